@@ -60,8 +60,8 @@ def filled(templates: list[str], draw: random.Random) -> tuple[list[str], list[s
     secrets, lines = [], []
     for template in templates:
         line = _fill(template, draw)[0]
-        secrets += re.findall(r"<<(.*?)>>", line)
-        lines.append(re.sub(r"<<(.*?)>>", r"\1", line))
+        secrets += re.findall(r"<<([^<>]*)>>", line)
+        lines.append(re.sub(r"<<([^<>]*)>>", r"\1", line))
     return lines, secrets
 
 

@@ -15,14 +15,14 @@ NO_HOST = lazy(
     r"alpha|property|.*\.(?:so|service|socket|slice|target|txt|py|whl|git|invalid)[\d.]*|[\d.]+|git|github\.com|gitlab\.com|bitbucket\.org)"
 )
 _NAME = lazy(r"[\w-]*")
-_BEFORE_VALUE = frozenset("\"'`])\t :=|\r\n")
+_BEFORE_VALUE = frozenset("\"'`\\])\t :=|\r\n")
 _SIGN = lazy(
-    r"[\"'`\])]{0,3}[ \t]{0,40}(?::(?!:)|=(?!=)|\|)[ \t]{0,40}[\"'`]?|[\"'],[ \t]{0,4}[\"']"
+    r"[\"'`\\\])]{0,3}[ \t]{0,40}(?::(?!:)|=(?!=)|\|)[ \t]{0,40}\\?[\"'`]?|[\"'],[ \t]{0,4}[\"']"
     r"|[\"'],?\s{1,60}[\"']?[Vv]alue[\"']?\s{0,4}[:=][ \t]{0,8}[\"']?"
     r"|[ \t]{0,4}\r?\n[ \t-]{0,40}[\"']?[Vv]alue[\"']?[ \t]{0,4}:[ \t]{1,8}[\"']?"
 )
 _SPOKEN = lazy(r"(\w{0,30})[ ](?:is|was|equals)[ ][\"'`]?")
-_VALUE = lazy(r"([\w.:@-]{2,81})(?=[\"'`\s,;&)\]}/|<]|:\d|\\n|$)")
+_VALUE = lazy(r"([\w.:@-]{2,81})(?=[\"'`\\\s,;&)\]}/|<]|:\d|\[\d+[-,]|\\n|$)|([0-9a-f](?: [0-9a-f]{6,9}){2})\b")
 HOST_LIKE = lazy(
     r"(?i)(?!.*(?:nvidia|cuda|x86|aarch|amd64|torch|linux|python|docker|ubuntu|version|debian|a100|h100|localhost))"
     r"(?=.*[a-z])(?=.*[\d.-])(?!v?\d+\.)[a-z0-9][a-z0-9.-]{3,80}"
@@ -33,16 +33,17 @@ _HOSTS = frozenset(["hostname", "nodename", "computername", "machinename", "serv
 _THINGS = frozenset(["host", "node", "server", "machine", "instance", "worker", "endpoint", "remote", "peer", "nodes",
                      "hosts", "addr", "master"])  # fmt: skip
 _NUMBERS = frozenset(["serial", "serialnumber", "guid", "wwn", "nguid", "eui", "imei"])
+_SHORTEST_ID = 6
 _LONGEST = 30
 """Characters of a name of several words."""
 _USERS_OF = frozenset(("username", "loginname", "sudouser", "remoteuser"))
 _NUMBERS_OF = frozenset(("assettag", "servicetag", "productuuid", "systemuuid"))
 _IDS_OF = frozenset(("machine", "boot", "system", "host", "instance", "invocation", "account", "tenant", "subscription",
-                     "organization", "org", "chassis", "product"))  # fmt: skip
+                     "organization", "org", "chassis", "product", "client"))  # fmt: skip
 _STEMS = ("user", "login", "logname", "owner", "uname", "submitter", "runas", "host", "node", "computer",
           "machine", "server", "fqdn", "addr", "instance", "worker", "endpoint", "remote", "peer", "serial", "guid",
           "wwn", "eui", "imei", "s/n", "asset", "boot", "system", "invocation", "account", "tenant", "subscription",
-          "uid", "org", "chassis", "product", "service tag", "maintainer", "rdzv")  # fmt: skip
+          "uid", "org", "chassis", "product", "service tag", "maintainer", "rdzv", "client")  # fmt: skip
 
 
 def _after(text: str, at: int) -> int:
@@ -72,23 +73,28 @@ def find_keyed_names(scan: Scan) -> Iterator[NameSpan]:
             end, value = spoken.end(1), _VALUE.match(text, spoken.end())
         if not value:
             continue
-        kind = _kind(text[left_of(text, at, NAME_SIGNS, 40) : end].translate(ZEROS))
-        word = value[1].rstrip(".:")
+        kind = kind_of_name(text[left_of(text, at, NAME_SIGNS, 40) : end].translate(ZEROS))
+        word = (value[1] or value[2]).rstrip(".:")
         if spoken and kind in ("user", "host"):  # in a sentence: no common word
             kind = f"told {kind}"
         if kind == "thing":
             kind = "host" if HOST_LIKE.fullmatch(word) else ""
+        elif kind == "header":  # `Host: name`, and nothing behind it
+            ends = text[value.end() : value.end() + 1] in ("", "\r", "\n", '"', "'", "`", "<")
+            kind = "host" if HOST_LIKE.fullmatch(word) else "told host" if ends and text[at] == "H" else ""
         if not kind or len(word) < 2:
             continue
+        if kind == "id":
+            kind = "number" if len(word) >= _SHORTEST_ID else ""
         if kind == "number" and not (any(c.isdigit() for c in word) or (word.isupper() and len(word) > 5)):
             continue
         if kind != "number" and (not word[0].isalpha() or ":" in word or ("host" in kind and NO_HOST.fullmatch(word))):
             continue
-        yield NameSpan(value.start(1), value.start(1) + len(word), kind)
+        yield NameSpan(value.start(), value.start() + len(word), kind)
 
 
 @lru_cache(maxsize=4096)
-def _kind(name: str) -> str:
+def kind_of_name(name: str) -> str:
     """What the value of a name is: user, host, thing (a host if it looks like one), number, or nothing."""
     parts = parts_of(name)
     if not parts or len(parts) > 5:
@@ -101,6 +107,10 @@ def _kind(name: str) -> str:
         return "host"
     if last in _NUMBERS or (last in ("number", "no", "num") and before == "serial") or both in _NUMBERS_OF:
         return "number"
-    if last in ("id", "uuid") and before in _IDS_OF:
+    if "wwn" in parts:
         return "number"
+    if last in ("id", "uuid") and before in _IDS_OF:
+        return "id"
+    if parts == ["host"]:
+        return "header"
     return "thing" if last in _THINGS else ""

@@ -19,6 +19,8 @@ _GROUPING = lazy(
 SHARED_FOLDERS = ("shared", "public", "common", "groups", "projects", "software")
 """Beside the users' own folders: nobody's name."""
 _SHARED = lazy(r"(?i)(?:shared|public|common|groups|projects|software)[/\\]+")
+_SYSTEM = lazy(r"(?<![\w./-])/(?:usr/(?:lib|share|include|src|local/(?:lib|share))|etc|lib\d*|sys|proc|boot)(?:/[\w.@+-]*)*\Z")
+"""What a distribution's own folders begin with: `/usr/lib/systemd/user` holds units."""
 _NAME = lazy(r"[^/\\\s:;,'\"<>|*?)\]}$%&{(`@]+(?=([/\\]?))")
 _WINDOWS = lazy(r"[^/\\:;,'\"<>|*?\n]{1,60}(?=\\)")
 _TILDE = lazy(r"~([A-Za-z_][\w.-]*)(?=/)")
@@ -50,6 +52,8 @@ def find_homes(scan: Scan) -> Iterator[NameSpan]:
 
 def _owner(text: str, folder: re.Match[str]) -> Iterator[NameSpan]:
     at = folder.end()
+    if _SYSTEM.search(text, max(text.rfind("\n", 0, at) + 1, at - 200), folder.start()):
+        return
     whole = folder[0].strip("/\\").lower()
     home = whole in ("home", "users", "homes")
     if whole in ("home", "homes", "users") and (letter := _LETTER.match(text, at)):

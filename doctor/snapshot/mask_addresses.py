@@ -13,7 +13,7 @@ from .spans import NameSpan, Scan, Span, any_of, compiled, left_of
 
 _MAIL = r"(?<![\w.+-])(?!git@)[\w.+-]{1,64}@(?:[\w-]{1,63}\.)+[A-Za-z]{2,24}(?![\w.@-]*[\w@])"
 _MAIL_SIGNS = frozenset("_.+-")
-_FILES = (".service", ".so", ".socket", ".target", ".timer", ".slice")
+UNITS = (".service", ".so", ".socket", ".target", ".timer", ".slice")
 _COLONS = bytes(c if chr(c) in "0123456789abcdefABCDEF:" else 32 for c in range(128)) + b" " * 128
 _MAC = r"(?:[0-9A-Fa-f]{2}:){5,19}[0-9A-Fa-f]{2}"
 _GUID = r"(?:[0-9A-Fa-f]{4}:){3}[0-9A-Fa-f]{4}"
@@ -65,7 +65,8 @@ def _mails(scan: Scan) -> Iterator[NameSpan]:
         left = left_of(text, at, _MAIL_SIGNS, 65)
         if left < at and (text[at + 1 : at + 2].isalnum() or text[at + 1 : at + 2] in ("_", "-")):
             found = compiled(_MAIL).match(text, left, min(at + 200, len(text)))
-            if found and not found[0].endswith(_FILES):
+            in_path = text[left - 1 : left] == "/" and text[left - 2 : left] != "//"
+            if found and not in_path and not found[0].endswith(UNITS):
                 yield NameSpan(*found.span(), "mail")
 
 

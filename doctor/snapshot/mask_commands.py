@@ -9,9 +9,13 @@ from .spans import Scan, Span, compiled
 
 _MOST = 1500
 """Characters of one command."""
-_WORD = r"(?:\"([^\"\n]{1,300})\"|'([^'\n]{1,300})'|([^\s\"'|;&<>`]{1,300}))"
+_WORD = r"(?:\\\"([^\"\\\n]{1,300})\\\"|\"([^\"\n]{1,300})\"|'([^'\n]{1,300})'|([^\s\"'|;&<>`()\\]{1,300}))"
 _NEXT = rf"\s{{0,4}}(?:\\\r?\n\s{{0,20}})?=?{_WORD}"
 _LOGIN_P = rf"\s-p(?:\s|=|(?=[\S])){_NEXT}"
+_SECRET_FLAG = r"-[\w-]{0,30}(?i:pass|key|secret|token|cred|auth|private)[\w-]{0,30}[= ]{1,2}"
+"""A flag that names the file of a secret."""
+_ASKS = r"(?:\bsudo\b.{0,40}\s-S\b|passw|\blogin\b|\bkinit\b|stdin|\bcryptsetup\b|\bopenssl\b|\bgpg\b)"
+"""Programs that read a secret from their input."""
 _FLAGS = (
     ("login", r"(?:docker|podman|nerdctl|buildah|skopeo|crane|oras|helm|oc|az)\b[^\n|;]{0,80}\blogin\b", _LOGIN_P),
     ("mysql", r"\b(?:mysql\w{0,12}|mariadb[\w-]{0,12})\s", rf"\s-p(?:\s|(?=[^\s-])){_NEXT}"),
@@ -23,6 +27,15 @@ _FLAGS = (
     ("redis-cli", r"\bredis-cli\b", rf"\s(?:-a|--pass){_NEXT}"),
     ("mongo", r"\bmongo\w{0,8}\b", rf"\s-p(?:\s|=){_NEXT}"),
     ("ldap", r"\bldap\w+\s", rf"\s-w{_NEXT}"),
+    ("ipmi", r"\bipmi\w+\s", rf"\s-P{_NEXT}"),
+    ("snmp", r"\bsnmp\w+\s", rf"\s-[AXc]{_NEXT}"),
+    ("cqlsh", r"\bcqlsh\s", rf"\s-p{_NEXT}"),
+    ("ssh-keygen", r"\bssh-keygen\s", rf"\s-[NP]{_NEXT}"),
+    ("etcdctl", r"\betcdctl\s", rf"\s--user{_NEXT}"),
+    ("sqlplus", r"\bsqlplus\s", r"\s()()[\w.-]{1,60}/([^\s@/]+)@"),
+    ("xfreerdp", r"\bxfreerdp\d?\s", r"\s/p:()()([^\s\"']+)"),
+    ("<(", "", rf"{_SECRET_FLAG}<\(\s?(?:echo|printf)\s+(?:-\w+\s)?(?:[\"']?%s(?:\\+n)?[\"']?\s)?{_WORD}"),
+    ("<<<", rf"(?i){_ASKS}", rf"<<<\s{{0,4}}{_WORD}"),
     ("unzip", r"\bunzip\s", rf"\s-P{_NEXT}"),
     ("zip", r"\bzip\s", rf"\s-P{_NEXT}"),
     ("7za", r"\b7za\s", rf"\s-p(?=\S){_NEXT}"),
@@ -74,7 +87,8 @@ def find_in_commands(scan: Scan) -> Iterator[Span]:
     """The secrets of every command that takes one without a name."""
     text = scan.text
     for word, command, secret in _FLAGS:
-        if not scan.may_begin(word.split()[0].lstrip("-")):
+        head = compiled(r"\w+").search(word)
+        if not (scan.may_begin(head[0]) if head else word in text):
             continue
         for first, last in _commands(text, scan.offsets(word)):
             if not compiled(f"(?i){command}").search(text, first, last):

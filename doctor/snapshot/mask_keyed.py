@@ -10,17 +10,19 @@ from .spans import Scan, Span, compiled
 
 _STEMS = ("token", "secret", "pass", "pwd", "key", "credential", "auth", "cookie", "sess", "csrf", "xsrf", "jwt",
           "bearer", "dsn", "sig", "otp", "psk", "pin", "connection", "connstr", "license", "salt", "webhook", "sid",
-          "creds", "mnemonic", ".pat", "_pat", "nonce", "login", "pw")  # fmt: skip
+          "creds", "mnemonic", "phrase", ".pat", "_pat", "nonce", "login", "pw")  # fmt: skip
 _NAME_LEFT = 60
 _NAME_RIGHT = lazy(r"[\w.-]{0,60}")
 _SPACED = lazy(
     r"(?i)(?:(?:api|access|private|secret|license|account|auth|recovery|encryption|product|shared|preshared|"
-    r"signing) key|(?:access|auth|api|bearer|refresh|session) token|connection string|client secret)s?\b"
+    r"signing) key|pin code|(?:recovery|seed|secret|pass) phrase|(?:access|auth|api|bearer|refresh|session) token|connection string|client secret)s?\b"
 )
 _QUOTES = r"[\"'`\\\])]{0,4}"
 _FOLLOWS = frozenset("\"'`\\]) \t\r\n:=|-,")
 """After a name that has a value."""
-_OF_TWO = frozenset(("key", "keys", "token", "tokens", "secret", "connection", "license", "strings", "string"))
+_OF_TWO = frozenset(
+    ("pin", "phrase", "key", "keys", "token", "tokens", "secret", "connection", "license", "strings", "string")
+)
 """Words of a name of two words: `api key`, `connection string`."""
 _SIGN = lazy(
     rf"{_QUOTES}\s{{0,20}}(?::=|=>|->|:(?!:)|=(?!=)|\|)[ \t]{{0,40}}(?:[rbfu]{{0,2}}(?=[\"']))?"
@@ -59,7 +61,8 @@ def find_keyed(scan: Scan) -> Iterator[Span]:
         name = text[left:end]
         spoken = name.lower() in _OF_TWO
         if spoken and (
-            spaced := _SPACED.match(text, max(text.rfind(" ", max(left - 12, 0), max(left - 1, 0)) + 1, left - 12))
+            spaced := _SPACED.match(text, left)
+            or _SPACED.match(text, max(text.rfind(" ", max(left - 12, 0), max(left - 1, 0)) + 1, left - 12))
         ):
             name, end = (spaced[0], spaced.end()) if spaced.end() >= end else (name, end)
         kind = kind_of(name)
@@ -76,7 +79,7 @@ def _value(scan: Scan, name: str, kind: str, left: int, end: int) -> Iterator[Sp
         elif block := _BLOCK.match(text, at):
             yield from _block(text, left, block.end())
         else:
-            strict = kind == LIKELY or ("token" in name.lower() and ":" in sign[0] and not name.isupper())
+            strict = kind == LIKELY or "->" in sign[0] or ("token" in name.lower() and ":" in sign[0] and not name.isupper())
             quoted = text[at : at + 1] in ('"', "'", "`")
             yield from _one(text, at, strict and not (quoted and kind == SURE), name)
     elif kind != HEADER and " " in text[end : end + 2] and (blank := _BLANK.match(text, end)):

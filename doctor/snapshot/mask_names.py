@@ -45,7 +45,10 @@ _NOBODY = frozenset(
         "youruser you me unknown kubernetes local build install linux version release slurm systemd kernel nvidia- "
         "persistenced ec2-user gdm sddm lightdm lp wheel staff adm sys sudo tty disk input kvm audio plugdev dialout "
         "lxd lpadmin nogroup messagebus buildd systemd-resolve systemd-network systemd-timesync www-data colab kaggle "
-        "opc rocky almalinux core gpu server node worker service system site of for is was the a an on in at by to "
+        "opc rocky almalinux postgres mysql mariadb redis mongodb munge polkitd polkit shadow ssl-cert sshd _apt man games "
+        "news uucp proxy backup irc gnats utmp crontab uuidd tcpdump avahi colord pulse rtkit saned sssd tss usbmux "
+        "whoopsie postfix dnsmasq chrony _chrony ntp apache nginx http git mail bin daemon lpd rpc rpcuser statd slurm "
+        "kmem plocate mlocate render sgx ceph zabbix prometheus grafana nut libvirt libvirt-qemu qemu core gpu server node worker service system site of for is was the a an on in at by to "
         "not if with and or required installation level mode space names id ids account accounts group groups "
         "permission permissions string type n/a na not-asked "
     ).split()
@@ -91,6 +94,12 @@ def _common() -> frozenset[str]:
         return frozenset(file.read().split())
 
 
+def _is_word(low: str) -> bool:
+    """Whether this is a common word or one of the field, also with an ending: `specifies`, `mapped`, `fails`."""
+    forms = {low, *(low.removesuffix(end) for end in ("s", "es", "ed", "d", "ing")), low.removesuffix("ies") + "y"}
+    return any(form in _common() or form in _FIELD_WORDS for form in forms)
+
+
 class Names:
     """The names of one report and their pseudonyms."""
 
@@ -101,10 +110,20 @@ class Names:
         self._numbers: dict[str, str] = {}
         self._known: set[str] = set()
         self._given: set[str] = set()
+        self._placed: set[str] = set()
 
     def user(self, name: str) -> str:
         """Know a user by name; returns the pseudonym."""
+        if name in self._placed:
+            self._placed.remove(name)
+            self._know_word(name)
         return self._add(self._users, name, "user")
+
+    def placed(self, name: str) -> str:
+        """The pseudonym of one who is named in this place alone: the owner of a repository is also a product's name."""
+        if name not in self._users:
+            self._placed.add(name)
+        return self._add(self._users, name, "user", everywhere=False)
 
     def host(self, name: str) -> str:
         """Know a host by name; the short form of a full name is known too."""
@@ -146,6 +165,8 @@ class Names:
             kind = _kind(named.kind, name)
             if kind == "user":
                 self.user(name)
+            elif kind == "placed user":
+                self.placed(name)
             elif kind == "host":
                 self.host(name)
             elif kind == "number":
@@ -166,7 +187,7 @@ class Names:
             if kind == "number":
                 mask = self.number(name, number)
             else:
-                mask = self.user(name) if kind == "user" else self.host(name)
+                mask = {"user": self.user, "placed user": self.placed}.get(kind, self.host)(name)
             if mask != name:
                 yield Span(start, end, mask)
         for path, mask in self._homes.items():
@@ -195,7 +216,14 @@ class Names:
     def _know(self, name: str) -> None:
         self._known.add(name)
 
-    def _add(self, table: dict[str, str], name: str, kind: str) -> str:
+    def _know_word(self, name: str) -> None:
+        """Know a name wherever it stands as a word, unless it is also a word of the field or a common one."""
+        low = name.lower()
+        plain = low in _FIELD_WORDS or name in _common() or compiled(_GPU_MODEL).fullmatch(low)
+        if len(name) >= 3 and not name.isdecimal() and not plain:
+            self._know(name)
+
+    def _add(self, table: dict[str, str], name: str, kind: str, everywhere: bool = True) -> str:
         if name in _WELL_KNOWN_HOMES:
             return name
         if name not in table:
@@ -208,10 +236,8 @@ class Names:
                 number += 1
             table[name] = f"{kind}-{number}"
             self._given.add(table[name])
-            low = name.lower()
-            plain = low in _FIELD_WORDS or name in _common() or compiled(_GPU_MODEL).fullmatch(low)
-            if len(name) >= 3 and not name.isdecimal() and not plain:
-                self._know(name)
+            if everywhere:
+                self._know_word(name)
         return table[name]
 
 
@@ -229,6 +255,8 @@ def _kind(kind: str, name: str) -> str:
         known = low in _FOLDERS or low in _FIELD_WORDS or name in _common()
         is_name = compiled(_FOLDER_NAME).fullmatch(name) and not compiled(_NO_USER).fullmatch(name)
         return "user" if is_name and not known else ""
+    if kind == "placed user":
+        return kind if not _is_word(low) else ""
     if kind.startswith("told "):
-        return kind[5:] if low not in _common() and low not in _FIELD_WORDS and low not in _STATES else ""
+        return kind[5:] if not _is_word(low) and low not in _STATES else ""
     return kind

@@ -55,7 +55,7 @@ def find_tokens(scan: Scan) -> Iterator[Span]:
             for prefix, pattern in rows:
                 if bare.startswith(prefix):
                     led.setdefault(pattern, []).append(bare)
-        if len(bare) >= 24 and not (bare.islower() or bare.isupper()):
+        if len(bare) >= 24 and not (bare.islower() or bare.isupper() or word.startswith(("_Z", "__Z"))):
             random += _by_chance(bare)
     for at, run in any_of(scan.text, set(random), r"[A-Za-z0-9]+"):
         yield Span(at, at + len(run))

@@ -14,8 +14,8 @@ _USERINFO = (
 _REST = r"[^\s'\"<>]*"
 _LONGEST_USER, _LONGEST_QUERY = 310, 2000
 """Characters."""
-_QUERY = r"(?<=[?&;#])([\w.%~\[\]-]{1,80})=([^&;#\s'\"<>)]+)"
-_HARMLESS = r"[\d.]{1,12}|[a-z]{1,16}(?:[-_][a-z]{1,16}){0,3}|v?\d+(?:\.\d+){1,3}[\w.+-]{0,12}"
+_QUERY = r"(?<=[?&;#])([\w.%~\[\]-]{1,80})=([^&;#\s'\"<>)\\]+)"
+_HARMLESS = r"[\d.]{1,12}|(?:[A-Za-z]{1,16}(?:[-_+]|%3A|%20|%2F)?){1,8}|v?\d+(?:\.\d+){1,3}[\w.+-]{0,12}"
 _HEX_DIGITS = {"md5": 32, "sha1": 40, "sha224": 56, "sha256": 64, "sha384": 96, "sha512": 128}
 """Checksums that pip writes behind a file's URL: anybody can work them out from the file."""
 _BARE_SIGNS = frozenset("_.%+-")
@@ -56,6 +56,8 @@ def _query(text: str, start: int, end: int) -> Iterator[Span]:
     for found in compiled(_QUERY).finditer(text, start, end):
         name, value = found.groups()
         if is_nothing(value) or ("#" in text[start : found.start()] and _of_pip(name, value)):
+            continue
+        if name.lower().endswith("color") and compiled(r"[0-9A-Fa-f]{3,8}").fullmatch(value):
             continue
         if kind_of(name) != NO or not compiled(_HARMLESS).fullmatch(value) or is_secret_like(value):
             yield Span(*found.span(2))

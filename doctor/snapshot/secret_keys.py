@@ -47,6 +47,10 @@ _TEXT_TOKENS = frozenset(
 """Beside `token`: a piece of text, as language models count it."""
 _BEFORE_PASS = frozenset(["forward", "backward", "by", "second", "first", "fast", "low", "high",
                           "band", "render", "one", "two", "multi", "single", "dry"])  # fmt: skip
+_ENDINGS = ("password", "passwd", "passphrase", "passcode", "secret", "pwd", "apikey", "authtoken")
+"""What a word ends with that is written as one: `pgpassword`, `dbpwd`."""
+_OF_CORES = frozenset(("cpu", "core", "cores", "gpio", "memory", "mem", "thread", "gpu", "irq", "host"))
+"""Before `pin`: where something runs or lies, not what unlocks it."""
 _HEADERS = frozenset(("authorization", "cookie", "cookies"))
 
 
@@ -93,11 +97,18 @@ def _kind_of(name: str) -> str:
             "id",
         )
         and not {"access", "session"} & set(parts)
+        and parts[-3:-1] != ["private", "key"]
     ):
         return NO
-    if any(part in _WORDS for part in parts) or ("connection", "string") in pairwise(parts):
-        return SURE
     pairs = list(pairwise(parts))
+    if any(part in _WORDS or part.endswith(_ENDINGS) for part in parts) or ("connection", "string") in pairs:
+        return SURE
+    if last.endswith("pw") and len(last) in range(4, 9):  # `rootpw`, `bindpw`
+        return SURE
+    if "phrase" in parts and {"recovery", "seed", "pass", "secret", "backup"} & set(parts):
+        return SURE
+    if len(parts) > 1 and ("pin" in parts and last in ("pin", "code", "number")) and not _OF_CORES & set(parts):
+        return SURE
     if any(second in ("key", "keys") and first in _KEYS for first, second in pairs):
         return SURE
     if last == "pass" and len(parts) > 1 and parts[-2] not in _BEFORE_PASS:
@@ -122,13 +133,14 @@ _NOTHING = frozenset(
 _STANDS_FOR_IT = lazy(
     r"\*+|[xX]{3,}|[•.]+|-+|_+"
     r"|\[?\(?<?(?i:redacted|masked|hidden|secret|removed|filtered|token|password|your)\b.*"
-    r"|<[^<>]*>?|\[\w*\]?|\{.*|\$.*|%\w+%|@.*|[oO][sS]\.\w.*|[sS][eE][lL][fF]\.\w+|[A-Za-z_][\w.]*[(\[].*"
+    r"|<[^<>]*>?|\[[\w.]*\]?|\{.*|\$.*|%\w+%|@.*|[oO][sS]\.\w.*|[sS][eE][lL][fF]\.\w+|[A-Za-z_][\w.]*[(\[].*"
     r"|(?i:serial|id|user|host)-\d+|(?i:mail)-\d+@.*"
 )
 _PLAIN = lazy(
     r"[\d.,:+-]*|[a-z]+(?:[-_ ][a-z]+)*|[A-Z][a-z]+|[A-Z]+(?:_[A-Z]+)*|v?\d+(?:\.\w+)+"
     r"|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+"
     r"|[A-Za-z_]+=[^=].*"
+    r"|(?:Apache|[AL]?GPL|BSD|MPL|CC|EPL|BSL|PSF|Python|Artistic|EUPL|OFL)-[A-Za-z0-9.+-]{1,40}"  # licenses, as SPDX has them
 )
 _PATH = lazy(r"(?:~|\.{0,2})(?:/[a-z0-9_.-]+)+/?|[A-Za-z]:\\.*")
 _FILE = lazy(

@@ -148,6 +148,7 @@ class Scan:
 
     def __init__(self, text: str) -> None:
         self.text = flat(text)
+        self._raw = text
         self._kept: dict[str, list[Any]] = {}
 
     def kept(self, name: str, find: Callable[[Scan], Iterator[T]]) -> list[T]:
@@ -173,6 +174,24 @@ class Scan:
         return self.text.encode("utf-8", "replace").translate(_CUT)
 
     @cached_property
+    def rows(self) -> list[tuple[int, int]]:
+        """Where each line begins and ends, those in a string of JSON too."""
+        if "\\n" not in self._raw:
+            rows, at = [], 0
+            for line in self._raw.split("\n"):
+                rows.append((at, at + len(line)))
+                at += len(line) + 1
+            return rows
+        rows, at = [], 0
+        for end in [*(found.start() for found in compiled(r"\n|(?<!\\)\\n").finditer(self._raw)), len(self._raw)]:
+            inside = self._raw.startswith("\\n", at - 2), self._raw.startswith("\\n", end)
+            first = self._raw.rfind('"', at, end) + 1 if inside[1] and not inside[0] else 0
+            last = self._raw.find('"', at, end) if inside[0] and not inside[1] else -1
+            rows.append((first or at, end if last < 0 else last))
+            at = end + (2 if inside[1] else 1)
+        return rows
+
+    @cached_property
     def dashed(self) -> list[str]:
         """The words with four dashes and more: UUIDs, names of wheels."""
         return [word for word in self.words if "-" in word and word.count("-") >= 4]
@@ -195,7 +214,9 @@ class Scan:
 
     @cached_property
     def _heads(self) -> set[str]:
-        return {word[:_HEAD] for word in self._vocabulary[1].replace("-", " ").split()}
+        """What a word begins with, up to so many characters."""
+        heads = {word[:_HEAD] for word in self._vocabulary[1].replace("-", " ").replace("_", " ").split()}
+        return {head[:length] for head in heads for length in range(1, len(head) + 1)}
 
     def may_hold(self, word: str) -> bool:
         """Whether some word may hold this one (in lower case: in any case); quick, for each word is looked at once."""
