@@ -1,10 +1,11 @@
 """What must not be masked: versions, tags of builds, hashes in versions, CUDA's paths, lists of drivers, and verdicts.
 
-    python benchmarks/overmasking.py [--seed N] [--count N] [--show]
+    python benchmarks/overmasking.py [--seed N] [--count N] [--show] [--logs]
 
 Draws texts from the public cases, from ../shared/cases where that is there and from tests/text/texts, puts three
 sound lines into each (sound_lines.txt, filled at random), masks it as `explain` does, and looks whether each such piece
-is still there byte for byte, and whether the masked text is judged like the original.
+is still there byte for byte, and whether the masked text is judged like the original. --logs instead: real logs of
+100 kB and more that this machine writes and that name nobody (`planted/big_logs.py`): one word of 10,000 may be masked.
 """
 
 from __future__ import annotations
@@ -126,10 +127,33 @@ def overmasked(seed: int, count: int, show: bool = False, judged: bool = True) -
     return gone.total()
 
 
+def words_masked(show: bool = False) -> tuple[int, int, int]:
+    """Prints the table of the big logs; returns how many logs and words there were, and how many words are gone."""
+    from planted.big_logs import big_logs
+
+    from doctor.snapshot.redact import LocalNames, Redactor
+
+    logs = words = gone = 0
+    for name, text in big_logs():
+        masked = Redactor(LocalNames("zaphod", "heartofgold", "/home/zaphod")).pasted(text)
+        before = text.split()
+        lost = Counter(before) - Counter(masked.split())
+        logs, words, gone = logs + 1, words + len(before), gone + lost.total()
+        print(f"  {lost.total():3d} of {len(before):6d} words masked  {name}, {len(text) // 1000} kB")
+        if lost and show:
+            print(f"      {lost.most_common(20)}")
+    return logs, words, gone
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="What masking must leave alone.")
     parser.add_argument("--seed", type=int, default=20261122)
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--show", action="store_true")
+    parser.add_argument("--logs", action="store_true")
     flags = parser.parse_args()
+    if flags.logs:
+        number, every, lost = words_masked(flags.show)
+        print(f"{lost} of {every} words in {number} logs")
+        sys.exit(1 if lost * 10_000 > every or number < 10 else 0)
     sys.exit(1 if overmasked(flags.seed, flags.count, flags.show) else 0)

@@ -6,7 +6,9 @@ Then the other way round, what must not be masked and is: see overmasking.py.
 
 Each text goes through the real command in three formats, and whole through the one door that masks (a report shows only
 some lines of a text; the door sees all); a secret, or ten characters in a row of the second half of a long one, that
-stands in any output is a leak. --door leaves the command out: seconds instead of minutes. --show prints each leak with
+stands in any output is a leak. --door leaves the command out: seconds instead of minutes,
+and each structure (`planted/structures.json`: pairs, commands, printed lines and columns in eight languages) stands in
+all five positions instead of one. --show prints each leak with
 its text.
 """
 
@@ -21,6 +23,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 from overmasking import overmasked
 from planted.draw import Planted, leaks, planted
+from planted.structures import structured
 
 from doctor.snapshot.redact import redact
 
@@ -47,7 +50,8 @@ def main() -> int:
     parser.add_argument("--show", action="store_true")
     chosen = parser.parse_args()
     tried, leaked = Counter[str](), Counter[str]()
-    for one in planted(chosen.seed, chosen.count):
+    every = [*planted(chosen.seed, chosen.count), *structured(chosen.seed, 0 if chosen.door else 1)]
+    for one in every:
         tried[one.place] += 1
         found = leaks(one.secrets, redact(one.text) + ("" if chosen.door else outputs(one)))
         if found:

@@ -28,8 +28,9 @@ class Attack:
     """`words` follow `gpudoctor`, run in a new `folder` that `setup` fills (it may change the attack, its name too).
 
     shell: a line of bash with `{it}` where the command goes; codes: allowed exit codes; report: whether stdout must
-    hold one (False: it may; None: nothing is asked of stdout); deadline_s: wall seconds on a busy machine; after: what
-    else went wrong, in words; signal: send this one so many seconds after the start.
+    hold one (False: it may; None: nothing is asked of stdout); never: texts that no output may hold; deadline_s: wall
+    seconds on a busy machine; after: what else went wrong, in words; signal: send this one so many seconds after the
+    start.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Attack:
     shell: str = ""
     codes: frozenset[int] = CODES
     report: bool | None = True
+    never: tuple[str, ...] = ()
     deadline_s: float = 60.0
     after: Callable[[Attack], str] | None = None
     signal: tuple[signal.Signals, float] | None = None
@@ -133,9 +135,10 @@ def judged(attack: Attack, ended: Ended) -> list[str]:
         faults.append(f"stderr: {err[-300:]!r}")
     if hidden := _HIDDEN.search(err):
         faults.append(f"stderr has the character {hidden.group()!r}")
+    out = ended.out.decode("utf-8", "replace")
+    faults += [f"an output has {text!r}" for text in attack.never if text in out + err]
     if attack.report is None:
         return faults
-    out = ended.out.decode("utf-8", "replace")
     if ended.code == 2 and attack.report is not None and (ended.out or err.count("\n") != 1):
         faults.append(f"a refusal is one line on stderr: {out[:100]!r} {err[:300]!r}")
     if ended.code != 2 and attack.report and not out.strip() and ended.code in CODES:

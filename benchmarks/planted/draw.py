@@ -12,7 +12,7 @@ import re
 import string
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 _HERE = Path(__file__).parent
 _CLASSES = {

@@ -14,9 +14,13 @@ _USER = r"[A-Za-z_][\w.-]{0,40}"
 _HOST = r"[A-Za-z0-9][\w.-]{0,80}"
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 _LEVEL = r"(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL|FATAL|PANIC|stdout|stderr)"
-_LS = rf"(?<![\w-])[bcdlps-](?:[r-][w-][xsStT-]){{3}}[.+@]?\s{{1,4}}\d{{1,6}}\s{{1,8}}({_USER})\s{{1,12}}({_USER})\s{{1,12}}\d"
+_LS = (
+    r"(?<![\w-])[bcdlps-](?:[r-][w-][xsStT-]){3}[.+@]?\s{1,4}\d{1,6}\s{1,8}"
+    rf"({_USER})\s{{1,12}}({_USER})\s{{1,12}}\d"
+)
 _LOG = (
-    rf"(?:{_MONTH} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{{1,9}})?|\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{{1,9}})?(?:Z|[+-]\d\d:?\d\d))"
+    rf"(?:{_MONTH} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{{1,9}})?"
+    r"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d))"
     rf" (?!{_LEVEL}\b)({_HOST}) (?=[\w./@()-]{{1,60}}(?:\[\d{{1,9}}\])?: )"
 )
 _SYSLOG = rf"<\d{{1,3}}>1 \S{{10,40}} ({_HOST}) "
@@ -29,18 +33,22 @@ _PS_F = (
 _QUEUE = rf"(?<!\S)\d{{1,12}}\S*\s+\S+\s+\S+\s+({_USER})\s+(?:R|PD|CG|CD|F|CA|TO|S|ST|RUNNING|PENDING)\s"
 _NCCL = rf"(?<![\w.-])({_HOST}):\d{{1,9}}:\d{{1,9}} \[\w{{1,6}}\] NCCL "
 _LOGIN = rf"\b[Ll]ogged in (?:as[ =:]{{1,4}}[\"'`]?({_USER})(?: \(({_USER})\))?|to \S{{1,60}} (?:account|as) ({_USER}))"
-_SSHD = rf"\b(?:Accepted|Failed|Invalid|session opened|Connection closed by) (?:[\w-]+ )?(?:for )?(?:invalid )?(?:user )?({_USER})(?=[( ](?:from|by|port|uid))"
+_SSHD = (
+    r"\b(?:Accepted|Failed|Invalid|session opened|Connection closed by) (?:[\w-]+ )?(?:for )?(?:invalid )?(?:user )?"
+    rf"({_USER})(?=[( ](?:from|by|port|uid))"
+)
 _SUDO = rf"\bsudo(?:\[\d+\])?:\s{{1,12}}({_USER}) : (?=TTY=|PWD=|USER=|\d+ incorrect|user NOT)"
 _LAST = rf"\bLast login: [^\n]{{10,60}} from ({_HOST})"
 _OWNED = rf"\b(?:UserId|GroupId|Owner|Account)=({_USER})(?=\(\d+\))"
 _NODES = rf"\b(?:BatchHost|NodeList|ReqNodeList|NodeName|NodeHostName|AllocNode(?::Sid)?)=({_HOST})(?=[\[,:\s]|$)"
 _CONNECT = (
-    rf"(?:\bconnect to host |\bresolve (?:hostname|host:?) |\bping: |\blookup |\bConnection (?:to|closed by remote host: ))({_HOST})"
+    r"\b(?:connect to host |resolve (?:hostname|host:?) |ping: |lookup |Connection (?:to|closed by remote host: ))"
+    rf"({_HOST})"
     r"(?= port \d|: (?:Name or|Temporary failure|No route|Connection|no such host)| (?:closed|on \d)|[ \t]*$)"
 )
 _NFS = rf"(?<![\w/.-])({_HOST}):/[\w./-]{{0,200}} on /[\w./-]{{1,200}} type (?:nfs|lustre|cifs|fuse|glusterfs|beegfs)"
 _KNOWN_HOST = rf"(?<![\w.-])({_HOST})(?:,\S{{1,200}})? (?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-\S{{4,20}}) AAAA"
-_GIT = rf"\bgit@[\w.-]{{1,80}}[:/]({_USER})/(?=[\w.-])"
+_GIT = rf"\bgit@[\w.-]{{1,80}}(?::\d{{2,5}}(?=/))?[:/]({_USER})/(?=[\w.-])"
 _PGPASS = r"[\w.*-]{1,80}:(?:\d{4,5}|\*):[\w*-]{1,60}:([A-Za-z_*][\w.-]{0,40}:\S{1,200})$"
 _PASSWD = rf"[ \t>]{{0,8}}({_USER}):[x*!]?:\d{{4,9}}:\d+:([^:\n]{{0,80}}):(?=/)"
 _GPUSTAT = rf"(?<=[|\s])({_USER})(?=(?::[\w./-]{{1,60}})?(?:/\d{{1,9}})?\(\d{{1,7}}M\))"

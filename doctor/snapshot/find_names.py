@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from .find_keyed_names import HOST_LIKE, NAME_SIGNS, NO_HOST, find_keyed_names
 from .find_lines import find_lines
 from .home_folders import find_homes
-from .mask_columns import find_columns
 from .mask_addresses import UNITS
+from .mask_columns import find_columns
 from .spans import NameSpan, Scan, compiled, left_of
 from .translated_keys import find_translated
 
@@ -53,9 +53,11 @@ _ID_NAME = r"\d{4,10}\(([\w.@ -]{1,60})\)"
 _DISK = r"by-id/[\w.:-]*?[_-]([A-Za-z0-9]{6,40})(?=[\s\"'-]|$)"
 _URL_HOST = r"://(?:[^\s/@]{1,200}@)?([a-z0-9-]{2,63}|[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){0,6}\.(?:internal|local|lan|corp|intranet|cluster))(?=[:/\s'\"]|$)"
 _WORDS = (
-    ("ssh", _SSH, ("user", "host")), ("ssh", _SSH_L, ("user",)), ("xfreerdp", _RDP, ("user",)), ("mosh", _SSH, ("user", "host")), ("sftp", _SSH, ("user", "host")),
+    ("ssh", _SSH, ("user", "host")), ("ssh", _SSH_L, ("user",)), ("xfreerdp", _RDP, ("user",)),
+    ("mosh", _SSH, ("user", "host")), ("sftp", _SSH, ("user", "host")),
     ("telnet", _SSH, ("user", "host")), ("ping", _SSH, ("user", "host")), ("autossh", _SSH, ("user", "host")),
     ("scp", _SCP, ("user", "host")), ("rsync", _SCP, ("user", "host")), ("Linux ", _UNAME, ("host",)),
+    ("machine-id", r"machine-id[ \t]*\r?\n[ \t>]{0,8}([0-9a-f]{32})\b", ("number",)),
     ("whoami", rf"whoami{_ANSWER}", ("user",)), ("logname", rf"logname{_ANSWER}", ("user",)),
     ("id -un", rf"id -un{_ANSWER}", ("user",)), ("hostname", rf"hostname(?: -[fs])?{_ANSWER}", ("host",)),
     ("uname -n", rf"uname -n{_ANSWER}", ("host",)), ("by-id/", _DISK, ("number",)), ("user", _SENTENCE, ("told user",)),
@@ -112,7 +114,10 @@ def _at(scan: Scan) -> Iterator[NameSpan]:
             continue
         for pattern in (_PROMPT, _LOOSE):
             found = compiled(pattern).match(text, left, min(at + 330, len(text)))
-            nobody = found and (found[2].endswith(UNITS) or (NO_HOST.fullmatch(found[2]) if pattern is _LOOSE else found[2] == "localhost"))
+            nobody = found and (
+                found[2].endswith(UNITS)
+                or (NO_HOST.fullmatch(found[2]) if pattern is _LOOSE else found[2] == "localhost")
+            )
             if found and found.end(1) == at and not nobody and found[1] != "git":
                 yield NameSpan(*found.span(1), "user")
                 yield NameSpan(*found.span(2), "host")

@@ -19,7 +19,9 @@ _GROUPING = lazy(
 SHARED_FOLDERS = ("shared", "public", "common", "groups", "projects", "software")
 """Beside the users' own folders: nobody's name."""
 _SHARED = lazy(r"(?i)(?:shared|public|common|groups|projects|software)[/\\]+")
-_SYSTEM = lazy(r"(?<![\w./-])/(?:usr/(?:lib|share|include|src|local/(?:lib|share))|etc|lib\d*|sys|proc|boot)(?:/[\w.@+-]*)*\Z")
+_SYSTEM = lazy(
+    r"(?<![\w./-])/(?:usr/(?:lib|share|include|src|local/(?:lib|share))|etc|lib\d*|sys|proc|boot)(?:/[\w.@+-]*)*\Z"
+)
 """What a distribution's own folders begin with: `/usr/lib/systemd/user` holds units."""
 _NAME = lazy(r"[^/\\\s:;,'\"<>|*?)\]}$%&{(`@]+(?=([/\\]?))")
 _WINDOWS = lazy(r"[^/\\:;,'\"<>|*?\n]{1,60}(?=\\)")

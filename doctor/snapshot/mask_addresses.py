@@ -26,7 +26,8 @@ _LONG_ID = r"(?<=[/:])(?<!\bsha256:)[0-9a-f]{64}(?![\w.-])"
 _IPV4 = r"(?:\d{1,3}\.){3}\d{1,3}(?![\w+]|-(?!\d)|\.\w)"
 _VERSION_BEFORE = lazy(
     r"(?i)(?:\b(?:lib|cu[a-z]{2}|nv|trt|tensorrt|npp|version|driver|release|build|package|toolkit|torch|python|"
-    r"firmware|kernel|linux|vbios|bios|chrome|wsl|wddm)[\w.-]*|-cu\d\d|\bv|[=<>~!]=)[\s|:=\"',()\[\]v-]*$"
+    r"firmware|kernel|linux|vbios|bios|chrome|wsl|wddm)[\w.-]*|(?:older|newer|lower|higher|less|later|earlier) than|"
+    r"(?:at least|up to|needs|requires|since|before|until)|-cu\d\d|\bv|[=<>~!]=)[\s|:=\"',()\[\]v-]*$"
 )
 _ADDRESS_BEFORE = lazy(
     r"(?i)(?:\b\w*(?:ip|addr(?:ess)?|host|server|peer|inet|gateway|gw|dns|node|url|endpoint|master|bind|listen|src|dst|"

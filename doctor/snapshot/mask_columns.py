@@ -14,16 +14,17 @@ from ..formats.lazy import lazy
 from .find_keyed_names import HOST_LIKE, NO_HOST, kind_of_name
 from .secret_keys import SURE, is_nothing, is_secret_like, kind_of
 from .spans import NameSpan, Scan, Span
-from .translated_keys import DIAL, kind_of_phrase, phrase_places
+from .translated_keys import DIAL, kind_of_phrase, phrase_offsets
 
-_STEMS = ("user", "owner", "login", "account", "submitter", "host", "node", "server", "machine", "serial", "pass", "pwd",
-          "token", "secret", "api", "access", "phone", "fax", "imei", "wwn", "guid")  # fmt: skip
+_STEMS = ("user", "owner", "login", "account", "submitter", "host", "node", "server", "machine", "serial", "pass",
+          "pwd", "token", "secret", "api", "access", "phone", "fax", "imei", "wwn", "guid")  # fmt: skip
 _LONGEST = 400
 """Characters of a head."""
 _CELL = lazy(r"[^\W\d_][\w .%/#-]{0,40}(?:[(\[][^()\[\]]{0,20}[)\]])?")
 _WORDS = lazy(r"\S+")
 _WIDE = lazy(r"\S+(?: \S+)*")
-_CAPITALS = lazy(r"\s*(?:[A-Z%#][A-Z0-9%_+#/:.-]*(?:[(\[][A-Z ]{1,20}[)\]])?\s+){2,}[A-Z%#][A-Z0-9%_+#/:.-]*(?:[(\[][A-Z ]{1,20}[)\]])?\s*")
+_CAPITAL = r"[A-Z%#][A-Z0-9%_+#/:.-]*(?:[(\[][A-Z ]{1,20}[)\]])?"
+_CAPITALS = lazy(rf"\s*(?:{_CAPITAL}\s+){{2,}}{_CAPITAL}\s*")
 _RULE = lazy(r"[\s|:+=-]+")
 _NAME = lazy(r"[^\W\d_][\w.@-]{1,80}")
 _NODES = lazy(r"([A-Za-z0-9][\w.-]{1,80})(?:\[[\d,-]+\])?")
@@ -42,7 +43,9 @@ def _find(scan: Scan) -> Iterator[NameSpan]:
     text = scan.text
     if "\n" not in text and "\\n" not in text:
         return
-    stems = sorted({*phrase_places(scan), *(at for stem in _STEMS if scan.may_hold(stem) for at in scan.offsets(stem))})
+    stems = sorted(
+        {*phrase_offsets(scan), *(at for stem in _STEMS if scan.may_hold(stem) for at in scan.offsets(stem))}
+    )
     rows, at = scan.rows if stems else [], 0
     for stem in stems:
         at = max(at, bisect_right(rows, (stem, len(text))))

@@ -15,7 +15,8 @@ _NAME_LEFT = 60
 _NAME_RIGHT = lazy(r"[\w.-]{0,60}")
 _SPACED = lazy(
     r"(?i)(?:(?:api|access|private|secret|license|account|auth|recovery|encryption|product|shared|preshared|"
-    r"signing) key|pin code|(?:recovery|seed|secret|pass) phrase|(?:access|auth|api|bearer|refresh|session) token|connection string|client secret)s?\b"
+    r"signing) key|pin code|(?:recovery|seed|secret|pass) phrase|"
+    r"(?:access|auth|api|bearer|refresh|session) token|connection string|client secret)s?\b"
 )
 _QUOTES = r"[\"'`\\\])]{0,4}"
 _FOLLOWS = frozenset("\"'`\\]) \t\r\n:=|-,")
@@ -79,7 +80,9 @@ def _value(scan: Scan, name: str, kind: str, left: int, end: int) -> Iterator[Sp
         elif block := _BLOCK.match(text, at):
             yield from _block(text, left, block.end())
         else:
-            strict = kind == LIKELY or "->" in sign[0] or ("token" in name.lower() and ":" in sign[0] and not name.isupper())
+            strict = (
+                kind == LIKELY or "->" in sign[0] or ("token" in name.lower() and ":" in sign[0] and not name.isupper())
+            )
             quoted = text[at : at + 1] in ('"', "'", "`")
             yield from _one(text, at, strict and not (quoted and kind == SURE), name)
     elif kind != HEADER and " " in text[end : end + 2] and (blank := _BLANK.match(text, end)):

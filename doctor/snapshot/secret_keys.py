@@ -140,9 +140,11 @@ _PLAIN = lazy(
     r"[\d.,:+-]*|[a-z]+(?:[-_ ][a-z]+)*|[A-Z][a-z]+|[A-Z]+(?:_[A-Z]+)*|v?\d+(?:\.\w+)+"
     r"|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+"
     r"|[A-Za-z_]+=[^=].*"
-    r"|(?:Apache|[AL]?GPL|BSD|MPL|CC|EPL|BSL|PSF|Python|Artistic|EUPL|OFL)-[A-Za-z0-9.+-]{1,40}"  # licenses, as SPDX has them
+    r"|[a-z0-9-]{1,30}(?:\.[a-z0-9-]{1,30}){0,5}(?:\.[a-z]{2,12}(?::\d{2,5})?|:\d{2,5})"  # a host
+    r"|(?:Apache|[AL]?GPL|BSD|MPL|CC|EPL|BSL|PSF|Python|Artistic|EUPL|OFL)-[A-Za-z0-9.+-]{1,40}"  # SPDX
 )
 _PATH = lazy(r"(?:~|\.{0,2})(?:/[a-z0-9_.-]+)+/?|[A-Za-z]:\\.*")
+_BASE64 = lazy(r"[A-Za-z0-9+/]+={0,2}")
 _FILE = lazy(
     r"(?:[~.]{0,2}/|[A-Za-z]:\\).*"
     r"|.*\.(?:py|so|json|ya?ml|txt|pt|pth|bin|h|cpp|cu|whl|log|safetensors|toml)\b.*"
@@ -154,9 +156,18 @@ def is_nothing(value: str) -> bool:
     return value.lower() in _NOTHING or bool(_STANDS_FOR_IT.fullmatch(value) or _PATH.fullmatch(value))
 
 
+def _is_base64(value: str) -> bool:
+    """Whether what begins like a path is 24 characters and more of base64, which has `/` among its digits."""
+    if len(value) < 24 or not _BASE64.fullmatch(value):
+        return False
+    mixed = [p for p in value.split("/") if not (p.islower() or p.isupper() or p.isalpha() or p.isdigit())]
+    return "+" in value or len(mixed) > 1
+
+
 def is_secret_like(value: str) -> bool:
     """Whether a word looks like something that a machine made up, or a password: no word, number, version or file."""
-    if len(value) < 8 or is_nothing(value) or _PLAIN.fullmatch(value) or _FILE.fullmatch(value):
+    is_file = _FILE.fullmatch(value) and not _is_base64(value)
+    if len(value) < 8 or is_nothing(value) or _PLAIN.fullmatch(value) or is_file:
         return len(value) >= 32 and value.isalpha() and value.islower()
     digits = sum(c.isdigit() for c in value)
     letters = sum(c.isalpha() for c in value)

@@ -108,7 +108,7 @@ def _wanted(scan: Scan) -> Iterator[tuple[str, str, str]]:
             yield row
 
 
-def phrase_places(scan: Scan) -> Iterator[int]:
+def phrase_offsets(scan: Scan) -> Iterator[int]:
     """Where a phrase may begin."""
     for word in {word for word, _, _ in scan.kept("phrases", _wanted)}:
         yield from scan.offsets(word)

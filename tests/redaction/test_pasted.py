@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-from overmasking import drawn, overmasked, pieces
+from overmasking import drawn, overmasked, pieces, words_masked
 from planted.draw import leaks, planted
+from planted.structures import structured
 
 from doctor.snapshot.redact import LocalNames, Redactor, redact
 
 from ..cli.command import gpudoctor
-from ..rows import quickly, share
+from ..rows import for_each, quickly, share
 
 ERROR = "RuntimeError: CUDA error: no kernel image is available for execution on the device\n"
 
@@ -28,6 +29,75 @@ def test_nothing_planted_leaves_the_door() -> None:
             if (found := leaks(one.secrets, redact(one.text)))
         ]
         assert wrong == []
+
+
+@pytest.mark.parametrize("seed", quickly(range(20261126, 20261129), 1))
+def test_no_structure_leaks_in_any_position_or_language(seed: int) -> None:
+    """Keys in eight languages, flags, printed rows and columns: at the start, in the middle, in tables, JSON, shells."""
+    wrong = [
+        (one.kind, one.place, found)
+        for one in structured(seed, 1 if seed == 20261126 else 0)
+        if (found := leaks(one.secrets, redact(one.text)))
+    ]
+    assert wrong == []
+
+
+@pytest.mark.slow
+def test_of_ten_thousand_words_of_real_logs_at_most_one_is_masked(capsys) -> None:  # type: ignore[no-untyped-def]
+    logs, words, gone = words_masked(show=True)
+    assert logs >= 5 and words > 50_000
+    assert gone * 10_000 <= words, capsys.readouterr().out
+
+
+@for_each(
+    "text",
+    [
+        "registry-1.docker.io wants a login: docker login registry-1.docker.io",
+        "docker login localhost:5000",
+        "log in with docker login 123456789012.dkr.ecr.us-east-1.amazonaws.com",
+        "huggingface-cli login",
+        "it is WSL 1, or its kernel is older than 5.10.43.3",
+        "as another user it may not",
+        "http://[::1]:29500 127.0.0.1:8080 localhost:6006",
+        "normal symbol `OSSL_ENCODER_CTX_set_passphrase' [OPENSSL_3.0.0]",
+        "lrwxrwxrwx 1 root root 34 Jun 24 2025 getty@tty1.service -> /lib/systemd/user/getty.service",
+        "2026-11-20T02:11:09.123Z ERROR worker: failed",
+        "4096 Nov 26 15:12 ssh\ndrwxr-xr-x 4 root root 4096 Nov 26 15:12 ssl",
+        '"license": "Apache-2.0"',
+        "_ZNSt7__cxx1112basic_stringIwSt11char_traitsIwESaIwEE7replaceEN9__gnu_cxx17__normal_iteratorIPwS4_EES8_",
+        "name, driver_version, pci.bus_id\nNVIDIA H100, 550.90.07, 00000000:65:00.0",
+        "key,node,gpu\nlr,2,8",
+        "unless user specifies one",
+    ],
+)
+def test_advice_versions_loopback_and_listings_stay(text: str) -> None:
+    assert redact(text) == text
+
+
+@for_each(
+    ("text", "secret"),
+    [
+        ("비밀번호: qwe123rty", "qwe123rty"),
+        ("hasło=tajne123", "tajne123"),
+        ("wachtwoord: geheim12", "geheim12"),
+        ("mon mot de passe est Zx81Qw77 et", "Zx81Qw77"),
+        ("パスワードは「hunter2xyz」です", "hunter2xyz"),
+        ("rsync --password-file <(echo 'ab cd 12') a b", "ab cd 12"),
+        ("snmpget -v2c -c priv8com sw1 x", "priv8com"),
+        ("| Benutzer | Rechner |\n|---|---|\n| trillianx | gpu-kiste7 |", "gpu-kiste7"),
+        ("Seriennummer,Modell\n13245210,H100", "13245210"),
+        ("cat /etc/machine-id\n0123456789abcdef0123456789abcdef", "0123456789abcdef"),
+        ("ssh://git@gitlab.lab.example:2222/trillianx/x.git", "trillianx"),
+    ],
+)
+def test_members_of_the_classes_that_nothing_was_drawn_from(text: str, secret: str) -> None:
+    assert secret not in redact(text)
+
+
+def test_the_owner_of_a_repository_is_masked_in_its_place_alone() -> None:
+    """It is also the name of a product: `git clone git@github.com:pydantic/pydantic`."""
+    text = "git clone git@github.com:pydantic/pydantic.git && pip install pydantic pydantic-core"
+    assert redact(text) == text.replace("com:pydantic", "com:user-1")
 
 
 @pytest.mark.parametrize("part", quickly(range(3), 3))
