@@ -13,6 +13,8 @@ from .ground import Ground, hostile, leaves, planted, tree
 _COMMANDS = (
     ["check"], ["check", "--format", "json"], ["check", "--format", "markdown"], ["check", "-vv"], ["check", "--ascii"],
     ["fix"], ["fix", "--format", "json"], ["healthcheck"], ["explain"], ["check", "--no-redact"],
+    ["check", "--format", "sarif"], ["check", "--format", "junit"], ["check", "--format", "github"],
+    ["check", "--format", "html"], ["topo", "--format", "json"], ["topo", "--format", "svg"],
 )  # fmt: skip
 _EACH = 24
 

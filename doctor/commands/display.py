@@ -17,6 +17,12 @@ def display(flags: dict[str, Any]) -> Display:
     return Display(80 if to_file else width(), flags["verbose"], ascii_, not to_file and colour(flags["no_color"]))
 
 
+def styled(flags: dict[str, Any]) -> bool:
+    """Whether these flags and this stdout ask for colored text: no other output has a style."""
+    text = flags.get("format_", "text") == "text" and flags.get("output") in (None, "-")
+    return text and colour(bool(flags.get("no_color")))
+
+
 def width() -> int:
     """Columns of the terminal; 80 where stdout is none."""
     columns = os.environ.get("COLUMNS", "")

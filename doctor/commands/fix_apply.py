@@ -22,6 +22,7 @@ from ..snapshot import Snapshot, known
 from ..targets.environment import EMPTY, absolute, current_folder
 from .ended import Ended
 from .tied import run_tied
+from .write import echo
 
 _STEP_DEADLINE_S = 3600
 
@@ -57,7 +58,7 @@ def apply_plan(plan: Plan, snapshot: Snapshot, restore_file: str | None, only: s
     before = _installed(snapshot, python)
     _write_restore(path, snapshot, python, before)
     for number, step in enumerate(steps, 1):
-        click.echo(f"[{number}/{len(steps)}] {step.command}", err=True)
+        echo(f"[{number}/{len(steps)}] {step.command}", err=True)
         _run(step, path)
     added = sorted(set(_names(_installed(snapshot, python, after=True))) - set(_names(before)))
     if added:
@@ -88,7 +89,7 @@ def _one(command: str, restore: str) -> None:
     except OSError as error:
         raise click.ClickException(f"cannot run {argv[0]}: {error.strerror} (restore: {restore})") from None
     except Ended as ended:
-        click.echo(f"gpudoctor: stopped in: {command} (what was installed before: {restore})", err=True)
+        echo(f"gpudoctor: stopped in: {command} (what was installed before: {restore})", err=True)
         raise ended
     if code:
         raise click.ClickException(f"exit code {code}: {command} (what was installed before: {restore})")

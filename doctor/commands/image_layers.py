@@ -5,7 +5,6 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING
 
-import click
 from msgspec.structs import replace
 
 from ..images.about import needs
@@ -15,6 +14,7 @@ from ..judge.preflight_answer import ImageAbout, LayerAnswer
 from ..report.amounts import stored
 from ..report.progress import Progress
 from ..snapshot import Snapshot, known
+from .write import echo
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +58,7 @@ def _announce(count: int, total: int | None, everything: bool) -> None:
     layers = "one layer" if count == 1 else f"{count} layers"
     most = "" if everything else "at most "
     how = "" if everything else ", the newest first, until torch and what it needs of the image have been seen"
-    click.echo(f"gpudoctor: reads {most}{size} in {layers}{how}", err=True)
+    echo(f"gpudoctor: reads {most}{size} in {layers}{how}", err=True)
 
 
 class _Counter:

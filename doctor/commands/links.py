@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import socket
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +12,7 @@ from msgspec.structs import replace
 
 from ..guard import Refusal
 from ..proof.plan import Links
+from .write import echo
 
 MOST = 1024
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,252})")
@@ -176,14 +176,14 @@ def announce(links: Links, flags: Mapping[str, Any]) -> None:
     words.update({f"--{name}": " " for name in ("ddp", "teach") if flags[name]})
     for number, node in enumerate(links.nodes):
         if number != links.node:
-            sys.stderr.write(f"gpudoctor: on {line_for(node, links, words)}\n")
+            echo(f"gpudoctor: on {line_for(node, links, words)}", err=True)
 
 
 def quiet_end(ended: list[str], links: Links) -> int:
     """The end of a process that has no results: its part is done, or why not. Returns the exit code."""
     where = "the first rank's process" if links.launched else links.nodes[0]
     for words in ended:
-        sys.stderr.write(f"gpudoctor: {words}\n")
+        echo(f"gpudoctor: {words}", err=True)
     if not ended and os.isatty(2):
-        sys.stderr.write(f"gpudoctor: this part is done; the report is that of {where}\n")
+        echo(f"gpudoctor: this part is done; the report is that of {where}", err=True)
     return 1 if ended else 0

@@ -12,6 +12,7 @@ from compat_matrix.drivers import Platform
 from compat_matrix.versions import minor
 
 from .matrix_show import emit_json
+from .write import echo
 
 Lines = list[str]
 
@@ -38,7 +39,7 @@ def emit(format_: str, data: Any, lines: Lines) -> int:
     if format_ == "json":
         emit_json(data)
     else:
-        click.echo("\n".join(lines))
+        echo("\n".join(lines))
     return 0
 
 

@@ -10,6 +10,8 @@ import msgspec
 from compat_matrix import Matrix, MatrixError
 from compat_matrix.tables import TABLES, row_type
 
+from .write import echo
+
 
 def load(path: str | None = None) -> Matrix:
     """The matrix of this installation, or that at `path`. Raises ClickException with one line."""
@@ -28,7 +30,7 @@ def load(path: str | None = None) -> Matrix:
 def emit_json(value: Any) -> None:
     """Print anything made of structs, lists and plain values as JSON."""
     text = msgspec.json.format(msgspec.json.encode(value), indent=2)
-    click.echo(text.decode("utf-8"))
+    echo(text.decode("utf-8"))
 
 
 def rows_of(m: Matrix, table: str) -> tuple[Any, ...]:
@@ -53,11 +55,11 @@ def show_tables(format_: str, path: str | None = None) -> int:
     if format_ == "json":
         emit_json({"version": m.version, "schema_version": m.schema_version, "tables": about})
         return 0
-    click.echo(f"matrix {m.version}, schema {m.schema_version}")
+    echo(f"matrix {m.version}, schema {m.schema_version}")
     if m.differs:
-        click.echo(m.differs)
+        echo(m.differs)
     for entry in about:
-        click.echo(f"{entry['table']:<22}{entry['rows']:>5}  {entry['what']}")
+        echo(f"{entry['table']:<22}{entry['rows']:>5}  {entry['what']}")
     return 0
 
 
@@ -69,7 +71,7 @@ def show_table(table: str, where: tuple[str, ...], format_: str, path: str | Non
         emit_json([_full(m, row) for row in rows])
         return 0
     for row in rows:
-        click.echo("  ".join(f"{name}={plain(value)}" for name, value in filled(row)))
+        echo("  ".join(f"{name}={plain(value)}" for name, value in filled(row)))
     return 0
 
 
@@ -123,6 +125,6 @@ def print_lint(format_: str, path: str | None = None) -> int:
         emit_json({"version": m.version, "problems": problems})
     else:
         for line in problems:
-            click.echo(line)
-        click.echo(f"matrix {m.version}: {len(problems)} problems" if problems else f"matrix {m.version}: no problems")
+            echo(line)
+        echo(f"matrix {m.version}: {len(problems)} problems" if problems else f"matrix {m.version}: no problems")
     return 1 if problems else 0

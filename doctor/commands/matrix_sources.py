@@ -11,6 +11,7 @@ from compat_matrix import Matrix
 from compat_matrix.tables import TABLES
 
 from .matrix_show import emit_json, filled, load, plain, rows_of
+from .write import echo
 
 
 def _texts(m: Matrix) -> dict[str, str]:
@@ -33,7 +34,7 @@ def show_sources(format_: str, path: str | None) -> int:
         return 0
     for entry in about:
         tables = ", ".join(f"{table} {count}" for table, count in used[str(entry["key"])].items())
-        click.echo(f"{entry['key']}: {entry['text']} ({tables})")
+        echo(f"{entry['key']}: {entry['text']} ({tables})")
     return 0
 
 
@@ -54,10 +55,10 @@ def show_source(key: str, format_: str, path: str | None) -> int:
         emit_json(found)
         return 0
     for name in keys:
-        click.echo(f"{name}: {texts[name]}")
+        echo(f"{name}: {texts[name]}")
     for entry in found:
         shown = "  ".join(f"{n}={plain(v)}" for n, v in entry.items() if n not in ("table", "source"))
-        click.echo(f"  {entry['table']}: {shown}")
+        echo(f"  {entry['table']}: {shown}")
     return 0
 
 

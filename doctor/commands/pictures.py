@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 from ..guard import Refusal
 from ..judge.report import Report
-from .write import write
+from .write import echo, write
 
 KINDS = ("svg", "html")
 
@@ -39,7 +38,7 @@ def plot(report: Report, path: str, saved: bool) -> None:
     except Refusal as refusal:
         if saved:
             raise
-        sys.stderr.write(f"gpudoctor: --plot: {refusal}\n")
+        echo(f"gpudoctor: --plot: {refusal}", err=True)
         return
     write(data, path)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
+
+from .write import echo
 
 
 @click.command()
@@ -51,7 +52,7 @@ def record(**flags: Any) -> int:
         write_recording(folder, recording, redact=None if flags["no_redact"] else _masked)
     except OSError as error:
         raise click.ClickException(f"cannot write {folder}: {error.strerror or error}") from None
-    sys.stdout.write(f"Recorded to {folder}. Judge it with: gpudoctor check --replay {folder}\n")
+    echo(f"Recorded to {folder}. Judge it with: gpudoctor check --replay {folder}")
     return 0
 
 

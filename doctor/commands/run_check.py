@@ -78,7 +78,9 @@ def print_report(
         from .pictures import plot
 
         plot(report, flags["plot"], bool(flags["from_"] or flags["replay"]))
-    write(render(report, flags), flags["output"], private=flags["no_redact"])
+    from .display import styled
+
+    write(render(report, flags), flags["output"], private=flags["no_redact"], styled=styled(flags))
     return report.exit_code
 
 

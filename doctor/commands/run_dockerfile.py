@@ -12,8 +12,9 @@ from ..images.recipes.instructions import Unparsed
 from ..report.outcome import Level, Outcome, Ruled
 from ..resolve.machine import Unclear
 from .assess import matrix_of
+from .display import styled
 from .outcomes import FORMATS, render_outcomes
-from .write import write
+from .write import echo, write
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -33,11 +34,10 @@ def run_dockerfile(flags: dict[str, Any]) -> int:
     except (Unparsed, Unclear) as error:
         if not error.unknown:
             raise Refusal(str(error)) from None
-        import click
 
-        click.echo(f"gpudoctor: {error}", err=True)
+        echo(f"gpudoctor: {error}", err=True)
         return 3
-    write(_rendered(found, flags), flags["output"])
+    write(_rendered(found, flags), flags["output"], styled=styled(flags))
     levels = {one.level for one in found}
     if "fail" in levels or (flags["fail_on"] == "warn" and "warn" in levels):
         return 1

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
 from msgspec.structs import replace
 
 from ..fit import Board, Unbuildable, Unclear, Unreadable, Work, boards, of_snapshot, read_model, typical
@@ -15,8 +14,9 @@ from ..formats.given import is_stream
 from ..guard import Refusal
 from .assess import matrix_of
 from .counted import parameter_count
+from .display import styled
 from .run_resolve import looked_at
-from .write import write
+from .write import echo, write
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -34,12 +34,12 @@ def run_fit(flags: dict[str, Any]) -> int:
     except (Unbuildable, Unclear) as unclear:
         if not getattr(unclear, "unknown", True):
             raise Refusal(str(unclear)) from None
-        click.echo(f"gpudoctor: {unclear}", err=True)
+        echo(f"gpudoctor: {unclear}", err=True)
         return 3
     except Unreadable as error:
         raise Refusal(str(error)) from None
     found = answer(question)
-    write(_rendered(question, found, flags), flags["output"])
+    write(_rendered(question, found, flags), flags["output"], styled=styled(flags))
     return found.exit_code
 
 

@@ -12,16 +12,16 @@ from msgspec.structs import replace
 from ..findings import Policy
 from ..judge.plan import Plan, plan
 from ..judge.report import config_notes
-from ..report.clean import json_escaped
 from ..report.progress import Progress
 from ..report.steps import plan_text
 from ..snapshot import Snapshot
 from .assess import assess, known_ids, matrix_of
 from .config import base_policy, warn_of_config
+from .display import styled
 from .options import make_policy, of_its_day
 from .sources import gather, read
 from .suggest import did_you_mean
-from .write import write
+from .write import echo, write
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -64,10 +64,10 @@ def _apply(flags: dict[str, Any], snapshot: Snapshot, matrix: Matrix, policy: Po
     before = assess(snapshot, matrix, policy)
     _show(steps, flags, err=True)
     if not environment_steps(steps, only):
-        click.echo("Nothing of this can be done in the Python environment; nothing was changed.", err=True)
+        echo("Nothing of this can be done in the Python environment; nothing was changed.", err=True)
         return _code(steps, only)
     if not flags["yes"] and not click.confirm("Run the steps in the Python environment now?", err=True):
-        click.echo("Nothing was changed.", err=True)
+        echo("Nothing was changed.", err=True)
         return 1
     restore = apply_plan(steps, snapshot, flags["restore_file"], only)
     with Progress() as progress:
@@ -79,7 +79,7 @@ def _apply(flags: dict[str, Any], snapshot: Snapshot, matrix: Matrix, policy: Po
     left = [f.id for key, f in failed_after.items() if key in failed_before]
     if flags["format_"] == "json":
         found = {"repaired": gone, "left": left, "new": new, "restore_file": restore, "verdict": after.verdict}
-        write(json_escaped(msgspec_json.format(msgspec_json.encode(found))) + b"\n", None)
+        write(msgspec_json.format(msgspec_json.encode(found)) + b"\n", None)
     else:
         lines = [f"repaired: {', '.join(gone) or 'nothing'}", f"still there: {', '.join(left) or 'nothing'}"]
         lines += [f"new: {', '.join(new)}"] if new else []
@@ -99,9 +99,7 @@ def _without_strangers(steps: Plan, policy: Policy) -> Plan:
         if name in policy.found.require:
             question = f"{policy.found.path}, which was found here, requires the package {name}. Install it?"
             if not (sys.stdin.isatty() and click.confirm(question, err=True)):
-                click.echo(
-                    f"{name} is not installed: only {policy.found.path} names it, and it is not trusted.", err=True
-                )
+                echo(f"{name} is not installed: only {policy.found.path} names it, and it is not trusted.", err=True)
                 continue
         kept.append(one)
     return replace(steps, fixes=tuple(kept))
@@ -109,15 +107,15 @@ def _without_strangers(steps: Plan, policy: Policy) -> Plan:
 
 def _show(steps: Plan, flags: dict[str, Any], err: bool = False) -> None:
     if flags["format_"] == "json" and not err:
-        write(json_escaped(msgspec_json.format(msgspec_json.encode(steps))) + b"\n", None)
+        write(msgspec_json.format(msgspec_json.encode(steps)) + b"\n", None)
         return
     from .display import display
 
     text = plan_text(steps, display({**flags, "output": None, "verbose": 0}))
     if err:
-        click.echo(text, err=True, nl=False)
+        echo(text, err=True, nl=False)
     else:
-        write(text.encode("utf-8", "backslashreplace"), None)
+        write(text.encode("utf-8", "backslashreplace"), None, styled=styled({**flags, "output": None}))
 
 
 def _usable(flags: dict[str, Any]) -> None:

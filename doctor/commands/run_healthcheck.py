@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from msgspec.structs import replace
@@ -16,6 +15,7 @@ from .gather_options import MARGIN_S, health_flags
 from .options import make_policy
 from .sources import gather, read
 from .watchdog import answered
+from .write import echo
 
 PROVE_S = 60.0
 
@@ -48,7 +48,7 @@ def run_healthcheck(flags: dict[str, Any]) -> int:
     if flags["format_"] == "node-problem-detector" and code == 0 and report.verdict == "unknown":
         code = 2
     answered()
-    sys.stdout.write(text)
+    echo(text, nl=False)
     return code
 
 

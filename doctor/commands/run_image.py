@@ -6,7 +6,6 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-import click
 from msgspec.structs import replace
 
 from .. import __version__
@@ -19,8 +18,9 @@ from ..judge.report import MatrixInfo, Tool
 from ..resolve.machine import Unclear
 from ..snapshot import Snapshot, known
 from .assess import matrix_of
+from .display import styled
 from .options import make_policy
-from .write import write
+from .write import echo, write
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -38,7 +38,7 @@ def run_image(flags: dict[str, Any]) -> int:
     except (ImageError, Unclear) as error:
         if not error.unknown:
             raise Refusal(_masked(str(error), flags)) from None
-        click.echo(f"gpudoctor: {_masked(str(error), flags)}", err=True)
+        echo(f"gpudoctor: {_masked(str(error), flags)}", err=True)
         return 3
     except ModuleNotFoundError as error:
         if error.name not in ("requests", "docker", "zstandard"):
@@ -46,7 +46,7 @@ def run_image(flags: dict[str, Any]) -> int:
         from ..extra import extra_line
 
         raise Refusal(f"image needs the package {error.name}: {extra_line('image')}") from None
-    write(_rendered(answer, flags), flags["output"], private=flags["no_redact"])
+    write(_rendered(answer, flags), flags["output"], private=flags["no_redact"], styled=styled(flags))
     return answer.exit_code
 
 

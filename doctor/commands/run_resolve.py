@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 from typing import TYPE_CHECKING, Any
 
-import click
 import msgspec
 from msgspec.structs import replace
 
@@ -14,7 +13,7 @@ from compat_matrix.resolver import Answer, Candidate, Question, resolve
 from ..guard import Refusal
 from ..resolve.machine import NEWEST, Machine, Unclear, card, driver, of_snapshot, python, wish
 from .assess import matrix_of
-from .write import write
+from .write import echo, write
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -47,7 +46,7 @@ def run_resolve(flags: dict[str, Any]) -> int:
     except Unclear as unclear:
         if not unclear.unknown:
             raise Refusal(str(unclear)) from None
-        click.echo(f"gpudoctor: {unclear}", err=True)
+        echo(f"gpudoctor: {unclear}", err=True)
         return 3
     answer = resolve(m, q)
     if machine.torch and not q.wishes:
@@ -58,9 +57,9 @@ def run_resolve(flags: dict[str, Any]) -> int:
     if q.driver.endswith(NEWEST):  # stands for the newest of a branch, and is no version to be shown
         printed = printed.replace(q.driver, q.driver[: -len(NEWEST)])
     if flags["format_"] not in ("text", "json", "html"):
-        click.echo(m.differs, err=True, nl=bool(m.differs))
+        echo(m.differs, err=True, nl=bool(m.differs))
         if not answer.candidates:  # no prose where a file of requirements is awaited
-            click.echo(printed, err=True, nl=False)
+            echo(printed, err=True, nl=False)
             return 3
     write(printed.encode(), flags["output"])
     if not answer.candidates:
@@ -196,13 +195,13 @@ def _verified(m: Matrix, q: Question, one: Candidate) -> int:
     how = lines(m, q, one)
     command = shlex.split(how.uv if shutil.which("uv") else how.pip)
     command.insert(command.index("install") + 1, "--dry-run")
-    click.echo(f"$ {shlex.join(command)}", err=True)
+    echo(f"$ {shlex.join(command)}", err=True)
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        click.echo(f"it could not be tried: {error}", err=True)
+        echo(f"it could not be tried: {error}", err=True)
         return 3
     resolved = done.returncode == 0 and done.stdout.strip()  # pip's answer, where its warnings are on stderr
     last = (done.stdout if resolved else done.stderr or done.stdout).strip().splitlines()[-3:]
-    click.echo("\n".join(last), err=True)
+    echo("\n".join(last), err=True)
     return 0 if done.returncode == 0 else 1

@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import click
-
 from ..guard import Refusal
 from ..topo import Answer, Gap, Garbled, Table, answer, of_snapshot, parse_table
 from .assess import matrix_of
 from .counted import parameter_count
 from .read import read_bounded
-from .write import write
+from .write import echo, write
 
 _MOST_BYTES = 4 << 20
 
@@ -24,14 +22,14 @@ def run_topo(flags: dict[str, Any]) -> int:
     count = parameter_count(flags["params"])
     m = matrix_of(flags)
     if flags["gpu"] and not (m.gpu(flags["gpu"]).rows or m.gpus_like(flags["gpu"]).rows):
-        click.echo(f"gpudoctor: GPU {flags['gpu']!r} is not listed in this matrix", err=True)
+        echo(f"gpudoctor: GPU {flags['gpu']!r} is not listed in this matrix", err=True)
         return 3
     try:
         table = _table(flags)
     except Garbled as error:
         raise Refusal(f"{'standard input' if flags['text'] == '-' else flags['text']}: {error}") from None
     except Gap as gap:
-        click.echo(f"gpudoctor: {gap}", err=True)
+        echo(f"gpudoctor: {gap}", err=True)
         return 3
     found = answer(m, table, count, flags["seq"], flags["gpu"] or "")
     write(_rendered(found, flags), flags["output"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import click
 import msgspec
 
 from ..findings import Policy
@@ -16,6 +15,7 @@ from ..resolve.changed_torch import build_named, no_wheel, with_torch, without_t
 from ..resolve.machine import Unclear, card, driver, python
 from ..snapshot import Snapshot, known
 from .assess import assess, matrix_of
+from .write import echo
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -36,7 +36,7 @@ def run_what_if(flags: dict[str, Any]) -> int:
     except Unclear as unclear:
         if not unclear.unknown:
             raise Refusal(str(unclear)) from None
-        click.echo(f"gpudoctor: {unclear}", err=True)
+        echo(f"gpudoctor: {unclear}", err=True)
         return 3
     reports = assess(after, m, policy), assess(before, m, policy)
     if not flags["no_redact"]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from .write import echo
+
 
 @click.command()
 @click.argument("config", metavar="[FILE]", required=False)
@@ -24,7 +26,7 @@ def trust(config: str | None, remove: bool, list_: bool) -> int:
         if config or remove:
             raise Refusal("--list takes no FILE")
         for path, digest in sorted(trusted.trusted().items()):
-            click.echo(f"{path}{_state(path, digest)}")
+            echo(f"{path}{_state(path, digest)}")
         return 0
     if not config:
         raise Refusal("say which FILE, or --list")

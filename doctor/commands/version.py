@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from .write import echo
+
 
 @click.command()
 def version() -> int:
@@ -12,5 +14,5 @@ def version() -> int:
 
     from .. import __version__
 
-    click.echo(f"gpudoctor {__version__}, matrix {Matrix.load().version}")
+    echo(f"gpudoctor {__version__}, matrix {Matrix.load().version}")
     return 0

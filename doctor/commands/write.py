@@ -9,16 +9,25 @@ import sys
 
 from ..findings.patterns import lazy
 from ..guard import Refusal
+from ..report.clean import visible, visible_bytes
 
 _STREAM = lazy(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d{1,4})")
 _NUMBERS = {"stdout": 1, "stderr": 2}
 
 
-def write(data: bytes, output: str | None, private: bool = False) -> None:
-    """Write to stdout, or to the file `output`; `private`: a new file is for its owner alone.
+def echo(text: str, err: bool = False, nl: bool = True) -> None:
+    """Words for the user on stdout or stderr (`err`), with a line end (`nl`)."""
+    stream = sys.stderr if err else sys.stdout
+    stream.write(visible(text) + ("\n" if nl else ""))
+    stream.flush()
 
-    Raises Refusal where it cannot, or not whole; BrokenPipeError passes.
+
+def write(data: bytes, output: str | None, private: bool = False, styled: bool = False) -> None:
+    """Write to stdout, or to the file `output`, without hidden characters (`visible`).
+
+    private: a new file is for its owner alone; styled: colors of our own are kept. Raises Refusal where it cannot, or not whole; BrokenPipeError passes.
     """
+    data = visible_bytes(data, styled)
     if output is None or output == "-":
         to_stdout(data)
         return

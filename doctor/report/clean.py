@@ -25,17 +25,37 @@ def printable(text: str, keep_lines: bool = False) -> str:
     return "".join(out)
 
 
-_HIDDEN = "[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
-"""DEL, C1 controls, and what turns the direction of writing around or cannot be seen."""
+_HIDDEN = (
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f]"
+)
+"""Controls (C0 but tabs and line ends, DEL, C1), and what turns the direction of writing around or cannot be seen."""
+_STYLE = "\x1b\\[[0-9;]{0,20}m"
+"""How a terminal is told a color."""
+_PLAIN = bytes(range(0x20, 0x7F)) + b"\t\n"
 
 
-def json_escaped(data: bytes) -> bytes:
-    """JSON with such characters as escapes: the same values, and nothing acts on a terminal or misleads an eye."""
-    if data.isascii() and b"\x7f" not in data:
-        return data
+def visible(text: str, styled: bool = False) -> str:
+    """A text with hidden characters as JSON escapes them: in JSON the same values, anywhere nothing that acts on a
+    terminal or misleads an eye. `styled`: colors of our own are kept."""
     import re
 
-    return re.sub(_HIDDEN, lambda found: f"\\u{ord(found[0]):04x}", data.decode("utf-8")).encode("utf-8")
+    pattern = f"{_STYLE}|{_HIDDEN}" if styled else _HIDDEN
+    return re.sub(pattern, lambda found: found[0] if len(found[0]) > 1 else _escape(found[0]), text)
+
+
+def _escape(c: str) -> str:
+    return "".join(f"\\u{unit:04x}" for unit in memoryview(c.encode("utf-16", "surrogatepass")[2:]).cast("H"))
+
+
+def visible_bytes(data: bytes, styled: bool = False) -> bytes:
+    """The same for what is about to be written; what is no UTF-8 is no text, but a picture."""
+    if data.isascii() and not data.translate(None, _PLAIN):
+        return data
+    try:
+        return visible(data.decode("utf-8"), styled).encode("utf-8")
+    except UnicodeDecodeError:
+        return data
 
 
 def ascii_only(text: str) -> str:

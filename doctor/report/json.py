@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..judge.report import Report
-from .clean import json_escaped
 
 if TYPE_CHECKING:
     from ..judge.preflight_answer import Preflight
@@ -19,7 +18,7 @@ def render_json(report: Report | Preflight) -> bytes:
         data = msgspec.json.encode(report)
     except UnicodeEncodeError:  # lone surrogates: bytes of a file name or variable that are not UTF-8
         data = msgspec.json.encode(_clean(msgspec.to_builtins(report)))
-    return json_escaped(msgspec.json.format(data, indent=2)) + b"\n"
+    return msgspec.json.format(data, indent=2) + b"\n"
 
 
 def _clean(value: Any) -> Any:

@@ -12,6 +12,7 @@ from datetime import datetime
 from ..findings import Layer
 from ..judge.report import Report
 from ..snapshot import Gpu, known
+from .clean import printable
 
 STATUSES = ("pass", "warn", "fail", "unknown", "skipped")
 _VALUE = {"pass": 0, "warn": 1, "fail": 2, "unknown": 3}
@@ -91,5 +92,5 @@ def _braces(labels: Mapping[str, str]) -> str:
 
 
 def _escaped(value: str) -> str:
-    text = value.encode("utf-8", "replace").decode().replace("\\", r"\\")
-    return text.replace('"', r"\"").replace("\n", r"\n").replace("\r", " ")
+    text = printable(value.encode("utf-8", "replace").decode(), keep_lines=True)
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
