@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..report.terminal import Display
+if TYPE_CHECKING:
+    from ..report.terminal import Display
 
 
 def display(flags: dict[str, Any]) -> Display:
     """How to write for these flags and this stdout."""
+    from ..report.terminal import Display
+
     to_file = flags["output"] not in (None, "-")
     encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "").replace("_", "")
     ascii_ = flags["ascii_"] or (not to_file and not encoding.startswith("utf"))

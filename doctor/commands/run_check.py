@@ -13,6 +13,7 @@ from ..judge.report import Report
 from ..report.progress import Progress
 from ..snapshot import Snapshot
 from .config import base_policy, warn_of_config
+from .display import styled
 from .options import make_policy, of_its_day
 from .sources import Say, gather
 from .write import write
@@ -78,8 +79,6 @@ def print_report(
         from .pictures import plot
 
         plot(report, flags["plot"], bool(flags["from_"] or flags["replay"]))
-    from .display import styled
-
     write(render(report, flags), flags["output"], private=flags["no_redact"], styled=styled(flags))
     return report.exit_code
 
