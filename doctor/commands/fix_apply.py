@@ -39,7 +39,7 @@ def environment_steps(plan: Plan, only: str = "") -> list[Step]:
         own = [step for step in planned.fix.steps if step.command]
         wanted = planned.finding.status == "fail" or bool(only)
         here = all(s.where == "environment" and s.possible_here and not s.needs_root for s in own)
-        here = here and not any(" | " in s.command for s in own)  # the way to get uv needs a shell
+        here = here and not any("|" in words for s in own for words in commands_of(s))  # to get uv takes a shell
         here = here and wanted and bool(own)
         if here and not left.intersection(planned.waits_for):
             steps += own
@@ -69,12 +69,26 @@ def apply_plan(plan: Plan, snapshot: Snapshot, restore_file: str | None, only: s
 
 
 def _run(step: Step, restore: str) -> None:
-    for command in step.command.split(" && "):
-        _one(command, restore)
+    for words in commands_of(step):
+        _one(words, restore)
 
 
-def _one(command: str, restore: str) -> None:
-    argv = [os.path.expanduser(word) for word in shlex.split(command)]  # noqa: PTH111
+def commands_of(step: Step) -> list[list[str]]:
+    """The words of each of a step's commands: a path that holds `&&` is one quoted word and stays it."""
+    lexer = shlex.shlex(step.command, posix=True, punctuation_chars="&|;<>")
+    lexer.whitespace_split, lexer.commenters = True, ""
+    commands: list[list[str]] = [[]]
+    for word in lexer:
+        if word == "&&":
+            commands.append([])
+        else:
+            commands[-1].append(word)
+    return commands
+
+
+def _one(words: list[str], restore: str) -> None:
+    command = shlex.join(words)
+    argv = [os.path.expanduser(word) for word in words]  # noqa: PTH111
     variables: dict[str, str] = {}
     while argv and (found := re.fullmatch(r"([A-Z][A-Z0-9_]*)=(.*)", argv[0], re.DOTALL)):
         variables[found[1]] = found[2]
@@ -140,7 +154,8 @@ def _write_restore(path: str, snapshot: Snapshot, python: str, lines: list[str])
         f"#   {_pip(snapshot, python, 'install', '--no-deps', '-r', path)}",
     ]
     try:
-        with open(path, "x", encoding="utf-8") as stream:
+        private = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)  # addresses in it may hold passwords
+        with open(private, "w", encoding="utf-8") as stream:
             stream.write("\n".join([*head, *indexes, *lines]) + "\n")
     except FileExistsError:
         raise click.ClickException(f"{path} is there already; nothing was changed") from None

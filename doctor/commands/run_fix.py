@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 from msgspec import json as msgspec_json
@@ -14,7 +14,7 @@ from ..judge.plan import Plan, plan
 from ..judge.report import config_notes
 from ..report.progress import Progress
 from ..report.steps import plan_text
-from ..snapshot import Snapshot
+from ..snapshot import Snapshot, known
 from .assess import assess, known_ids, matrix_of
 from .config import base_policy, warn_of_config
 from .display import styled
@@ -47,7 +47,7 @@ def run_fix(flags: dict[str, Any]) -> int:
     warn_of_config(config_notes(policy))
     if flags["apply_"]:
         return _apply(flags, snapshot, matrix, policy, steps, only)
-    _show(steps, flags)
+    _show(steps, flags, snapshot)
     return _code(steps, only)
 
 
@@ -58,14 +58,26 @@ def _code(steps: Plan, only: str) -> int:
 
 
 def _apply(flags: dict[str, Any], snapshot: Snapshot, matrix: Matrix, policy: Policy, steps: Plan, only: str) -> int:
-    from .fix_apply import apply_plan, environment_steps
+    from .fix_apply import environment_steps
+    from .fix_lock import locked
 
     steps = _without_strangers(steps, policy)
-    before = assess(snapshot, matrix, policy)
-    _show(steps, flags, err=True)
+    _show(steps, flags, snapshot, err=True)
     if not environment_steps(steps, only):
         echo("Nothing of this can be done in the Python environment; nothing was changed.", err=True)
         return _code(steps, only)
+    python = known(snapshot.python.patient.prefix)
+    with locked(python or ""):
+        return _carried_out(flags, snapshot, matrix, policy, steps, only)
+
+
+def _carried_out(
+    flags: dict[str, Any], snapshot: Snapshot, matrix: Matrix, policy: Policy, steps: Plan, only: str
+) -> int:
+    """Ask, carry out, look again and compare."""
+    from .fix_apply import apply_plan
+
+    before = assess(snapshot, matrix, policy)
     if not flags["yes"] and not click.confirm("Run the steps in the Python environment now?", err=True):
         echo("Nothing was changed.", err=True)
         return 1
@@ -105,7 +117,8 @@ def _without_strangers(steps: Plan, policy: Policy) -> Plan:
     return replace(steps, fixes=tuple(kept))
 
 
-def _show(steps: Plan, flags: dict[str, Any], err: bool = False) -> None:
+def _show(steps: Plan, flags: dict[str, Any], snapshot: Snapshot, err: bool = False) -> None:
+    steps = _masked(steps, flags, snapshot, sys.stderr if err else sys.stdout)
     if flags["format_"] == "json" and not err:
         write(msgspec_json.format(msgspec_json.encode(steps)) + b"\n", None)
         return
@@ -116,6 +129,21 @@ def _show(steps: Plan, flags: dict[str, Any], err: bool = False) -> None:
         echo(text, err=True, nl=False)
     else:
         write(text.encode("utf-8", "backslashreplace"), None, styled=styled({**flags, "output": None}))
+
+
+def _masked(steps: Plan, flags: dict[str, Any], snapshot: Snapshot, stream: TextIO) -> Plan:
+    """The plan as it may be shown: never with a secret; in files and pipes without names, as a report is."""
+    from ..snapshot.redact import Redactor
+    from ..snapshot.redact_secrets import without_secrets
+    from .local_names import local_names
+
+    own = flags["format_"] == "text" and stream.isatty()
+    if own or flags["no_redact"]:
+        return without_secrets(steps, snapshot)
+    masks = Redactor(local_names())
+    masks.type_for(snapshot)
+    masks.learn(snapshot)
+    return masks.value(steps)
 
 
 def _usable(flags: dict[str, Any]) -> None:

@@ -25,8 +25,8 @@ def echo(text: str, err: bool = False, nl: bool = True) -> None:
 def write(data: bytes, output: str | None, private: bool = False, styled: bool = False) -> None:
     """Write to stdout, or to the file `output`, without hidden characters (`visible`).
 
-    private: a new file is for its owner alone; styled: colors of our own are kept. Raises Refusal where it cannot, or not
-    whole; BrokenPipeError passes.
+    private: a new file is for its owner alone; styled: colors of our own are kept. Raises Refusal where it cannot, or
+    not whole; BrokenPipeError passes.
     """
     data = visible_bytes(data, styled)
     if output is None or output == "-":

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..formats.lazy import lazy
 from .fact import Missing
 from .mask_addresses import find_addresses, find_ipv4, ipv4_mask
 from .mask_names import Names
@@ -38,6 +37,7 @@ from .redact_fields import (
     texts_of,
 )
 from .spans import GONE, Scan, Span, replaced
+from .typed import Typed, home_of
 
 T = TypeVar("T")
 
@@ -65,20 +65,18 @@ class Redactor:
         self._learned: list[str] = []
         self._last: tuple[str, Scan] | None = None
         self._cache: dict[str, str] = {}
-        self._typed_home: tuple[re.Pattern[str], ...] = ()
         if names.user and names.user != "root":
             self.names.user(names.user)
         if names.host:
             self.names.host(names.host)
         if names.home not in ("", "/", "/root"):
             self.names.home(names.home)
-            here = re.escape(names.home)
-            word = r"^|[\s;&|(]|(?:^|[\s;])[A-Za-z_]\w*="
-            self._typed_home = (
-                lazy(rf"({word}){here}(?=[/:]|\s|$)"),
-                lazy(rf"({word})'{here}/"),
-                lazy(rf"((?:^|[\s;])[A-Za-z_]\w*=[^\s'\"]*:){here}(?=[/:]|\s|$)"),
-            )
+        self.typed = Typed(names.home)
+
+    def type_for(self, snapshot: Any) -> None:
+        """Write commands for who repairs the patient's environment: its home folder is `~` to them."""
+        prefix = getattr(getattr(getattr(snapshot, "python", None), "patient", None), "prefix", "")
+        self.typed.home(home_of(prefix) if isinstance(prefix, str) else "")
 
     def learn(self, value: Any) -> None:
         """Take note of every name, UUID and address in a Struct, list, dict or text."""
@@ -86,6 +84,7 @@ class Redactor:
         texts: dict[str, None] = {}
         others: dict[str, None] = {}
         for key, text in texts_of(value, ""):
+            self.typed.learn(key, text)
             if is_version(key):
                 self._versions.add(text)
                 continue
@@ -158,22 +157,15 @@ class Redactor:
             return text if re.fullmatch(r"id-\d+", text) else f"id-{self._number('id', text)}"
         if key in ONLY_SECRETS:
             return self._plain[text] if text in self._plain else mask_secrets(text)
-        if key in ("command", "note") and self._typed_home:
-            text = self._home_as_typed(text)
+        if key in ("command", "note"):
+            text = self.typed.with_home(text)
+            if key == "command" and self._mask(text) != text:
+                text = self.typed.with_variables(text)
         if key in HOST_VARIABLES or key in USER_VARIABLES or key == "target":
             text = self.names.exact(text)
         if text not in self._cache:
             self._cache[text] = self._mask(text)
         return self._cache[text]
-
-    def _home_as_typed(self, text: str) -> str:
-        """The user's home folder in a command as `~`: it says nothing, and can still be typed."""
-        plain, quoted, later = self._typed_home
-        text = quoted.sub(r"\1~/'", plain.sub(r"\1~", text))  # a shell knows `~` only outside of quotes
-        done = ""
-        while done != text:  # folder after folder of a list such as LD_LIBRARY_PATH
-            done, text = text, later.sub(r"\1~", text)
-        return done
 
     def pasted(self, text: str) -> str:
         """A text that somebody pasted, masked as it came; its lines stay lines."""
@@ -245,6 +237,7 @@ def redact(value: T, names: LocalNames = LocalNames(), masks: Redactor | None = 
     `masks`: of the text that it was read from, so that what is left is masked alike.
     """
     redactor = masks or Redactor(names)
+    redactor.type_for(getattr(value, "snapshot", value))
     redactor.learn(getattr(value, "snapshot", value))
     redactor.prepare(value)
     return redactor.value(value)
