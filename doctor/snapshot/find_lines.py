@@ -58,7 +58,7 @@ _SHORTEST = 20
 """Characters of a row of /etc/passwd or gpustat."""
 _TIMES = tuple(f"{month} " for month in _MONTH[3:-1].split("|"))
 _DAY = r"-\d\dT\d\d:"
-_ROWS = (
+_ROWS: tuple[tuple[tuple[str, ...], str, tuple[str, ...]], ...] = (
     (("rw-", "r--", "r-x", "rwx", "---"), _LS, ("user", "user")),
     (_TIMES, _LOG, ("host",)),
     ((">1 ",), _SYSLOG, ("host",)),

@@ -7,8 +7,8 @@ cells. Rows in a string of JSON are found too.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
 
 from ..formats.lazy import lazy
 from .find_keyed_names import HOST_LIKE, NO_HOST, kind_of_name
@@ -32,6 +32,10 @@ _MOST_WORDS = 4
 
 Cell = tuple[int, int]
 """Where a cell's text begins and ends in the text."""
+Kinds = dict[int, str]
+"""Number of a column to what stands in it."""
+Split = Callable[[str, int, int], list[Cell]]
+"""The cells of a line (text, start, end)."""
 
 
 def find_columns(scan: Scan) -> list[NameSpan]:
@@ -46,21 +50,23 @@ def _find(scan: Scan) -> Iterator[NameSpan]:
     stems = sorted(
         {*phrase_offsets(scan), *(at for stem in _STEMS if scan.may_hold(stem) for at in scan.offsets(stem))}
     )
+    if "\\n" not in scan.raw:
+        stems = _in_heads(scan, stems)
     rows, at = scan.rows if stems else [], 0
     for stem in stems:
         at = max(at, bisect_right(rows, (stem, len(text))))
         if at >= len(rows) or rows[at - 1][1] < stem:
             continue
         start, end = rows[at - 1]
-        if end - start > _LONGEST or text.find("=", start, end) >= 0 or text.find(": ", start, end) >= 0:
+        if end - start > _LONGEST or _has_value(text, start, end):
             continue
         for split in (*_separated(text, start, end), _aligned):
-            head = split(text, start, end) if split else []
+            head = split(text, start, end)
             kinds = _kinds(text, head)
             if not kinds:
                 continue
             last = at
-            while last < len(rows) and (found := _values(text, rows[last], split, head, kinds)) is not None:
+            while last < len(rows) and (found := _values(text, rows[last], split, start, head, kinds)) is not None:
                 yield from found
                 last += 1
             if last > at:
@@ -68,11 +74,25 @@ def _find(scan: Scan) -> Iterator[NameSpan]:
                 break
 
 
-def _separated(text: str, start: int, end: int):  # type: ignore[no-untyped-def]
+def _in_heads(scan: Scan, places: list[int]) -> list[int]:
+    """One place of each line that may be a head."""
+    kept, done = [], -1
+    for at in places:
+        if at >= done:
+            first, done = scan.line(at, _LONGEST)
+            if not _has_value(scan.text, first, done):
+                kept.append(at)
+    return kept
+
+
+def _has_value(text: str, start: int, end: int) -> bool:
+    """Whether a line has names with values, as no head has."""
+    return text.find("=", start, end) >= 0 or text.find(": ", start, end) >= 0
+
+
+def _separated(text: str, start: int, end: int) -> list[Split]:
     """How a line may be cut at its separators."""
-    for sign in "|\t,;":
-        if text.find(sign, start, end) >= 0:
-            yield lambda text, start, end, sign=sign: _cut(text, start, end, sign)
+    return [partial(_cut, sign=sign) for sign in "|\t,;" if text.find(sign, start, end) >= 0]
 
 
 def _cut(text: str, start: int, end: int, sign: str) -> list[Cell]:
@@ -99,9 +119,9 @@ def _aligned(text: str, start: int, end: int) -> list[Cell]:
     return cells if len(cells) >= 3 else []
 
 
-def _kinds(text: str, head: list[Cell]) -> dict[int, str]:
-    """Number of a column to what stands in it."""
-    kinds = {}
+def _kinds(text: str, head: list[Cell]) -> Kinds:
+    """The kinds of a head's columns; empty where a line is no head."""
+    kinds: Kinds = {}
     for number, (start, end) in enumerate(head):
         cell = text[start:end]
         if not cell:
@@ -121,39 +141,35 @@ def _kind(cell: str) -> str:
     return kind_of_phrase(name.lower()) or kind_of_name(name)
 
 
-def _values(text: str, row: Cell, split, head: list[Cell], kinds: dict[int, str]) -> list[NameSpan] | None:  # type: ignore[no-untyped-def]
-    """What a row has in these columns; None where it is no row of this table."""
+def _values(
+    text: str, row: Cell, split: Split, at: int, head: list[Cell], kinds: dict[int, str]
+) -> list[NameSpan] | None:
+    """What a row has in these columns; None where it is no row of this table. `at`: where the head's line begins."""
     start, end = row
     if start == end:
         return None
     if _RULE.fullmatch(text, start, end):
         return []
-    found = []
+    found: list[NameSpan] = []
     if split is _aligned:
         words = [word.span() for word in _WORDS.finditer(text, start, end)]
         if len(words) < len(head) - 1:
             return None
         for number, kind in kinds.items():
-            first, last = head[number][0] - head[0][0], head[number][1] - head[0][0]
-            shift = _line_start(text, head[0][0]) - _line_start(text, start)
-            for word in words:
-                if word[0] + shift < head[0][0] + last and word[1] + shift > head[0][0] + first:
-                    found += _value(text, *word, kind)
-                    break
+            first, last = head[number][0] - at + start, head[number][1] - at + start
+            under = [word for word in words if word[0] < last and word[1] > first]
+            found += _value(text, under[0], kind) if under else []
         return found
     cells = split(text, start, end)
     if len(cells) != len(head):
         return None
     for number, kind in kinds.items():
-        found += _value(text, *cells[number], kind)
+        found += _value(text, cells[number], kind)
     return found
 
 
-def _line_start(text: str, at: int) -> int:
-    return text.rfind("\n", 0, at) + 1
-
-
-def _value(text: str, start: int, end: int, kind: str) -> list[NameSpan]:
+def _value(text: str, cell: Cell, kind: str) -> list[NameSpan]:
+    start, end = cell
     value = text[start:end]
     if kind in ("secret", "likely"):
         wanted = not is_nothing(value) and (kind == "secret" or is_secret_like(value))

@@ -148,7 +148,7 @@ class Scan:
 
     def __init__(self, text: str) -> None:
         self.text = flat(text)
-        self._raw = text
+        self.raw = text
         self._kept: dict[str, list[Any]] = {}
 
     def kept(self, name: str, find: Callable[[Scan], Iterator[T]]) -> list[T]:
@@ -176,17 +176,17 @@ class Scan:
     @cached_property
     def rows(self) -> list[tuple[int, int]]:
         """Where each line begins and ends, those in a string of JSON too."""
-        if "\\n" not in self._raw:
+        if "\\n" not in self.raw:
             rows, at = [], 0
-            for line in self._raw.split("\n"):
+            for line in self.raw.split("\n"):
                 rows.append((at, at + len(line)))
                 at += len(line) + 1
             return rows
         rows, at = [], 0
-        for end in [*(found.start() for found in compiled(r"\n|(?<!\\)\\n").finditer(self._raw)), len(self._raw)]:
-            inside = self._raw.startswith("\\n", at - 2), self._raw.startswith("\\n", end)
-            first = self._raw.rfind('"', at, end) + 1 if inside[1] and not inside[0] else 0
-            last = self._raw.find('"', at, end) if inside[0] and not inside[1] else -1
+        for end in [*(found.start() for found in compiled(r"\n|(?<!\\)\\n").finditer(self.raw)), len(self.raw)]:
+            inside = self.raw.startswith("\\n", at - 2), self.raw.startswith("\\n", end)
+            first = self.raw.rfind('"', at, end) + 1 if inside[1] and not inside[0] else 0
+            last = self.raw.find('"', at, end) if inside[0] and not inside[1] else -1
             rows.append((first or at, end if last < 0 else last))
             at = end + (2 if inside[1] else 1)
         return rows
