@@ -95,8 +95,8 @@ def find_names(scan: Scan) -> Iterator[NameSpan]:
     yield from find_lines(scan)
     yield from find_keyed_names(scan)
     yield from find_homes(scan)
-    for told in (find_translated(scan), find_columns(scan)):
-        yield from (named for named in told if named.kind != "secret")
+    for spans in (find_translated(scan), find_columns(scan)):
+        yield from (named for named in spans if named.kind != "secret")
 
 
 def _groups(found: re.Match[str] | None, kinds: tuple[str, ...]) -> Iterator[NameSpan]:

@@ -74,10 +74,10 @@ def _find(scan: Scan) -> Iterator[NameSpan]:
                 break
 
 
-def _in_heads(scan: Scan, places: list[int]) -> list[int]:
+def _in_heads(scan: Scan, stems: list[int]) -> list[int]:
     """One place of each line that may be a head."""
     kept, done = [], -1
-    for at in places:
+    for at in stems:
         if at >= done:
             first, done = scan.line(at, _LONGEST)
             if not _has_value(scan.text, first, done):
