@@ -12,6 +12,7 @@ from mcp.server.stdio import stdio_server
 
 from doctor import __version__
 from doctor.commands.local_names import local_names
+from doctor.report.clean import visible
 from doctor.snapshot.redact import redact
 
 from ._tools import TOOLS
@@ -49,14 +50,18 @@ async def _called(params: types.CallToolRequestParams, allow_target: bool) -> ty
         words, data = await anyio.to_thread.run_sync(tool.call, params.arguments or {}, allow_target)
     except (Refused, OSError) as error:
         return _refusal(f"{params.name}: {error}")
-    return types.CallToolResult(content=[types.TextContent(type="text", text=words)], structured_content=data)
+    return types.CallToolResult(content=[_text(words)], structured_content=data)
+
+
+def _text(words: str) -> types.TextContent:
+    return types.TextContent(type="text", text=visible(words))
 
 
 def _refusal(words: str) -> types.CallToolResult:
     """One line, without names and addresses of this machine."""
     line = redact(" ".join(words.encode("utf-8", "backslashreplace").decode().split()), local_names())
     line = line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 3] + "..."
-    return types.CallToolResult(content=[types.TextContent(type="text", text=line)], is_error=True)
+    return types.CallToolResult(content=[_text(line)], is_error=True)
 
 
 async def _serve(allow_target: bool) -> None:

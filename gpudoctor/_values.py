@@ -59,15 +59,17 @@ class Report(_Judged, frozen=True, kw_only=True):
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         from doctor.commands.assess import about
+        from doctor.report.clean import visible
         from doctor.report.page import render_fragment
 
-        return render_fragment(self, *about(self))
+        return visible(render_fragment(self, *about(self)))
 
     def _rendered(self, format_: str) -> str:
         from doctor.commands.run_check import render
+        from doctor.report.clean import visible
 
         flags = {"format_": format_, "output": "report", "verbose": 0, "ascii_": False, "no_color": True}
-        return render(self, flags).decode()
+        return visible(render(self, flags).decode())
 
 
 class Build(Struct, frozen=True, kw_only=True):

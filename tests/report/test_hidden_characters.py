@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from gpudoctor import explain
+
 from ..cli.command import gpudoctor, save
 from ..rows import Faults, quickly
 from ..topo.test_topo_command import hung
@@ -119,3 +121,17 @@ def test_no_hidden_character_of_a_text_reaches_an_output() -> None:
         assert not set(HIDDEN) & set(said), options
     report = json.loads(gpudoctor("explain", "-", "--format", "json", data=text.encode()).stdout)
     assert "\u202e" in json.dumps(report, ensure_ascii=False), "escaped, not dropped"
+
+
+def test_no_hidden_character_of_a_text_reaches_a_caller_of_python() -> None:
+    report = explain(f"{HIDDEN.join('ab')} RuntimeError: CUDA error: no kernel image is available for execution\n")
+    outputs = (
+        report.to_text(),
+        report.to_json(),
+        report.to_markdown(),
+        report.to_html(),
+        report._repr_html_(),
+        repr(report),
+    )
+    assert all("no kernel image" in said and not hidden_in(said.encode()) for said in outputs[:5])
+    assert not hidden_in(outputs[5].encode())
