@@ -115,10 +115,11 @@ def _report(watched: Any, policy: Policy, flags: dict[str, Any]) -> None:
 
 def _facts(watched: Any, flags: dict[str, Any]) -> Snapshot:
     """The machine as the watched program saw it: its Python, its variables. torch is not imported again."""
-    from ..probes.collect import collect
-    from ..probes.start import Options
+    from ..probes.collect import Started, gather_all, snapshot_of
+    from ..probes.start import PATIENCE, Options
     from ..proof.watch_run import HURRIED_S
     from ..report.progress import Progress
+    from .preload import preload
 
     options = Options(
         python=flags["python_"] or watched.python or None,
@@ -126,10 +127,21 @@ def _facts(watched: Any, flags: dict[str, Any]) -> Snapshot:
         cwd=watched.cwd or None,
         import_torch=False,
         deadline_s=HURRIED_S if watched.hurried else _FACTS_S,
+        patience=1.0 if watched.hurried else PATIENCE,
     )
     try:
-        with Progress() as progress:
-            snapshot = collect(options, progress)
+        started = Started(options)
+        try:
+            preload()
+            with Progress() as progress:
+                recording = gather_all(started, progress)
+        finally:
+            started.abandon()
+        if watched.hurried:
+            for answer in recording.agents.values():
+                if answer.fault == "hang":  # a driver that needs a second to answer is sound
+                    answer.fault, answer.waits = "slow", "the signal left no more time; gpudoctor check takes it"
+        snapshot = snapshot_of(recording)
         if watched.python and not flags["python_"]:
             return snapshot.replace({"python.chosen_because": "the watched program"})
         return snapshot

@@ -55,9 +55,10 @@ def fault_missing(result: AgentResult) -> Missing:
 
 
 def slow_words(result: AgentResult) -> str:
-    """Of a child that was slow, or had no core: what it did when the time was over."""
+    """Of a child that was slow, or had no core: what it did when the time was over, and what gives it more."""
     what, why = result.guilty or "it", result.waits or "it was slow"
-    return f"{what} was not over after {result.seconds:.0f} s: {why}; --timeout gives more"
+    advice = "" if ";" in why else "; --timeout gives more"
+    return f"{what} was not over after {result.seconds:.{int(result.seconds < 1)}f} s: {why}{advice}"
 
 
 def call_faults(result: AgentResult, library: Literal["nvml", "cuda"]) -> tuple[CallFault, ...]:

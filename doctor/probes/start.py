@@ -112,13 +112,15 @@ class Started:
             raise
 
     def ask_late(self, name: str, *arguments: str) -> AgentResult:
-        """Ask one more agent, because of what the others said: within what is left of the time, a second at least."""
+        """Ask one more agent, because of what the others said: within what is left of the time, and within a second (or
+        all of a shorter time) at least."""
         from ..targets.process import wait_agents
         from .commands import own_agent
 
-        left = self.options.deadline_s - (monotonic() - self._began)
+        total = self.options.deadline_s
+        left = max(min(1.0, total), total - (monotonic() - self._began))
         with self._lock:
-            self._start(name, own_agent(name, *arguments), min(_LATE_S, max(1.0, left)))
+            self._start(name, own_agent(name, *arguments), min(_LATE_S, left))
         try:
             return wait_agents(self._agents[name])[0]
         except BaseException:

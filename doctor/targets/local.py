@@ -46,8 +46,8 @@ class Gathering:
         patience_s: float = 0.0,
     ) -> None:
         self._on_line = on_line
-        self._deadline = monotonic() + deadline_s
-        self._limit = monotonic() + max(deadline_s, patience_s)
+        started = monotonic()
+        self._deadline, self._limit = started + deadline_s, started + max(deadline_s, patience_s)
         self._done = threading.Event()
         self._pid = 0
         self._lifeline = -1

@@ -1,4 +1,4 @@
-"""A signal at any command: within two seconds nothing of ours runs, not even a child inside a hung driver."""
+"""A signal at any command: two seconds later nothing of ours runs, not even a child inside a hung driver."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from ..proof.proving import environment, variables
+from ..reaction import HANG_S, too_slow
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 COMMAND = str(Path(sys.executable).parent / "gpudoctor")
@@ -25,15 +27,17 @@ time.sleep(600)
 """
 
 
-def marked(mark: str) -> dict[int, str]:
-    """Living processes whose environment holds the mark, with their command lines."""
-    found = {}
+def marked(marks: Iterable[str]) -> dict[str, dict[int, str]]:
+    """Of each mark, the living processes whose environment holds it, with their command lines."""
+    found: dict[str, dict[int, str]] = {mark: {} for mark in marks}
     for entry in os.listdir("/proc"):
         try:
-            if entry.isdigit() and mark.encode() in Path(f"/proc/{entry}/environ").read_bytes():
-                words = Path(f"/proc/{entry}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
-                if words:  # a zombie has none
-                    found[int(entry)] = words
+            variables = Path(f"/proc/{entry}/environ").read_bytes() if entry.isdigit() else b""
+            for mark in found:
+                if mark.encode() in variables:
+                    words = Path(f"/proc/{entry}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+                    if words:  # a zombie has none
+                        found[mark][int(entry)] = words
         except OSError:
             continue
     return found
@@ -77,41 +81,45 @@ def test_nothing_is_left_behind(fakes: Path, tmp_path: Path, number: signal.Sign
         "prove": ("cuinit-hangs", ["prove", "--quick", "--python", str(bare)], 2),
         "watch": ("nvml-hangs-init", ["watch", "--", "sh", "-c", "exec sleep 600"], 3),
     }
+    marks = {name: f"GPUDOCTOR_TEST_MARK=mark-{name}-{tmp_path}" for name in runs}
+
+    def living() -> dict[str, dict[int, str]]:
+        found = marked(marks.values())
+        of_name = {name: found[mark] for name, mark in marks.items()}
+        of_name["watch"] = {pid: words for pid, words in of_name["watch"].items() if not words.startswith("sleep")}
+        return of_name
+
     started: dict[str, subprocess.Popen[bytes]] = {}
     faults = []
     for name, (machine, words, _) in runs.items():
-        env = {**hung[machine], "GPUDOCTOR_TEST_MARK": f"mark-{name}-{tmp_path}"}
+        variable, _, mark = marks[name].partition("=")
         started[name] = subprocess.Popen(
             [COMMAND, words[0], *([] if name == "watch" else ["--timeout", "600"]), *words[1:]],
-            env=env,
+            env={**hung[machine], variable: mark},
             cwd=tmp_path,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
     try:
+        until = time.monotonic() + HANG_S
         for name, child in started.items():
-            until = time.monotonic() + 300
-            while len(marked(f"mark-{name}-")) < runs[name][2] and child.poll() is None and time.monotonic() < until:
+            mark = marks[name]
+            while len(marked([mark])[mark]) < runs[name][2] and child.poll() is None and time.monotonic() < until:
                 time.sleep(0.05)
             if child.poll() is not None:
                 faults.append((name, "over before the signal", child.communicate()))
         time.sleep(1)
         for child in started.values():
             child.send_signal(number)
-        until = time.monotonic() + 300  # nothing here ends by itself before
-        left: dict[str, dict[int, str]] = {}
-        while time.monotonic() < until:
-            left = {name: marked(f"mark-{name}-") for name in started}
-            left["watch"] = {pid: words for pid, words in left["watch"].items() if not words.startswith("sleep")}
-            if not any(left.values()):
-                break
-            time.sleep(0.1)
-        faults += [(name, rest) for name, rest in left.items() if rest]
+        late = too_slow(living)
+        faults += [(name, "alive", rest) for name, rest in living().items() if name in late]
     finally:
-        for name, child in started.items():
+        for child in started.values():
             child.kill()
-            for pid in marked(f"mark-{name}-"):
+        for rest in marked(marks.values()).values():
+            for pid in rest:
                 os.kill(pid, signal.SIGKILL)
+        for child in started.values():
             child.communicate()
     assert not faults

@@ -11,8 +11,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+from ..fakes import Machine
 from ..rows import for_each
 from .run import COMMAND, environment, python, start
 
@@ -60,6 +62,20 @@ def test_a_command_that_dies_of_the_signal(tmp_path: Path) -> None:
     assert child.returncode == 128 + signal.SIGTERM
     watch = json.loads(report.read_bytes())["snapshot"]["measured"]["watch"]
     assert watch["signal"] == signal.SIGTERM and watch["exit_code"]["missing"] == "absent"
+
+
+def test_a_driver_that_needs_longer_than_a_signal_leaves_is_not_said_to_hang(
+    on_machine: Callable[..., dict[str, str]], tmp_path: Path
+) -> None:
+    report = tmp_path / "report.json"
+    env = on_machine(Machine.load("healthy-h100").with_(call_ms="700"))
+    with start("-o", str(report), "--format", "json", "--", "sh", "-c", "echo ready; exec sleep 600", env=env) as child:
+        wait_for(child, b"ready")
+        child.send_signal(signal.SIGTERM)
+        child.communicate(timeout=60)
+    found = json.loads(report.read_bytes())
+    assert found["snapshot"]["driver"]["nvml_init"]["missing"] == "timeout"
+    assert found["findings"] and not [one for one in found["findings"] if one["status"] == "fail"]
 
 
 def test_an_ignored_signal_stays_ignored() -> None:
