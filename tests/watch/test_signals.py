@@ -75,7 +75,8 @@ def test_a_driver_that_needs_longer_than_a_signal_leaves_is_not_said_to_hang(
         child.communicate(timeout=60)
     found = json.loads(report.read_bytes())
     assert found["snapshot"]["driver"]["nvml_init"]["missing"] == "timeout"
-    assert found["findings"] and not [one for one in found["findings"] if one["status"] == "fail"]
+    ids = {one["id"] for one in found["findings"]}
+    assert ids and not ids & {"driver-not-answering", "python-does-not-start"}
 
 
 def test_an_ignored_signal_stays_ignored() -> None:
