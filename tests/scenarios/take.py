@@ -15,10 +15,11 @@ from doctor.probes import tools
 from doctor.probes.agents import driver_commands, own_agent
 from doctor.probes.unlisted import to_ask
 from doctor.targets.agent import AgentResult
-from doctor.targets.process import script_argv, wait_agents
+from doctor.targets.process import script_argv, start_agent, wait_agents
 from doctor.targets.recording import Recording, write_recording
-from tests.agents.run import run_agent, started
+from tests.agents.run import run_agent
 from tests.fakes import MACHINES, Machine
+from tests.reaction import HANG_S
 
 from .machine_files import PYTHON, SITE, Scenario, lay_out
 from .torch_build import Workshop
@@ -114,7 +115,7 @@ def _ask(scenario: Scenario, root: Path) -> dict[str, AgentResult]:
         commands["torch"] = [python, "-S", "-s", *rest]
         env["PYTHONPATH"] = str(root) + SITE
     deadline_s = SHORT_S if "hang" in scenario.machine.scenario.values() else DEADLINE_S
-    running = [started(command, deadline_s, env) for command in commands.values()]
+    running = [start_agent(command, deadline_s, env, patience_s=HANG_S) for command in commands.values()]
     return dict(zip(commands, wait_agents(*running), strict=True))
 
 
