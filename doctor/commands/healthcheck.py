@@ -14,6 +14,9 @@ from .flags import HEALTHCHECK
 @options(HEALTHCHECK)
 def healthcheck(**flags: Any) -> int:
     """One line of at most 80 characters, exit 0 (OK, UNKNOWN) or 1 (FAIL). torch is not imported."""
-    from .run_healthcheck import run_healthcheck
+    from .watchdog import in_time
 
-    return run_healthcheck(flags)
+    with in_time(flags["timeout"], flags["prove"]):
+        from .run_healthcheck import run_healthcheck
+
+        return run_healthcheck(flags)

@@ -4,28 +4,39 @@ from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]  # without the enums of `signal`
 import os
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from ..guard import Late
 
 DEFAULT_S, PROVE_S = 10.0, 60.0
 LEAST_S = 0.05
+AGAIN_S = 0.1
 
 
-def watch_the_time(timeout_s: float | None, prove: bool) -> None:
+@contextmanager
+def in_time(timeout_s: float | None, prove: bool) -> Iterator[None]:
     """Raise `Late` in the main thread when the time is over (POSIX): the healthcheck then says UNKNOWN.
 
     The children end with this process.
     """
     total_s = timeout_s or (PROVE_S if prove else DEFAULT_S)
     if not hasattr(_signal, "setitimer"):
+        yield
         return
 
     def late(number: int, frame: object) -> None:
-        raise Late(f"no answer within {total_s:g} s (--timeout)")
+        if not isinstance(sys.exc_info()[1], Late):  # not yet on its way, or swallowed, see targets/interrupts.py
+            raise Late(f"no answer within {total_s:g} s (--timeout)")
 
     _signal.signal(_signal.SIGALRM, late)
-    _signal.setitimer(_signal.ITIMER_REAL, max(LEAST_S, total_s - _age_s()))
+    _signal.setitimer(_signal.ITIMER_REAL, max(LEAST_S, total_s - _age_s()), AGAIN_S)
+    try:
+        yield
+    finally:
+        answered()
 
 
 def answered() -> None:
