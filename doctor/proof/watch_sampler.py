@@ -150,7 +150,7 @@ class WatchSampler:
                     os.kill(self.pid, signal.SIGKILL)
                 killed, end = True, monotonic() + patience_s / 2
             signal.sigtimedwait([], 0.005)
-        return last
+        return last + self.read()
 
     def _reap(self) -> bool:
         try:

@@ -111,8 +111,12 @@ def test_throttling_is_a_share_of_the_samples(on_machine: OnMachine, tmp_path: P
 
 @pytest.mark.parametrize(("name", "fault"), [("crash", "crash"), ("9", "failed")])
 def test_a_broken_nvml_does_not_touch_the_command(on_machine: OnMachine, tmp_path: Path, name: str, fault: str) -> None:
-    facts = watch(on_machine, tmp_path, h100(fail__nvmlInit=name), seconds=0.7)
+    calls = tmp_path / "calls"
+    env = {**on_machine(h100(fail__nvmlInit=name)), "GPUDOCTOR_FAKE_CALLS": str(calls)}
+    asked = f"import os, time\nwhile not os.path.exists({str(calls)!r}): time.sleep(0.02)\n"
+    facts, _, exit_code = measured(tmp_path, FAST, python(asked + "time.sleep(0.5)"), env)
     (end,) = facts["ended"]
+    assert exit_code == 0
     assert (end["agent"], end.get("fault", "failed")) == ("nvml_sampler", fault)
     assert facts["watch"]["exit_code"] == 0 and facts["watch"]["processes_max"] == 1
 
