@@ -173,7 +173,7 @@ class Parent:
                 fault = slowest([c for n, c in enumerate(ranks) if not results[n] and not over[n]])
                 if failed and fault == "hang":
                     return failed
-                if failed or fault == "hang" or now > last:
+                if fault == "hang" or now > (until if failed else last):
                     silent = ["rank %d in %s" % (n, c.step) for n, c in enumerate(ranks) if not results[n]]
                     words = "no answer in %.0f s: %s" % (self.flags.seconds, ", ".join(silent))
                     words += "".join("; %s" % c.slow() for c in ranks if c.waits)[: TEXT_LIMIT // 2]

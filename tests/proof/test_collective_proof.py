@@ -233,6 +233,25 @@ def test_a_rank_that_does_not_come_to_its_end(tmp_path: Path, fault: str, ending
     assert nothing_is_left(result, tmp_path)
 
 
+_LATE = """
+import sys, time
+end = time.monotonic() + 3 * ("--rank 0 " in " ".join(sys.argv))
+while time.monotonic() < end:
+    pass
+"""
+
+
+@pytest.mark.slow
+def test_a_rank_that_fails_while_another_one_still_starts(tmp_path: Path) -> None:
+    """The slow one is not why: it comes, and waits for the one that failed."""
+    env = environment(tmp_path, devices=2, ranks={"1": NCCL})
+    package = tmp_path / "site" / "torch" / "__init__.py"
+    head, _, rest = package.read_text("utf-8").partition("from __future__ import annotations\n")
+    package.write_text(f"{head}from __future__ import annotations\n{_LATE}{rest}", "utf-8")
+    found = collective(run("collective_proof", env, "--seconds", "30"))
+    assert (found.fault, found.error) == ("failed", f"rank 1 in all_reduce: RuntimeError: {NCCL}")
+
+
 def test_a_wrong_sum(tmp_path: Path) -> None:
     found = collective(run("collective_proof", environment(tmp_path, devices=2, ranks={"0": "wrong"})))
     assert (found.right, found.fault, found.error) == (False, None, f"wrong sums: rank 0: {1 << 18} elements")
