@@ -2,14 +2,16 @@
 # benchmarks/fresh_machine.sh [--draw N:SEED]: both of the README's commands on a machine that has nothing else.
 #
 # A new Debian 12 by debootstrap with python3, python3-venv, gcc and git alone; an unprivileged user of its own; this
-# checkout (with what is not committed yet) in a folder whose name has a space. Of this machine come the settings of pip,
-# certificates and proxies, and the files that these name. --draw: only some of the tests, see `pytest --help`.
+# checkout (with what is not committed yet) in a folder whose name has a space and an é. Of this machine come the
+# settings of pip, certificates and proxies, and the files that these name. --draw: only some of the tests, see
+# `pytest --help`.
 # The base is kept under ${XDG_CACHE_HOME:-~/.cache}/gpudoctor. Needs root, debootstrap, and a Debian mirror in apt's sources.
 # Exit code: 0; 1 where a command fails; 3 where such a machine cannot be made here.
 set -euo pipefail
 
 if [ "${1:-}" != --inside ]; then
   [ "$(id -u)" = 0 ] || { echo "needs root" >&2; exit 3; }
+  unshare --mount --propagation private true || exit 3
   # A namespace of mounts: they are gone with this process, whatever happens to it.
   exec unshare --mount --propagation private bash "$0" --inside "$@"
 fi
@@ -38,11 +40,9 @@ if [ ! -s "$base" ]; then
   mv "$base.part.$$" "$base"
   rm -rf "$work/base"
 fi
-mount -t tmpfs -o mode=755 tmpfs "$root" 2>/dev/null || mount --bind "$root" "$root"
+mount -t tmpfs -o mode=755 tmpfs "$root" 2>/dev/null || mount --bind "$root" "$root" || exit 3
 tar -C "$root" -xf "$base"
-mount -t proc proc "$root/proc"
-mount --rbind /dev "$root/dev"
-mount --rbind /sys "$root/sys"
+if ! { mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" && mount --rbind /sys "$root/sys"; }; then exit 3; fi
 cp --remove-destination -L /etc/resolv.conf /etc/hosts "$root/etc/"
 
 # What pip is told here, as one file there, and each file or folder that a setting or a variable names, in its place.
@@ -77,17 +77,18 @@ sort -u "$work/bound" | while IFS= read -r path; do
 done
 
 chroot "$root" useradd --create-home --shell /bin/bash somebody
-place="$root/home/somebody/gpu doctor"
+folder="/home/somebody/gpu doctor é"
+place=$root$folder
 git clone -q "$source" "$place"
 (cd "$source" && git ls-files -z --cached --others --exclude-standard |
   tar -c --null --ignore-failed-read --files-from=- 2>/dev/null | tar -x -C "$place")
-chroot "$root" chown -R somebody "/home/somebody/gpu doctor"
+chroot "$root" chown -R somebody "$folder"
 
 mapfile -d '' variables <"$root/variables"
 # as_somebody LINE: in the checkout, with nothing of this machine's environment.
 as_somebody() {
   chroot --userspec=somebody "$root" env -i "${variables[@]}" HOME=/home/somebody PATH=/usr/local/bin:/usr/bin:/bin \
-    bash -c "cd '/home/somebody/gpu doctor' && $1"
+    bash -c "cd '$folder' && $1"
 }
 # The README's line after a mark.
 line() { sed -n "/<!-- run: $1 -->/,/^\`\`\`\$/p" "$source/README.md" | sed '1,2d;$d'; }
@@ -100,7 +101,7 @@ as_somebody "$(line install)" | tee "$work/report" || code=$?
 # Without a GPU it says so, and exits with 1; the report itself names its exit code.
 grep -q "exit $code" "$work/report" || { echo "the command does not end with a report of exit code $code"; failed=1; }
 say "install and check: $((SECONDS - begun)) s, exit code $code"
-chroot "$root" rm -rf "/home/somebody/gpu doctor/.venv"
+chroot "$root" rm -rf "$folder/.venv"
 say "$(line test) ${draw[*]}"
 begun=$SECONDS
 as_somebody "$(line test) ${draw[*]}" || failed=1
