@@ -13,7 +13,7 @@ from .figures import figure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict
+    from typing import Any, Callable, Dict
 
     from .collective_group import Group
 
@@ -61,14 +61,18 @@ class Training:
         return all(row == rows[0] for row in rows)
 
 
-def ddp(group: Group, seconds: float) -> Dict[str, Any]:
-    """Fields of DdpRun."""
+def ddp(group: Group, seconds: float, say: Callable[[], None]) -> Dict[str, Any]:
+    """Fields of DdpRun. `say` is called before each part."""
+    say()
     training = Training(group)
     training.seconds(2, True)
+    say()
     each = training.seconds(2, True) / 2
     steps = int(group.agree([max(LEAST_STEPS, min(MOST_STEPS, seconds / 2.5 / max(each, 1e-6)))])[0])
+    say()
     with_sums = training.seconds(steps, True)
     right = training.alike()
+    say()
     training.seconds(1, False)
     alone = training.seconds(steps, False)
     return {

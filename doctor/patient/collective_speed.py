@@ -96,9 +96,9 @@ class Ranks(Lines):
                 self.write(rank_wait=wait)
         names = [name for name in OPERATIONS if not self.flags.variant or name == "all_reduce"]
         if self.flags.ddp:
-            self.begin("training by DDP")
             share = 0.5 if self.flags.variant else 0.3
-            self.write(ddp=dict(ddp(group, group.left() * share), variant=self.flags.variant))
+            run = ddp(group, group.left() * share, lambda: self.begin("training by DDP"))
+            self.write(ddp=dict(run, variant=self.flags.variant))
         if self.flags.teach:
             self.begin("one sum in three ways")
             for way in teach(group):

@@ -231,7 +231,10 @@ class _Prover(Kept):
         process.on_wait = lambda words: self.say(f"{WORDS[agent]}: {step}: {words}")
         wait()
         try:
-            return self.keep(agent, arguments, wait_agents(process)[0], process)
+            (result,) = wait_agents(process)
+            if result.fault == "hang" and result.silent < self.plan.silence_s(agent, step):
+                result.fault, result.waits = "slow", f"the {self.plan.total_s:.3g} s for the proof were over"
+            return self.keep(agent, arguments, result, process)
         except KeyboardInterrupt:
             if sys.platform != "win32":
                 self.keep(agent, arguments, process.result(), process)
