@@ -79,7 +79,7 @@ def test_bus_bandwidth_is_what_the_interface_counts(nodes: tuple[str, str], with
 @pytest.mark.netns
 def test_the_loopback_reaches_no_other_node(nodes: tuple[str, str], with_torch: Path) -> None:
     """The cause comes first, the ranks that failed are folded under it."""
-    report, second = on_both(nodes, with_torch, "--timeout", "30", GLOO_SOCKET_IFNAME="lo")
+    report, second = on_both(nodes, with_torch, "--timeout", "90", GLOO_SOCKET_IFNAME="lo")
     assert (report["exit_code"], second.returncode) == (1, 1) and "gpudoctor: " in second.stderr
     first, folded = report["findings"]
     assert (first["id"], folded["id"]) == ("ranks-meet-on-wrong-interface", "collective-failed")
