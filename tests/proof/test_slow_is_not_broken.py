@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from doctor.snapshot import Measured, Missing, StepEnd, TorchProof
 from doctor.targets.process import script_argv
 
 from ..judging import ids, report, run
+from ..rows import for_each
 from ..slow_files import read_slowly
 from .proving import HERE, environment, variables
 from .proving import report as report_of
@@ -83,6 +85,19 @@ def test_a_healthcheck_and_a_proof_on_a_slow_disk_know_nothing(fakes: Path, tmp_
     done_report = report(machine("3090").replace({"measured": measured}))
     assert (done_report.verdict, done_report.exit_code) == ("unknown", 3)
     assert [f.id for f in done_report.findings] == ["gpu-path-unused"]
+
+
+@for_each(("pause_s", "fault"), [(0.5, "slow"), (600, "hang")])
+def test_what_the_end_of_the_time_cuts_off_does_not_hang(pause_s: float, fault: str) -> None:
+    """Only a silence that is longer than a step's own is one: here a third of all the time."""
+    says = f'import time\nwhile True:\n    print(\'{{"begin": "convolution"}}\', flush=True)\n    time.sleep({pause_s})'
+    others = dict.fromkeys(("driver_proof", "torch_speed"), ("not-asked", ""))
+    commands = {"torch_proof": [sys.executable, "-c", says]}
+    proof = prove(Plan(level="quick", total_s=4.5, commands=commands, left_out=others), None, lambda words: None)
+    measured = parse_measured(proof, {"level": "quick", "device": "cuda"}, True)
+    (end,) = [one for one in measured.ended if one.agent == "torch_proof"]
+    assert (end.step, end.fault) == ("convolution", fault), end
+    assert fault == "hang" or "the 4.5 s for the proof were over; --timeout gives more" in end.detail
 
 
 def slow(agent: str, fault: str, device: str = "", **more: Any) -> StepEnd:
