@@ -104,7 +104,12 @@ def test_what_is_refused_is_one_line() -> None:
         gpudoctor.check(source="/nonexistent")
     with pytest.raises(gpudoctor.Refused, match="GPU 'nothing' is not listed"):
         gpudoctor.resolve(gpus=["nothing"])
-    assert gpudoctor.resolve(gpus="A100") == gpudoctor.resolve(gpus=["A100"])
+    for gpus in (
+        "A100",
+        ["A100"],
+    ):  # CUDA 12 takes driver 525 (NVIDIA's release notes); 2.6.0 came for 11.8, 12.4, 12.6
+        best = gpudoctor.resolve("torch==2.6.0", gpus=gpus, driver="470").best
+        assert best is not None and best.tag == "cu118"
     with pytest.raises(gpudoctor.Refused, match=r"such as 'RTX 4090' \(--gpu; in Python gpus=\)"):
         gpudoctor.resolve("torch")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import subprocess
 import sys
 import time
@@ -64,6 +65,8 @@ def test_what_is_there_is_what_a_look_on_the_spot_finds(tmp_path: Path) -> None:
     for section in ("host", "driver"):
         for key in ("kernel", "libc", "os_id", "architecture", "cpu_model", "pci_devices", "device_nodes", "modules"):
             assert far[section].get(key) == near[section].get(key), (section, key)
+    assert (far["host"]["kernel"], far["host"]["architecture"]) == (platform.release(), platform.machine())
+    assert "os_id" not in far["host"] or far["host"]["os_id"] == platform.freedesktop_os_release()["ID"]
 
 
 def test_nothing_is_left_or_written_there(tmp_path: Path) -> None:
