@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.fakes import Machine
+from tests.reaction import HANG_S
 
 HERE = Path(__file__).parent
-GUARD_S = 120
 
 
 def environment(folder: Path, torch: str | None = "fake") -> Path:
@@ -60,7 +60,7 @@ def run(
         cwd=cwd,
         capture_output=True,
         text=True,
-        timeout=GUARD_S,
+        timeout=HANG_S,
         check=False,
     )
 
