@@ -38,10 +38,10 @@ def run_fast(arguments: Sequence[str]) -> int | None:
             from .commands.watchdog import in_time
 
             with in_time(flags["timeout"], bool(flags["prove"])):
-                return begun()
-        return begun()
+                return judge()
+        return judge()
 
-    def begun() -> int:
+    def judge() -> int:
         if command == "explain":
             _light_msgspec()
             from .commands.run_explain import run_explain
