@@ -115,8 +115,7 @@ def _report(watched: Any, policy: Policy, flags: dict[str, Any]) -> None:
 
 def _facts(watched: Any, flags: dict[str, Any]) -> Snapshot:
     """The machine as the watched program saw it: its Python, its variables. torch is not imported again."""
-    from ..probes.collect import Started, gather_all, snapshot_of
-    from ..probes.start import PATIENCE, Options
+    from ..probes.collect import Options, Started, collect
     from ..proof.watch_run import HURRIED_S
     from ..report.progress import Progress
     from .preload import preload
@@ -127,21 +126,16 @@ def _facts(watched: Any, flags: dict[str, Any]) -> Snapshot:
         cwd=watched.cwd or None,
         import_torch=False,
         deadline_s=HURRIED_S if watched.hurried else _FACTS_S,
-        patience=1.0 if watched.hurried else PATIENCE,
+        hurried=watched.hurried,
     )
     try:
         started = Started(options)
         try:
             preload()
             with Progress() as progress:
-                recording = gather_all(started, progress)
+                snapshot = collect(started, progress)
         finally:
             started.abandon()
-        if watched.hurried:
-            for answer in recording.agents.values():
-                if answer.fault == "hang":  # a driver that needs a second to answer is sound
-                    answer.fault, answer.waits = "slow", "the signal left no more time; gpudoctor check takes it"
-        snapshot = snapshot_of(recording)
         if watched.python and not flags["python_"]:
             return snapshot.replace({"python.chosen_because": "the watched program"})
         return snapshot

@@ -41,7 +41,8 @@ class Options:
     python: `--python`, an interpreter, its environment's folder, or a name on PATH; root: another root folder, of
     which only files are read, and no child is started; env: the patient's variables, None takes this process's (and
     none for a root folder); cwd: None takes this process's (and none in a root folder); ask_driver: whether NVML and
-    libcuda are asked; patience: how many times its deadline a child may take that is slow and not dead.
+    libcuda are asked; patience: how many times its deadline a child may take that is slow and not dead; hurried: a
+    signal set the deadlines, so that silence until then proves nothing.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Options:
         deadline_s: float = 20.0,
         import_deadline_s: float = 60.0,
         patience: float = PATIENCE,
+        hurried: bool = False,
     ) -> None:
         self.python = python
         self.root = root
@@ -68,7 +70,8 @@ class Options:
         self.ask_driver = ask_driver
         self.deadline_s = deadline_s
         self.import_deadline_s = import_deadline_s
-        self.patience = patience
+        self.patience = 1.0 if hurried else patience
+        self.hurried = hurried
 
 
 class Started:
