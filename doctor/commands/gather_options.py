@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 
 TOTAL_S = 10.0
 """Of a healthcheck without --timeout."""
-MARGIN_S = 1.5
-"""Kept back from a healthcheck's total deadline for judging and for leaving, on a busy machine too."""
+MARGIN_S = 2.5
+"""Kept back from a healthcheck's total deadline for judging and for leaving, where others want the cores too."""
+STILL_S = 4.0
+"""What a healthcheck asks ends with its time, and only what stood still for so long of its own time hangs."""
 
 
 def begin(command: str, flags: dict[str, Any]) -> Started | None:
@@ -28,9 +30,18 @@ def begin(command: str, flags: dict[str, Any]) -> Started | None:
 
 def health_flags(flags: dict[str, Any]) -> dict[str, Any]:
     """The flags of `healthcheck` as those of `check`: the timeout is for all of it."""
-    total = flags["timeout"] or TOTAL_S
-    seconds = max(total - MARGIN_S, total / 2)
-    return {**flags, "timeout": seconds, "no_import": True, "root": None, "replay": None, "patience": 1.0}
+    from .watchdog import age_s
+
+    seconds = gather_s(flags["timeout"] or TOTAL_S)
+    seconds = max(seconds - age_s(), seconds / 2)
+    still_s = min(STILL_S, seconds / 2)
+    how = {"timeout": seconds, "no_import": True, "root": None, "replay": None, "patience": 1.0, "still_s": still_s}
+    return {**flags, **how}
+
+
+def gather_s(total_s: float) -> float:
+    """How much of a healthcheck's time is for looking."""
+    return max(total_s - MARGIN_S, total_s / 2)
 
 
 def options(flags: dict[str, Any]) -> Options:
@@ -54,6 +65,7 @@ def options(flags: dict[str, Any]) -> Options:
         deadline_s=seconds,
         import_deadline_s=3 * seconds,
         patience=flags.get("patience") or PATIENCE,
+        still_s=flags.get("still_s"),
     )
 
 

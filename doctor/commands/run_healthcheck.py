@@ -12,7 +12,7 @@ from ..judge.report import Report
 from ..report.healthline import healthline
 from ..snapshot import Snapshot
 from .config import base_policy, warn_of_config
-from .gather_options import MARGIN_S, health_flags
+from .gather_options import gather_s, health_flags
 from .options import make_policy
 from .sources import gather, read
 from .watchdog import answered
@@ -71,4 +71,4 @@ def _proven(flags: dict[str, Any]) -> Snapshot:
     total = flags["timeout"] or PROVE_S
     gather_flags = {**flags, "timeout": total / 6, "no_import": False, "root": None, "replay": None}
     gather_flags["patience"] = 1.8  # 0.9 of the time where torch's import is slow: what is left is for the answer
-    return measured_facts(gather_flags, "proof", total_s=max(total - MARGIN_S, total / 2), facts_too=True)
+    return measured_facts(gather_flags, "proof", total_s=gather_s(total), facts_too=True)

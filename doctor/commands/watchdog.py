@@ -22,10 +22,18 @@ def watch_the_time(timeout_s: float | None, prove: bool) -> None:
         return
 
     def late(number: int, frame: object) -> None:
-        raise Late(f"no answer within {total_s:g} s (--timeout)")
+        why = "not enough processor time" if starved() else "--timeout"
+        raise Late(f"no answer within {total_s:g} s ({why})")
 
     _signal.signal(_signal.SIGALRM, late)
-    _signal.setitimer(_signal.ITIMER_REAL, max(LEAST_S, total_s - _age_s()))
+    _signal.setitimer(_signal.ITIMER_REAL, max(LEAST_S, total_s - age_s()))
+
+
+def starved() -> bool:
+    """Whether this process had no core for half of its life."""
+    from ..patient.movement import waited_s
+
+    return waited_s(os.getpid()) >= age_s() / 2
 
 
 def answered() -> None:
@@ -34,7 +42,7 @@ def answered() -> None:
         _signal.setitimer(_signal.ITIMER_REAL, 0)
 
 
-def _age_s() -> float:
+def age_s() -> float:
     """How long this process has run, by the kernel; 0 where it does not say."""
     try:
         with open("/proc/self/stat", "rb") as stream:

@@ -31,6 +31,9 @@ _PATIENCE_S = 2.0
 PATIENCE = 5.0
 """So many times its deadline a child may take that still reads or computes, or has no core: slow is not broken."""
 
+_LEAST_S = 1.0
+"""The shortest, of one that starts when the time is nearly over."""
+
 _LATE_S = 5.0
 """The longest that an agent takes that was started because of what the others said."""
 
@@ -41,7 +44,8 @@ class Options:
     python: `--python`, an interpreter, its environment's folder, or a name on PATH; root: another root folder, of
     which only files are read, and no child is started; env: the patient's variables, None takes this process's (and
     none for a root folder); cwd: None takes this process's (and none in a root folder); ask_driver: whether NVML and
-    libcuda are asked; patience: how many times its deadline a child may take that is slow and not dead.
+    libcuda are asked; patience: how many times its deadline a child may take that is slow and not dead; still_s: how
+    much time of its own a child must have had to hang, the wait for a core left out (default: its deadline).
     """
 
     def __init__(
@@ -57,6 +61,7 @@ class Options:
         deadline_s: float = 20.0,
         import_deadline_s: float = 60.0,
         patience: float = PATIENCE,
+        still_s: float | None = None,
     ) -> None:
         self.python = python
         self.root = root
@@ -69,6 +74,7 @@ class Options:
         self.deadline_s = deadline_s
         self.import_deadline_s = import_deadline_s
         self.patience = patience
+        self.still_s = still_s
 
 
 class Started:
@@ -118,7 +124,7 @@ class Started:
 
         left = self.options.deadline_s - (monotonic() - self._began)
         with self._lock:
-            self._start(name, own_agent(name, *arguments), min(_LATE_S, max(1.0, left)))
+            self._start(name, own_agent(name, *arguments), min(_LATE_S, max(_LEAST_S, left)))
         try:
             return wait_agents(self._agents[name])[0]
         except BaseException:
@@ -136,7 +142,6 @@ class Started:
     def _answers(self, say: Say) -> dict[str, AgentResult]:
         from ..targets.process import wait_agents
 
-        started = monotonic()
         self._known.wait(min(_PATIENCE_S, self.options.deadline_s))
         with self._lock:
             agents = dict(self._agents)
@@ -144,7 +149,7 @@ class Started:
         for name, agent in agents.items():
             agent.on_wait = _waiting(name, say)
         results = dict(zip(agents, wait_agents(*agents.values()), strict=True))
-        if not self._known.wait(max(0.0, self.options.deadline_s - (monotonic() - started))):
+        if not self._known.wait(max(0.0, self.options.deadline_s - (monotonic() - self._began))):
             say("files")  # nothing is known of the Python yet: a disk that is slow, or dead
             self._gathering.wait()
         for name in ("python", "torch"):
@@ -166,19 +171,25 @@ class Started:
             self._known.set()
 
     def _run(self, name: str, command: list[str] | None, deadline_s: float) -> None:
-        """Start one in the patient's Python, unless that has no interpreter or nobody wants answers any more."""
+        """Start one in the patient's Python, unless that has no interpreter or nobody wants answers any more.
+
+        The patience of the run is not longer for what starts late.
+        """
+        left = max(_LEAST_S, self.options.patience * deadline_s - (monotonic() - self._began))
         with self._lock:
             if command and not self._over:
-                self._start(name, command, deadline_s)
+                self._start(name, command, min(deadline_s, left), left)
 
-    def _start(self, name: str, command: list[str], deadline_s: float) -> None:
+    def _start(self, name: str, command: list[str], deadline_s: float, patience_s: float | None = None) -> None:
         from ..targets.process import start_agent
 
         env = self.options.env
         if env is not None:
             env = absolute(env, self.options.cwd)
-        patience_s = self.options.patience * deadline_s
-        self._agents[name] = start_agent(command, deadline_s, env, patience_s=patience_s)
+        if patience_s is None:
+            patience_s = self.options.patience * deadline_s
+        still_s = self.options.still_s
+        self._agents[name] = start_agent(command, deadline_s, env, patience_s=patience_s, still_s=still_s)
 
 
 def _start_command(patient: Line) -> list[str] | None:

@@ -5,20 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import monotonic
 
-from ..patient.movement import FAULTS, TIMES, WINDOW_S, WORDS, Look, look, waits
+from ..patient.movement import FAULTS, TIMES, WINDOW_S, WORDS, Look, look, waited_s, waits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..patient.movement import Late, Waits
 
 
+_LACKING_S, _LACKING = 0.05, 0.2
+"""So much of its own time, in seconds and as a share of it, makes no difference: every child waits for a core a little."""
+
+
 class Deadline:
     """Of one child. `deadline` is a time of the monotonic clock: a child that stands still is ended then. One that
-    still moves goes on until `limit`, and `on_wait` hears what it waits for."""
+    still moves goes on until `limit`, and `on_wait` hears what it waits for.
 
-    def __init__(self, deadline_s: float, patience_s: float = 0.0) -> None:
-        self.started = self.since = monotonic()
+    What it waited for a core is not its own time: it gets that once more, until `limit`. Ended with clearly less than
+    `still_s` of its own time (default: the time to its deadline) it does not hang, it was starved.
+    """
+
+    def __init__(self, deadline_s: float, patience_s: float = 0.0, still_s: float | None = None) -> None:
+        self.started = self.since = self._counted = monotonic()
         self._deadline = self.started + deadline_s
+        self._still_s = deadline_s if still_s is None else still_s
+        self._waited_s = 0.0
         self.limit = self.started + max(deadline_s, patience_s)
         self.pid = 0
         self.readings: list[Look] = []
@@ -33,6 +43,11 @@ class Deadline:
     @deadline.setter
     def deadline(self, time: float) -> None:
         self._deadline, self.since, self.readings = time, monotonic(), []
+        self._counted, self._still_s, self._waited_s = self.since, time - self.since, waited_s(self.pid)
+
+    def own_s(self, now: float) -> float:
+        """Of the time since its deadline was set, what it did not wait for a core."""
+        return now - self._counted - (waited_s(self.pid) - self._waited_s)
 
     @property
     def late(self) -> Late:
@@ -61,6 +76,13 @@ class Deadline:
     def may_go_on(self, now: float, step: str | None) -> bool:
         """At its deadline: whether it still moves, and there is time left for it. `step`: what it began last."""
         self.waits = waits(self.readings, step)
+        if not self.waits:
+            lacking = self._still_s - self.own_s(now)
+            if now < self.limit and lacking > _LACKING_S:
+                self._deadline, self.since, self.readings = min(self.limit, now + lacking), now, []
+                return True
+            if lacking > _LACKING * self._still_s:
+                self.waits = "starved"
         if not self.waits or now >= self.limit:
             return False
         window = self.window()

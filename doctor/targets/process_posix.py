@@ -24,8 +24,10 @@ TICK_S = 0.01
 class Agent(Deadline):
     """A running child."""
 
-    def __init__(self, deadline_s: float, on_line: OnLine | None, patience_s: float = 0.0) -> None:
-        super().__init__(deadline_s, patience_s)
+    def __init__(
+        self, deadline_s: float, on_line: OnLine | None, patience_s: float = 0.0, still_s: float | None = None
+    ) -> None:
+        super().__init__(deadline_s, patience_s, still_s)
         self.output = Output(on_line)
         self.stdout = self.stderr = self.pidfd = self.lifeline = -1
         self.returncode: int | None = None
@@ -131,13 +133,15 @@ def start_agent(
     on_line: OnLine | None = None,
     cwd: str | None = None,
     patience_s: float = 0.0,
+    still_s: float | None = None,
 ) -> Agent:
     """Start a child at once; `wait_agents` reads it. A command that cannot start becomes a `failed` result.
-    `patience_s`: how long it may take in all where it is slow and not dead.
+    `patience_s`: how long it may take in all where it is slow and not dead; `still_s`: how much time of its own one
+    that hangs must have had (see `Deadline`).
 
     Its stdin is its lifeline, a pipe that only this process holds open: see patient/agent_boot.py.
     """
-    agent = Agent(deadline_s, on_line, patience_s)
+    agent = Agent(deadline_s, on_line, patience_s, still_s)
     full = absolute(os.environ if env is None else env, cwd or current_folder())
     full.update(GPUDOCTOR_LIFELINE="0", GPUDOCTOR_ALARM_S=str(int(min(agent.limit - agent.started, 1e6)) + OVERTIME_S))
     pipes: list[int] = []

@@ -46,6 +46,7 @@ def start_agent(
     on_line: OnLine | None = None,
     cwd: str | None = None,
     patience_s: float = 0.0,
+    still_s: float | None = None,
 ) -> Agent:
     """Start a child at once; `wait_agents` waits for it. A command that cannot start becomes a `failed` result."""
     agent = Agent(deadline_s, on_line)
