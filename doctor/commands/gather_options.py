@@ -15,8 +15,6 @@ TOTAL_S = 10.0
 """Of a healthcheck without --timeout."""
 MARGIN_S = 2.5
 """Kept back from a healthcheck's total deadline for judging and for leaving, where others want the cores too."""
-STILL_S = 4.0
-"""What a healthcheck asks ends with its time, and only what stood still for so long of its own time hangs."""
 
 
 def begin(command: str, flags: dict[str, Any]) -> Started | None:
@@ -34,9 +32,7 @@ def health_flags(flags: dict[str, Any]) -> dict[str, Any]:
 
     seconds = gather_s(flags["timeout"] or TOTAL_S)
     seconds = max(seconds - age_s(), seconds / 2)
-    still_s = min(STILL_S, seconds / 2)
-    how = {"timeout": seconds, "no_import": True, "root": None, "replay": None, "patience": 1.0, "still_s": still_s}
-    return {**flags, **how}
+    return {**flags, "timeout": seconds, "no_import": True, "root": None, "replay": None, "patience": 1.0}
 
 
 def gather_s(total_s: float) -> float:
@@ -65,7 +61,6 @@ def options(flags: dict[str, Any]) -> Options:
         deadline_s=seconds,
         import_deadline_s=3 * seconds,
         patience=flags.get("patience") or PATIENCE,
-        still_s=flags.get("still_s"),
     )
 
 

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Dict, List, Literal, Optional, Tuple
 
-    Waits = Literal["", "slow", "starved", "computing"]
+    Waits = Literal["", "slow", "starved", "computing", "answering"]
     Late = Literal["hang", "slow", "starved"]
 
 TIMES = 8
@@ -40,9 +40,10 @@ WORDS = {
     "slow": "it was still reading: the disk is slow",
     "computing": "it was still computing",
     "starved": "not enough processor time",
+    "answering": "it was still answering, slowly",
 }
 """What is said of a child that was ended for want of time."""
-FAULTS: Dict[Waits, Late] = {"": "hang", "slow": "slow", "computing": "slow", "starved": "starved"}
+FAULTS: Dict[Waits, Late] = {"": "hang", "slow": "slow", "computing": "slow", "answering": "slow", "starved": "starved"}
 
 
 class Look:

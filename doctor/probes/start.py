@@ -44,8 +44,7 @@ class Options:
     python: `--python`, an interpreter, its environment's folder, or a name on PATH; root: another root folder, of
     which only files are read, and no child is started; env: the patient's variables, None takes this process's (and
     none for a root folder); cwd: None takes this process's (and none in a root folder); ask_driver: whether NVML and
-    libcuda are asked; patience: how many times its deadline a child may take that is slow and not dead; still_s: how
-    much time of its own a child must have had to hang, the wait for a core left out (default: its deadline).
+    libcuda are asked; patience: how many times its deadline a child may take that is slow and not dead.
     """
 
     def __init__(
@@ -61,7 +60,6 @@ class Options:
         deadline_s: float = 20.0,
         import_deadline_s: float = 60.0,
         patience: float = PATIENCE,
-        still_s: float | None = None,
     ) -> None:
         self.python = python
         self.root = root
@@ -74,7 +72,6 @@ class Options:
         self.deadline_s = deadline_s
         self.import_deadline_s = import_deadline_s
         self.patience = patience
-        self.still_s = still_s
 
 
 class Started:
@@ -116,6 +113,11 @@ class Started:
         except BaseException:  # an interrupt must leave no child behind
             self.abandon()
             raise
+
+    def waits(self) -> bool:
+        """Whether a child has not answered yet."""
+        with self._lock:
+            return any(not agent.ended() for agent in self._agents.values())
 
     def ask_late(self, name: str, *arguments: str) -> AgentResult:
         """Ask one more agent, because of what the others said: within what is left of the time, a second at least."""
@@ -188,8 +190,7 @@ class Started:
             env = absolute(env, self.options.cwd)
         if patience_s is None:
             patience_s = self.options.patience * deadline_s
-        still_s = self.options.still_s
-        self._agents[name] = start_agent(command, deadline_s, env, patience_s=patience_s, still_s=still_s)
+        self._agents[name] = start_agent(command, deadline_s, env, patience_s=patience_s)
 
 
 def _start_command(patient: Line) -> list[str] | None:

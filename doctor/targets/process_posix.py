@@ -24,10 +24,8 @@ TICK_S = 0.01
 class Agent(Deadline):
     """A running child."""
 
-    def __init__(
-        self, deadline_s: float, on_line: OnLine | None, patience_s: float = 0.0, still_s: float | None = None
-    ) -> None:
-        super().__init__(deadline_s, patience_s, still_s)
+    def __init__(self, deadline_s: float, on_line: OnLine | None, patience_s: float = 0.0) -> None:
+        super().__init__(deadline_s, patience_s)
         self.output = Output(on_line)
         self.stdout = self.stderr = self.pidfd = self.lifeline = -1
         self.returncode: int | None = None
@@ -64,7 +62,7 @@ class Agent(Deadline):
 
         On macOS before Python 3.13, which has no `waitid`, it is reaped at once.
         """
-        if self.returncode is not None:
+        if self.returncode is not None or not self.pid:
             return True
         try:
             if hasattr(os, "waitid"):
@@ -133,15 +131,13 @@ def start_agent(
     on_line: OnLine | None = None,
     cwd: str | None = None,
     patience_s: float = 0.0,
-    still_s: float | None = None,
 ) -> Agent:
     """Start a child at once; `wait_agents` reads it. A command that cannot start becomes a `failed` result.
-    `patience_s`: how long it may take in all where it is slow and not dead; `still_s`: how much time of its own one
-    that hangs must have had (see `Deadline`).
+    `patience_s`: how long it may take in all where it is slow and not dead.
 
     Its stdin is its lifeline, a pipe that only this process holds open: see patient/agent_boot.py.
     """
-    agent = Agent(deadline_s, on_line, patience_s, still_s)
+    agent = Agent(deadline_s, on_line, patience_s)
     full = absolute(os.environ if env is None else env, cwd or current_folder())
     full.update(GPUDOCTOR_LIFELINE="0", GPUDOCTOR_ALARM_S=str(int(min(agent.limit - agent.started, 1e6)) + OVERTIME_S))
     pipes: list[int] = []
@@ -229,7 +225,7 @@ def _step(agent: Agent) -> bool:
         agent.output.feed_stderr(b"\nstopped: more than 8 MiB of output")
     if agent.fault is None and now >= agent.next_look():
         agent.look(now)
-    if now < agent.deadline or (agent.fault is None and agent.may_go_on(now, agent.output.step)):
+    if now < agent.deadline or (agent.fault is None and agent.may_go_on(now, agent.output.step, agent.output.silent_s)):
         return True
     agent.fault = agent.fault or agent.late
     agent.kill()

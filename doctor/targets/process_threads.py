@@ -29,6 +29,10 @@ class Agent:
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
 
+    def ended(self) -> bool:
+        """Whether the child has ended, or never started."""
+        return self.process is None or self.process.poll() is not None
+
     def pump(self, stream: IO[bytes], feed: Callable[[bytes], None]) -> None:
         """Body of a reading thread."""
         while data := stream.read1(1 << 16):  # type: ignore[attr-defined]
@@ -46,7 +50,6 @@ def start_agent(
     on_line: OnLine | None = None,
     cwd: str | None = None,
     patience_s: float = 0.0,
-    still_s: float | None = None,
 ) -> Agent:
     """Start a child at once; `wait_agents` waits for it. A command that cannot start becomes a `failed` result."""
     agent = Agent(deadline_s, on_line)
