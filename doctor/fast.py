@@ -15,6 +15,8 @@ from .commands.flags import CHECK, EXPLAIN, HEALTHCHECK, Flag, read_flags
 if TYPE_CHECKING:
     from typing import Any
 
+    from .probes.start import Started
+
 _FLAGS: dict[str, tuple[Flag, ...]] = {"check": CHECK, "healthcheck": HEALTHCHECK, "explain": EXPLAIN}
 
 
@@ -34,11 +36,14 @@ def run_fast(arguments: Sequence[str]) -> int | None:
 
     gc.disable()  # a process that lives for a tenth of a second: looking for cycles costs more than it frees
 
+    started: Started | None = None
+
     def work() -> int:
+        nonlocal started
         if command == "healthcheck":
             from .commands.watchdog import watch_the_time
 
-            watch_the_time(flags["timeout"], bool(flags["prove"]))
+            watch_the_time(flags["timeout"], bool(flags["prove"]), arguments, lambda: started and started.end())
         if command == "explain":
             _light_msgspec()
             from .commands.run_explain import run_explain

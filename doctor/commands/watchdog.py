@@ -5,28 +5,36 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found]  # without the enums of `signal`
 import os
 import time
+from collections.abc import Callable, Sequence
 
-from ..guard import Late
+from ..guard import unknown
 
 DEFAULT_S, PROVE_S = 10.0, 60.0
 LEAST_S = 0.05
+_LEAVING_S, _LEAVING = 0.5, 0.1
+"""Kept for the last line and the end of the process, where a hundred others want the cores; a share of less time."""
 
 
-def watch_the_time(timeout_s: float | None, prove: bool) -> None:
-    """Raise `Late` in the main thread when the time is over (POSIX): the healthcheck then says UNKNOWN.
+def watch_the_time(
+    timeout_s: float | None, prove: bool, arguments: Sequence[str], end_children: Callable[[], None]
+) -> None:
+    """Say UNKNOWN and leave when the time is over (POSIX), whatever is being done then.
 
-    The children end with this process.
+    Nothing is raised for it: an import's lock or C code may swallow what a signal raises.
     """
     total_s = timeout_s or (PROVE_S if prove else DEFAULT_S)
+    leaving_s = min(_LEAVING_S, _LEAVING * total_s)
     if not hasattr(_signal, "setitimer"):
         return
 
     def late(number: int, frame: object) -> None:
         why = "not enough processor time" if starved() else "--timeout"
-        raise Late(f"no answer within {total_s:g} s ({why})")
+        code = unknown(f"no answer within {total_s:g} s ({why})", arguments)
+        end_children()
+        os._exit(code)
 
     _signal.signal(_signal.SIGALRM, late)
-    _signal.setitimer(_signal.ITIMER_REAL, max(LEAST_S, total_s - age_s()))
+    _signal.setitimer(_signal.ITIMER_REAL, max(LEAST_S, total_s - leaving_s - age_s()))
 
 
 def starved() -> bool:

@@ -31,6 +31,9 @@ _PATIENCE_S = 2.0
 PATIENCE = 5.0
 """So many times its deadline a child may take that still reads or computes, or has no core: slow is not broken."""
 
+_DESCRIPTORS = 24
+"""So many a run may have open at a time, and some more."""
+
 _LEAST_S = 1.0
 """The shortest, of one that starts when the time is nearly over."""
 
@@ -79,6 +82,8 @@ class Started:
     driver's agents start, and the agent that imports torch as soon as the files tell which Python that is."""
 
     def __init__(self, options: Options) -> None:
+        if options.live:
+            _room()
         self.options = options
         self.manifest: dict[str, Any] = {
             "tool": __version__,
@@ -137,8 +142,12 @@ class Started:
         """End all children that still run: nobody wants their answers."""
         with self._lock:
             self._over = True
-            for agent in self._agents.values():
-                agent.kill()
+            self.end()
+
+    def end(self) -> None:
+        """The same of a process that leaves at once, whoever holds the lock."""
+        for agent in list(self._agents.values()):
+            agent.kill()
         self._gathering.kill()
 
     def _answers(self, say: Say) -> dict[str, AgentResult]:
@@ -191,6 +200,17 @@ class Started:
         if patience_s is None:
             patience_s = self.options.patience * deadline_s
         self._agents[name] = start_agent(command, deadline_s, env, patience_s=patience_s)
+
+
+def _room() -> None:
+    """Raises OSError where this shell's limits leave too few descriptors: what cannot be opened is not absent."""
+    pipes: list[int] = []
+    try:
+        while len(pipes) < _DESCRIPTORS:
+            pipes += os.pipe()
+    finally:
+        for descriptor in pipes:
+            os.close(descriptor)
 
 
 def _start_command(patient: Line) -> list[str] | None:

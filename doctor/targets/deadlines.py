@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 _HANGS_S, _HANGS = 4.0, 0.5
-"""So long one that hangs has stood still at least, of its own time: seconds, and a share of the time to its deadline."""
+"""So long one that hangs has stood still at least, of its own time: in seconds, and as a share of all its time."""
 _LACKING_S = 0.05
 """So much of its own time makes no difference."""
 
