@@ -13,8 +13,11 @@ if TYPE_CHECKING:
 
 TOTAL_S = 10.0
 """Of a healthcheck without --timeout."""
-MARGIN_S = 2.5
+MARGIN_S = 3.0
 """Kept back from a healthcheck's total deadline for judging and for leaving, where others want the cores too."""
+
+MORE_S = 1.0
+"""So much of that a child may have that moved, or had no core; what is left is enough for the judging alone."""
 
 
 def begin(command: str, flags: dict[str, Any]) -> Started | None:
@@ -30,9 +33,10 @@ def health_flags(flags: dict[str, Any]) -> dict[str, Any]:
     """The flags of `healthcheck` as those of `check`: the timeout is for all of it."""
     from .watchdog import age_s
 
-    seconds = gather_s(flags["timeout"] or TOTAL_S)
-    seconds = max(seconds - age_s(), seconds / 2)
-    return {**flags, "timeout": seconds, "no_import": True, "root": None, "replay": None, "patience": 1.0}
+    total = flags["timeout"] or TOTAL_S
+    seconds = max(gather_s(total) - age_s(), gather_s(total) / 2)
+    patience = 1 + min(MORE_S, total / 10) / seconds
+    return {**flags, "timeout": seconds, "no_import": True, "root": None, "replay": None, "patience": patience}
 
 
 def gather_s(total_s: float) -> float:

@@ -11,7 +11,7 @@ from ..guard import unknown
 
 DEFAULT_S, PROVE_S = 10.0, 60.0
 LEAST_S = 0.05
-_LEAVING_S, _LEAVING = 0.5, 0.1
+_LEAVING_S, _LEAVING = 0.6, 0.1
 """Kept for the last line and the end of the process, where a hundred others want the cores; a share of less time."""
 
 

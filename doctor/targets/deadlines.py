@@ -82,11 +82,12 @@ class Deadline:
         if not self.waits:
             own_s = self.own_s(now)
             still_s = min(own_s, silent_s)
-            lacking_s = self._span_s - still_s
+            least_s = min(_HANGS_S, _HANGS * self._span_s)
+            enough = now + self._span_s - still_s <= self.limit
+            lacking_s = (self._span_s if enough else least_s) - still_s
             if now < self.limit and lacking_s > _LACKING_S:
                 self._deadline, self.since, self.readings = min(self.limit, now + lacking_s), now, []
                 return True
-            least_s = min(_HANGS_S, _HANGS * self._span_s)
             if still_s < least_s:
                 self.waits = "starved" if own_s < least_s else "answering"
         if not self.waits or now >= self.limit:
