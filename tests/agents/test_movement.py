@@ -71,26 +71,6 @@ def test_the_wait_for_a_core_is_not_its_own_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "SCHED_IDLE"), reason="needs a core that others may take wholly")
-def test_one_that_came_late_to_its_call_was_starved() -> None:
-    """It stands still in the call at its deadline, but had a core for that only lately."""
-    core = min(os.sched_getaffinity(0))
-    pin = f"import os\nos.sched_setaffinity(0, {{{core}}})\n"
-    late = "os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))\n"
-    if os.path.exists("/proc/self/autogroup"):
-        late += "open('/proc/self/autogroup', 'w').write('19')\n"
-    late += "end = time.process_time() + 0.02\nwhile time.process_time() < end: pass\n"
-    others = [start_agent([sys.executable, "-I", "-S", "-c", pin + SPIN], 60.0) for _ in range(3)]
-    try:
-        result = run(pin + late + STAND, "cuInit", 1.0, 1.6, lambda words: None)
-        assert (result.fault, result.waits) == ("starved", "not enough processor time")
-    finally:
-        for other in others:
-            other.kill()
-        wait_agents(*others)
-
-
-@pytest.mark.slow
 @for_each(NAMES, ROWS)
 def test_what_a_silent_child_does(tmp_path: Path, code: str, step: str, fault: str, words: str) -> None:
     judged(tmp_path, code, step, fault, words)
