@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 
+from ._path import drop_outside
+
 
 def main() -> int:
     """Run the command line, and leave with its exit code: 2 with one line where `doctor` is another's package."""
+    drop_outside()
     try:
         from doctor.__main__ import main as run
     except ImportError as error:
