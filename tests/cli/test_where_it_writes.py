@@ -308,9 +308,20 @@ def test_an_interrupted_healthcheck_is_one_line(tmp_path: Path) -> None:
         assert (child.returncode, out, err) == (code, b"UNKNOWN interrupted before there was an answer\n", b"")
 
 
+INTERRUPTS = """
+import os, signal, sys
+class Finder:
+    def find_spec(name, path=None, target=None):
+        if name == "click" and sys.meta_path.pop(0):
+            os.kill(os.getpid(), signal.SIGINT)
+            [].sort()
+sys.meta_path.insert(0, Finder)
+"""
+
+
 def test_an_interrupt_during_an_import_is_no_traceback(tmp_path: Path) -> None:
     """Ctrl-C just after the start, while click is still being imported."""
-    (tmp_path / "click.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n[].sort()\n")
+    (tmp_path / "sitecustomize.py").write_text(INTERRUPTS)
     env = {"PYTHONPATH": str(tmp_path)}
     for words in (["fix"], ["record", tmp_path / "out"], ["prove"], ["watch", "--", "true"], ["list-checks"]):
         done = gpudoctor(*words, env=env)
