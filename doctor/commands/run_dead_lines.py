@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -56,15 +55,12 @@ def read_lines(path: str, q: Question) -> tuple[Pinned, ...]:
         raise Refusal(f"{path} is not UTF-8: no list of requirements") from None
     if not path.endswith(".lock"):
         return of_requirements(text, path, q)
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
+    from ..formats.toml import NotToml, loads
+
     try:
-        content = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        reason = " ".join(str(error).split())[:200] or "nested too deeply"
-        raise Unclear(f"{path} is not valid TOML: {reason}") from None
+        content = loads(text)
+    except NotToml as error:
+        raise Unclear(f"{path} is not valid TOML: {error}") from None
     return of_lock(content, text, path, q)
 
 
