@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from compat_matrix.resolver import Question
 
 _MAX_BYTES = 64 << 20
+_MOST_LINES = 300
+"""Of torch and what is built for one release of it."""
 
 
 def refuse_others(flags: dict[str, Any]) -> None:
@@ -54,14 +56,21 @@ def read_lines(path: str, q: Question) -> tuple[Pinned, ...]:
     except UnicodeDecodeError:
         raise Refusal(f"{path} is not UTF-8: no list of requirements") from None
     if not path.endswith(".lock"):
-        return of_requirements(text, path, q)
+        return _few(of_requirements(text, path, q), path)
     from ..formats.toml import NotToml, loads
 
     try:
         content = loads(text)
     except NotToml as error:
         raise Unclear(f"{path} is not valid TOML: {error}") from None
-    return of_lock(content, text, path, q)
+    return _few(of_lock(content, text, path, q), path)
+
+
+def _few(lines: tuple[Pinned, ...], path: str) -> tuple[Pinned, ...]:
+    """Each line is judged with all others. Raises Refusal where there are more than anybody writes."""
+    if len(lines) > _MOST_LINES:
+        raise Refusal(f"{path} names torch and its companions {len(lines)} times: at most {_MOST_LINES} are judged")
+    return lines
 
 
 def _text(path: str, machine: Machine, answered: Answered) -> str:
