@@ -9,7 +9,7 @@ import msgspec
 from ..guard import Refusal
 from ..resolve.dead import Answered, dead_lines
 from ..resolve.machine import Machine, Unclear
-from ..resolve.pinned import Pinned, of_lock, of_requirements
+from ..resolve.pinned import MOST_LINES, Pinned, of_lock, of_requirements
 from .read import read_bounded
 
 if TYPE_CHECKING:
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from compat_matrix.resolver import Question
 
 _MAX_BYTES = 64 << 20
-_MOST_LINES = 300
-"""Of torch and what is built for one release of it."""
 
 
 def refuse_others(flags: dict[str, Any]) -> None:
@@ -67,9 +65,9 @@ def read_lines(path: str, q: Question) -> tuple[Pinned, ...]:
 
 
 def _few(lines: tuple[Pinned, ...], path: str) -> tuple[Pinned, ...]:
-    """Each line is judged with all others. Raises Refusal where there are more than anybody writes."""
-    if len(lines) > _MOST_LINES:
-        raise Refusal(f"{path} names torch and its companions {len(lines)} times: at most {_MOST_LINES} are judged")
+    """Raises Refusal where there are more than anybody writes."""
+    if len(lines) > MOST_LINES:
+        raise Refusal(f"{path} names torch and its companions more than {MOST_LINES} times: it is not judged")
     return lines
 
 
