@@ -26,8 +26,9 @@ def loads(text: str) -> dict[str, Any]:
     if any(run.count(".") > MOST_PARTS for line in lines for run in _RUN.findall(line)):
         raise NotToml(f"a key has more than {MOST_PARTS} parts")
     try:
-        return tomllib.loads(text)
+        content: dict[str, Any] = tomllib.loads(text)
     except RecursionError:
         raise NotToml("nested too deeply") from None
     except ValueError as error:
         raise NotToml(" ".join(str(error).split())[:200]) from None
+    return content
