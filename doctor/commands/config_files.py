@@ -90,7 +90,7 @@ def read(path: str) -> bytes:
 def table_of(path: str, data: bytes, must: bool = False) -> dict[str, Any] | None:
     """The keys of a file of ours, or of our table in a pyproject.toml; None where that has none."""
     shared = os.path.basename(path) == SHARED  # noqa: PTH119
-    from ..formats.toml import loads
+    from .toml import loads
 
     try:
         content = loads(data.decode("utf-8-sig"))

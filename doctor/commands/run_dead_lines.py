@@ -55,7 +55,7 @@ def read_lines(path: str, q: Question) -> tuple[Pinned, ...]:
         raise Refusal(f"{path} is not UTF-8: no list of requirements") from None
     if not path.endswith(".lock"):
         return _few(of_requirements(text, path, q), path)
-    from ..formats.toml import NotToml, loads
+    from .toml import NotToml, loads
 
     try:
         content = loads(text)

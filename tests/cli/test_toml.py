@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from doctor.formats.toml import MOST_PARTS, NotToml, loads
+from doctor.commands.toml import MOST_PARTS, NotToml, loads
 
 from ..rows import Faults
 
