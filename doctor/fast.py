@@ -38,12 +38,16 @@ def run_fast(arguments: Sequence[str]) -> int | None:
 
     started: Started | None = None
 
+    def end_children() -> None:
+        if started is not None:
+            started.end()
+
     def work() -> int:
         nonlocal started
         if command == "healthcheck":
             from .commands.watchdog import watch_the_time
 
-            watch_the_time(flags["timeout"], bool(flags["prove"]), arguments, lambda: started and started.end())
+            watch_the_time(flags["timeout"], bool(flags["prove"]), arguments, end_children)
         if command == "explain":
             _light_msgspec()
             from .commands.run_explain import run_explain

@@ -34,7 +34,8 @@ MOST_LINES = 300
 
 def of_requirements(text: str, path: str, q: Question) -> tuple[Pinned, ...]:
     """The lines of a requirements.txt that name a package of the matrix and are for this platform. Raises Unclear."""
-    found, index = [], ""
+    found: list[Pinned] = []
+    index = ""
     environment = _environment(q)
     for number, line in _joined(text):
         if not line:
