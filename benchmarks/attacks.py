@@ -2,8 +2,8 @@
 
     python benchmarks/attacks.py [--only CLASS ...] [--sample N] [--seed N] [--workers N] [--verbose]
 
-Classes: files, paths, reports, recordings, roots, working, signals, outputs, limits, drivers, expansion, deadlines,
-secrets, fixing, far (the other end of --target). Survived means: an exit code
+Classes: files, paths, reports, recordings, roots, working, signals, outputs, limits, drivers, load, imports,
+expansion, deadlines, secrets, fixing, far (the other end of --target). Survived means: an exit code
 that the README documents (0 to 3; 0 or 1 and one line of a healthcheck), a report or one clear line on stderr, no
 traceback, nothing hidden from the reader's eyes, no process of ours two seconds later, an end before the deadline,
 nothing executed of what was planted, no old file lost. What is drawn at random follows the printed seed. Needs the
@@ -42,6 +42,8 @@ CLASSES = (
     "outputs",
     "limits",
     "drivers",
+    "load",
+    "imports",
     "expansion",
     "deadlines",
     "far",

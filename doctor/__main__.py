@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from .targets.interrupts import listen
+from .targets.interrupts import leave, listen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ def main() -> int:
         from .guard import guarded
 
         code = guarded(_interrupted, sys.argv[1:])
+    leave()
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -35,13 +35,9 @@ def run_fast(arguments: Sequence[str]) -> int | None:
 
     def work() -> int:
         if command == "healthcheck":
-            from .commands.watchdog import in_time
+            from .commands.watchdog import watch_the_time
 
-            with in_time(flags["timeout"], bool(flags["prove"])):
-                return judge()
-        return judge()
-
-    def judge() -> int:
+            watch_the_time(flags["timeout"], bool(flags["prove"]), arguments)
         if command == "explain":
             _light_msgspec()
             from .commands.run_explain import run_explain

@@ -27,10 +27,6 @@ class Refusal(Exception):
     """The exit code where it is none of those."""
 
 
-class Late(BaseException):
-    """The time for all of a healthcheck is over; the message is for its line."""
-
-
 def traced() -> bool:
     """Whether a fault of gpudoctor itself ends the command with its traceback (as in its tests)."""
     return bool(os.environ.get("GPUDOCTOR_TRACEBACK"))
@@ -51,11 +47,9 @@ def guarded(work: Callable[[], object], arguments: Sequence[str]) -> int:
         return say(str(refusal), refusal.code or failed)
     except KeyboardInterrupt:
         if list(arguments[:1]) == ["healthcheck"]:
-            return _unknown("interrupted before there was an answer", arguments)
+            return unknown("interrupted before there was an answer", arguments)
         _write("\n")
         return 130
-    except Late as late:
-        return _unknown(str(late), arguments)
     except BrokenPipeError:
         _quiet_stdout()
         return failed
@@ -66,6 +60,8 @@ def guarded(work: Callable[[], object], arguments: Sequence[str]) -> int:
         no_thread = isinstance(error, RuntimeError) and "start new thread" in str(error)
         if no_thread or isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _POOR):
             what = "memory" if isinstance(error, MemoryError) else getattr(error, "strerror", error)
+            if list(arguments[:1]) == ["healthcheck"]:  # nothing was examined
+                return unknown(f"too little to work with: {what} (see ulimit -a)", arguments)
             return say(f"this shell's limits leave too little to work with: {what} (see ulimit -a)", failed)
         if traced():
             raise
@@ -78,14 +74,14 @@ def _detector(arguments: Sequence[str]) -> bool:
     return any(word.rpartition("=")[2] == "node-problem-detector" for word in arguments)
 
 
-def _unknown(why: str, arguments: Sequence[str]) -> int:
+def unknown(why: str, arguments: Sequence[str]) -> int:
     """The line of a healthcheck that came to no answer: unknown is 0, with --strict 1."""
     text = f"UNKNOWN {why}\n"
     if any(word.rpartition("=")[2] == "prometheus" for word in arguments):
         from .report.prometheus import cut_off
 
         text = cut_off(why)
-    with contextlib.suppress(OSError, ValueError, AttributeError):
+    with contextlib.suppress(OSError, ValueError, AttributeError, RuntimeError):
         sys.stdout.write(text)
         sys.stdout.flush()
     return 1 if "--strict" in arguments else 2 if _detector(arguments) else 0

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # without the enums of `signal`
 import sys
+
+
+def _held(number: int, frame: object) -> None:
+    """Ctrl-C during the first imports: kept for doctor/targets/interrupts.py, which answers it in our words."""
+    _held.came = True  # type: ignore[attr-defined]
+
+
+_held.came = False  # type: ignore[attr-defined]
 
 
 def main() -> int:
     """Run the command line, and leave with its exit code: 2 with one line where `doctor` is another's package."""
+    from ._path import drop_outside
+
+    drop_outside()
     try:
         from doctor.__main__ import main as run
     except ImportError as error:
@@ -22,5 +34,7 @@ def main() -> int:
     return run()
 
 
+if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+    _signal.signal(_signal.SIGINT, _held)
 if __name__ == "__main__":
     sys.exit(main())

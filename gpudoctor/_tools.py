@@ -154,7 +154,13 @@ def _explain(arguments: Explain, _allow_target: bool) -> tuple[str, dict[str, An
 def _matrix_query(arguments: Query, _allow_target: bool) -> tuple[str, dict[str, Any]]:
     command = [sys.executable, "-m", "gpudoctor", "matrix", "query", "--format"]
     shown = [
-        subprocess.run([*command, kind, "--", arguments.question], capture_output=True, text=True, check=False)
+        subprocess.run(
+            [*command, kind, "--", arguments.question],
+            stdin=subprocess.DEVNULL,  # ours is the protocol's
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         for kind in ("json", "text")
     ]
     if not shown[0].stdout:

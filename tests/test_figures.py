@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from doctor.checks.gpu_slower_than_siblings import FAIL_PERCENT
-from doctor.commands.gather_options import TOTAL_S
+from doctor.commands.watchdog import DEFAULT_S
 from doctor.findings.measured_siblings import COPY_SHARE
 from doctor.judge.judge import OLD_DAYS
 from doctor.patient.collective_speed import LARGEST, SMALLEST
@@ -27,7 +27,7 @@ _FIGURE = re.compile(
 )
 _PROLOG = (ROOT / "doctor" / "commands" / "printed" / "slurm-prolog.txt").read_text("utf-8")
 CONSTANTS = {
-    f"{WIDTH} characters", f"{TOTAL_S:.0f} seconds", f"{OLD_DAYS} days", f"{MOST_LINES} lines", f"{BLOCK} columns",
+    f"{WIDTH} characters", f"{DEFAULT_S:.0f} seconds", f"{OLD_DAYS} days", f"{MOST_LINES} lines", f"{BLOCK} columns",
     f"{REPEATS} repeats", f"{SMALLEST >> 10} KiB", f"{LARGEST >> 20} MiB", f"{100 * BELOW:.0f} %",
     f"{100 * COPY_SHARE:.0f} %", f"{FAIL_PERCENT} %", f"{IMPORT_MIB / 1024:.1f} GB",
     f"{re.findall(r'timeout ([0-9]+) gpudoctor', _PROLOG)[0]} seconds",

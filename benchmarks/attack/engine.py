@@ -17,6 +17,8 @@ from pathlib import Path
 COMMAND = str(Path(sys.executable).parent / "gpudoctor")
 MARK, TRAP = "GPUDOCTOR_ATTACK", "TRAP"
 CODES = frozenset({0, 1, 2, 3})
+_OURS_RUNS = re.compile(r"doctor/[a-z_/]+\.py\", line|compat_matrix/|bin/gpudoctor\", line ([4-9]|\d\d)")
+"""Of a traceback: a line of our own code, or of the script after its import of it."""
 GONE_S = 2.0
 """How long after its end something of ours may still run."""
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
@@ -130,7 +132,7 @@ def judged(attack: Attack, ended: Ended) -> list[str]:
     err = ended.err.decode("utf-8", "replace")
     if ended.code not in attack.codes:
         faults.append(f"exit {ended.code}: {err[-300:]!r}")
-    startup = attack.signal is not None and "doctor/__main__.py" not in err  # Python itself was not up yet
+    startup = attack.signal is not None and not _OURS_RUNS.search(err)  # Python itself was not up yet
     if ("Traceback (most recent" in err and not startup) or "internal error" in err or "Fatal Python error" in err:
         faults.append(f"stderr: {err[-300:]!r}")
     if hidden := _HIDDEN.search(err):

@@ -11,7 +11,7 @@ from .engine import Attack
 from .ground import Ground
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGQUIT)
-_MOMENTS = (0.0, 0.05, 0.15, 0.4, 1.2, 2.5)
+_MOMENTS = (0.0, 0.05, 0.08, 0.12, 0.2, 0.4, 1.2, 2.5)
 _EVEN = 3
 """One in so many of all combinations is tried, in turn."""
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-import sys
 from typing import Any
 
 from ..guard import Refusal
@@ -91,17 +90,14 @@ def read(path: str) -> bytes:
 def table_of(path: str, data: bytes, must: bool = False) -> dict[str, Any] | None:
     """The keys of a file of ours, or of our table in a pyproject.toml; None where that has none."""
     shared = os.path.basename(path) == SHARED  # noqa: PTH119
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
+    from .toml import loads
+
     try:
-        content: dict[str, Any] = tomllib.loads(data.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8
+        content = loads(data.decode("utf-8-sig"))
+    except ValueError as error:  # not TOML, not UTF-8
         if shared and not must and not re.search(_HEADER, data):
             return None  # somebody else's broken file
-        reason = " ".join(str(error).split())[:200] or "nested too deeply"
-        raise Refusal(f"{path} is not valid TOML: {reason}") from None
+        raise Refusal(f"{path} is not valid TOML: {' '.join(str(error).split())[:200]}") from None
     if not shared:
         return content
     tool = content.get("tool")

@@ -11,10 +11,11 @@ if TYPE_CHECKING:
 
     from ..probes.start import Options, Started
 
-TOTAL_S = 10.0
-"""Of a healthcheck without --timeout."""
-MARGIN_S = 1.5
-"""Kept back from a healthcheck's total deadline for judging and for leaving, on a busy machine too."""
+MARGIN_S = 3.0
+"""Kept back from a healthcheck's total deadline for judging and for leaving, where others want the cores too."""
+
+MORE_S = 1.0
+"""So much of that a child may have that moved, or had no core; what is left is enough for the judging alone."""
 
 
 def begin(command: str, flags: dict[str, Any]) -> Started | None:
@@ -22,15 +23,26 @@ def begin(command: str, flags: dict[str, Any]) -> Started | None:
     if any(flags.get(name) for name in ("from_", "replay", "root", "target")) or flags.get("prove"):
         return None
     from ..probes.start import Started
+    from .watchdog import end_with_us
 
-    return Started(options(health_flags(flags) if command == "healthcheck" else flags))
+    started = Started(options(health_flags(flags) if command == "healthcheck" else flags))
+    end_with_us(started.end)
+    return started
 
 
 def health_flags(flags: dict[str, Any]) -> dict[str, Any]:
     """The flags of `healthcheck` as those of `check`: the timeout is for all of it."""
-    total = flags["timeout"] or TOTAL_S
-    seconds = max(total - MARGIN_S, total / 2)
-    return {**flags, "timeout": seconds, "no_import": True, "root": None, "replay": None, "patience": 1.0}
+    from .watchdog import DEFAULT_S, age_s
+
+    total = flags["timeout"] or DEFAULT_S
+    seconds = max(gather_s(total) - age_s(), gather_s(total) / 2)
+    patience = 1 + min(MORE_S, total / 10) / seconds
+    return {**flags, "timeout": seconds, "no_import": True, "root": None, "replay": None, "patience": patience}
+
+
+def gather_s(total_s: float) -> float:
+    """How much of a healthcheck's time is for looking."""
+    return max(total_s - MARGIN_S, total_s / 2)
 
 
 def options(flags: dict[str, Any]) -> Options:

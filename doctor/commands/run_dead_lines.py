@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -10,7 +9,7 @@ import msgspec
 from ..guard import Refusal
 from ..resolve.dead import Answered, dead_lines
 from ..resolve.machine import Machine, Unclear
-from ..resolve.pinned import Pinned, of_lock, of_requirements
+from ..resolve.pinned import MOST_LINES, Pinned, of_lock, of_requirements
 from .read import read_bounded
 
 if TYPE_CHECKING:
@@ -55,17 +54,21 @@ def read_lines(path: str, q: Question) -> tuple[Pinned, ...]:
     except UnicodeDecodeError:
         raise Refusal(f"{path} is not UTF-8: no list of requirements") from None
     if not path.endswith(".lock"):
-        return of_requirements(text, path, q)
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
+        return _few(of_requirements(text, path, q), path)
+    from .toml import NotToml, loads
+
     try:
-        content = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        reason = " ".join(str(error).split())[:200] or "nested too deeply"
-        raise Unclear(f"{path} is not valid TOML: {reason}") from None
-    return of_lock(content, text, path, q)
+        content = loads(text)
+    except NotToml as error:
+        raise Unclear(f"{path} is not valid TOML: {error}") from None
+    return _few(of_lock(content, text, path, q), path)
+
+
+def _few(lines: tuple[Pinned, ...], path: str) -> tuple[Pinned, ...]:
+    """Raises Refusal where there are more than anybody writes."""
+    if len(lines) > MOST_LINES:
+        raise Refusal(f"{path} names torch and its companions more than {MOST_LINES} times: it is not judged")
+    return lines
 
 
 def _text(path: str, machine: Machine, answered: Answered) -> str:

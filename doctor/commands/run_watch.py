@@ -12,6 +12,7 @@ from ..findings import Policy
 from ..guard import Refusal, say, traced
 from ..snapshot import Snapshot
 from ..snapshot.measured import Measured
+from ..targets.interrupts import forget
 from .assess import matrix_of
 from .config import base_policy
 from .expected import refuse_early
@@ -51,6 +52,7 @@ def run_watch(flags: dict[str, Any]) -> int:
     try:
         _report(watched, policy, flags)
     except KeyboardInterrupt:
+        forget()
         say("interrupted: no report", 0)
     except Exception as error:  # whatever is wrong with the report, the command's exit code is passed on
         if traced() and not isinstance(error, (Refusal, OSError)):
@@ -140,4 +142,5 @@ def _facts(watched: Any, flags: dict[str, Any]) -> Snapshot:
             return snapshot.replace({"python.chosen_because": "the watched program"})
         return snapshot
     except KeyboardInterrupt:  # what was measured is told all the same
+        forget()
         return Snapshot()

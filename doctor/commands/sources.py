@@ -23,8 +23,11 @@ def read(flags: dict[str, Any]) -> tuple[Snapshot, Policy]:
     return saved.snapshot, saved.policy
 
 
-def gather(flags: dict[str, Any], say: Say | None = None) -> Snapshot:
-    """The facts of this machine, a root folder or a recording. Raises Refusal where there is no such thing."""
+def gather(flags: dict[str, Any], say: Say | None = None, meanwhile: Callable[[], None] | None = None) -> Snapshot:
+    """The facts of this machine, a root folder or a recording. Raises Refusal where there is no such thing.
+
+    `meanwhile`: what is of use where a child does not answer at once.
+    """
     if flags["replay"]:
         return replay(flags["replay"])
     if flags.get("target"):
@@ -33,10 +36,14 @@ def gather(flags: dict[str, Any], say: Say | None = None) -> Snapshot:
         return gather_far(flags, say)
     from ..probes.collect import Started, gather_all, snapshot_of
     from .preload import preload
+    from .watchdog import end_with_us
 
     started = flags.get("started") or Started(options(flags))
+    end_with_us(started.end)
     try:
         preload()
+        if meanwhile and started.waits():
+            meanwhile()
         snapshot = snapshot_of(gather_all(started, say))
     finally:
         started.abandon()

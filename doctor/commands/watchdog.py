@@ -4,39 +4,51 @@ from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]  # without the enums of `signal`
 import os
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
-from ..guard import Late
+from ..guard import unknown
 
 DEFAULT_S, PROVE_S = 10.0, 60.0
 LEAST_S = 0.05
-AGAIN_S = 0.1
+_LEAVING_S, _LEAVING = 0.6, 0.1
+"""Kept for the last line and the end of the process, where a hundred others want the cores; a share of less time."""
 
 
-@contextmanager
-def in_time(timeout_s: float | None, prove: bool) -> Iterator[None]:
-    """Raise `Late` in the main thread when the time is over (POSIX): the healthcheck then says UNKNOWN.
+_children: list[Callable[[], None]] = []
 
-    The children end with this process.
+
+def end_with_us(end: Callable[[], None]) -> None:
+    """Call this, which ends children, when the time is over."""
+    _children.append(end)
+
+
+def watch_the_time(timeout_s: float | None, prove: bool, arguments: Sequence[str]) -> None:
+    """Say UNKNOWN and leave when the time is over (POSIX), whatever is being done then.
+
+    Nothing is raised for it: an import's lock or C code may swallow what a signal raises.
     """
     total_s = timeout_s or (PROVE_S if prove else DEFAULT_S)
+    leaving_s = min(_LEAVING_S, _LEAVING * total_s)
     if not hasattr(_signal, "setitimer"):
-        yield
         return
 
     def late(number: int, frame: object) -> None:
-        if not isinstance(sys.exc_info()[1], Late):  # not yet on its way, or swallowed, see targets/interrupts.py
-            raise Late(f"no answer within {total_s:g} s (--timeout)")
+        why = "not enough processor time" if starved() else "--timeout"
+        code = unknown(f"no answer within {total_s:g} s ({why})", arguments)
+        for end in _children:
+            end()
+        os._exit(code)
 
     _signal.signal(_signal.SIGALRM, late)
-    _signal.setitimer(_signal.ITIMER_REAL, max(LEAST_S, total_s - _age_s()), AGAIN_S)
-    try:
-        yield
-    finally:
-        answered()
+    _signal.setitimer(_signal.ITIMER_REAL, max(LEAST_S, total_s - leaving_s - age_s()))
+
+
+def starved() -> bool:
+    """Whether this process had no core for half of its life."""
+    from ..patient.movement import waited_s
+
+    return waited_s(os.getpid()) >= age_s() / 2
 
 
 def answered() -> None:
@@ -45,7 +57,7 @@ def answered() -> None:
         _signal.setitimer(_signal.ITIMER_REAL, 0)
 
 
-def _age_s() -> float:
+def age_s() -> float:
     """How long this process has run, by the kernel; 0 where it does not say."""
     try:
         with open("/proc/self/stat", "rb") as stream:

@@ -42,10 +42,13 @@ class Group:
         """The interface through which the first node is reached."""
         self.interface, self.library_interface = ("", "") if self.gpu else self.choose_interface()
 
-    def join(self, seconds: float) -> None:
-        """Meet the other ranks."""
+    def join(self, seconds: float, store: str = "") -> None:
+        """Meet the other ranks: in a file of this name, or where the launcher's variables say."""
         limit = datetime.timedelta(seconds=max(10.0, seconds))
-        self.distributed.init_process_group(self.backend, init_method="env://", timeout=limit)
+        how: Dict[str, Any] = {"init_method": "env://"}
+        if store:
+            how = {"init_method": "file:///" + store.lstrip("/"), "rank": self.rank, "world_size": self.size}
+        self.distributed.init_process_group(self.backend, timeout=limit, **how)
         if not self.gpu:
             self.backend = str(self.distributed.get_backend())
 

@@ -80,7 +80,7 @@ class Ranks(Lines):
         self.group = group = Group(torch, self.flags.device, self.flags.seconds)
         self.write(group=dict(group.about(), variant=self.flags.variant))  # where they do not meet, it says over what
         self.begin("init_process_group")
-        group.join(self.flags.seconds)
+        group.join(self.flags.seconds, self.flags.store)
         if log >= 0 and group.size > 1:
             AllReduce(group, self.flags.largest).run()  # NCCL connects what an operation of this size needs, then tells
             group.sync()
@@ -213,6 +213,7 @@ def flags_of(arguments: Sequence[str]) -> Any:
     parser.add_argument("--variant", default="", help="what its results are called: all-reduce alone is measured")
     parser.add_argument("--ddp", action="store_true", help="also train a small transformer by DDP")
     parser.add_argument("--teach", action="store_true", help="also sum in three ways, every byte counted")
+    parser.add_argument("--store", default="", help="a file in which the ranks meet, all on this node")
     parser.add_argument("--lifeline", action="store_true", help="end when stdin does")
     flags = parser.parse_args(arguments)
     if not 0 < flags.seconds < 86400 or flags.largest < SMALLEST:

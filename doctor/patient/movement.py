@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Dict, List, Literal, Optional, Tuple
 
-    Waits = Literal["", "slow", "starved", "computing"]
+    Waits = Literal["", "slow", "starved", "computing", "answering"]
     Late = Literal["hang", "slow", "starved"]
 
 TIMES = 8
@@ -39,10 +39,11 @@ _TICK_S = 1.0 / os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 0.01
 WORDS = {
     "slow": "it was still reading: the disk is slow",
     "computing": "it was still computing",
-    "starved": "no processor core was free for it",
+    "starved": "not enough processor time",
+    "answering": "it was still answering, slowly",
 }
 """What is said of a child that was ended for want of time."""
-FAULTS: Dict[Waits, Late] = {"": "hang", "slow": "slow", "computing": "slow", "starved": "starved"}
+FAULTS: Dict[Waits, Late] = {"": "hang", "slow": "slow", "computing": "slow", "answering": "slow", "starved": "starved"}
 
 
 class Look:
@@ -53,6 +54,18 @@ class Look:
 
     def __init__(self, time: float, counts: Dict[int, Tuple[float, int, int]], ready: bool, blocked: bool) -> None:
         self.time, self.counts, self.ready, self.blocked = time, counts, ready, blocked
+
+
+def waited_s(pid: int, proc: str = "/proc") -> float:
+    """How long its main thread was ready to run and had no core, or none of its quota left; 0 where nobody tells.
+
+    Source: Documentation/scheduler/sched-stats of the kernel, /proc/<pid>/schedstat. A wait counts when it is over.
+    """
+    try:
+        with open("%s/%s/schedstat" % (proc, pid), "rb") as stream:
+            return int(stream.read(128).split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
 
 
 def look(pid: int, now: float, proc: str = "/proc") -> Look:

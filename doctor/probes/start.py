@@ -31,6 +31,12 @@ _PATIENCE_S = 2.0
 PATIENCE = 5.0
 """So many times its deadline a child may take that still reads or computes, or has no core: slow is not broken."""
 
+_DESCRIPTORS = 24
+"""So many a run may have open at a time, and some more."""
+
+_LEAST_S = 1.0
+"""The shortest, of one that starts when the time is nearly over."""
+
 _LATE_S = 5.0
 """The longest that an agent takes that was started because of what the others said."""
 
@@ -79,6 +85,8 @@ class Started:
     driver's agents start, and the agent that imports torch as soon as the files tell which Python that is."""
 
     def __init__(self, options: Options) -> None:
+        if options.live:
+            _room()
         self.options = options
         self.manifest: dict[str, Any] = {
             "tool": __version__,
@@ -114,6 +122,11 @@ class Started:
             self.abandon()
             raise
 
+    def waits(self) -> bool:
+        """Whether a child has not answered yet."""
+        with self._lock:
+            return any(not agent.ended() for agent in self._agents.values())
+
     def ask_late(self, name: str, *arguments: str) -> AgentResult:
         """Ask one more agent, because of what the others said: within what is left of the time, and within a second (or
         all of a shorter time) at least."""
@@ -121,7 +134,7 @@ class Started:
         from .commands import own_agent
 
         total = self.options.deadline_s
-        left = max(min(1.0, total), total - (monotonic() - self._began))
+        left = max(min(_LEAST_S, total), total - (monotonic() - self._began))
         with self._lock:
             self._start(name, own_agent(name, *arguments), min(_LATE_S, left))
         try:
@@ -134,14 +147,17 @@ class Started:
         """End all children that still run: nobody wants their answers."""
         with self._lock:
             self._over = True
-            for agent in self._agents.values():
-                agent.kill()
+            self.end()
+
+    def end(self) -> None:
+        """The same of a process that leaves at once, whoever holds the lock."""
+        for agent in list(self._agents.values()):
+            agent.kill()
         self._gathering.kill()
 
     def _answers(self, say: Say) -> dict[str, AgentResult]:
         from ..targets.process import wait_agents
 
-        started = monotonic()
         self._known.wait(min(_PATIENCE_S, self.options.deadline_s))
         with self._lock:
             agents = dict(self._agents)
@@ -149,7 +165,7 @@ class Started:
         for name, agent in agents.items():
             agent.on_wait = _waiting(name, say)
         results = dict(zip(agents, wait_agents(*agents.values()), strict=True))
-        if not self._known.wait(max(0.0, self.options.deadline_s - (monotonic() - started))):
+        if not self._known.wait(max(0.0, self.options.deadline_s - (monotonic() - self._began))):
             say("files")  # nothing is known of the Python yet: a disk that is slow, or dead
             self._gathering.wait()
         for name in ("python", "torch"):
@@ -171,19 +187,35 @@ class Started:
             self._known.set()
 
     def _run(self, name: str, command: list[str] | None, deadline_s: float) -> None:
-        """Start one in the patient's Python, unless that has no interpreter or nobody wants answers any more."""
+        """Start one in the patient's Python, unless that has no interpreter or nobody wants answers any more.
+
+        The patience of the run is not longer for what starts late.
+        """
+        left = max(_LEAST_S, self.options.patience * deadline_s - (monotonic() - self._began))
         with self._lock:
             if command and not self._over:
-                self._start(name, command, deadline_s)
+                self._start(name, command, min(deadline_s, left), left)
 
-    def _start(self, name: str, command: list[str], deadline_s: float) -> None:
+    def _start(self, name: str, command: list[str], deadline_s: float, patience_s: float | None = None) -> None:
         from ..targets.process import start_agent
 
         env = self.options.env
         if env is not None:
             env = absolute(env, self.options.cwd)
-        patience_s = self.options.patience * deadline_s
+        if patience_s is None:
+            patience_s = self.options.patience * deadline_s
         self._agents[name] = start_agent(command, deadline_s, env, patience_s=patience_s)
+
+
+def _room() -> None:
+    """Raises OSError where this shell's limits leave too few descriptors: what cannot be opened is not absent."""
+    pipes: list[int] = []
+    try:
+        while len(pipes) < _DESCRIPTORS:
+            pipes += os.pipe()
+    finally:
+        for descriptor in pipes:
+            os.close(descriptor)
 
 
 def _start_command(patient: Line) -> list[str] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -46,10 +47,11 @@ def too_few(plan: Plan, links: Links, proven: int, why_none: Callable[[], tuple[
     return None
 
 
-def launch(plan: Plan, links: Links, proven: int, left_s: float) -> tuple[list[str], list[str]]:
+def launch(plan: Plan, links: Links, proven: int, left_s: float, meet: str) -> tuple[list[str], list[str]]:
     """The command that starts this node's ranks, or the one that this process is, and the agent's arguments.
 
-    proven: GPUs that computed right results; left_s: seconds until all has to be over.
+    proven: GPUs that computed right results; left_s: seconds until all has to be over; meet: a new folder, in which the
+    ranks of one node meet.
     """
     seconds = max(LEAST_S, min(SECONDS, left_s - START_S))
     arguments = ["--device", "cpu" if plan.device == "cpu" else "cuda", "--seconds", f"{seconds:.0f}"]
@@ -57,10 +59,26 @@ def launch(plan: Plan, links: Links, proven: int, left_s: float) -> tuple[list[s
     if links.launched:
         return plan.commands[AGENT], arguments
     processes = links.processes or (_CPU_PROCESSES if plan.device == "cpu" else proven)
-    return torchrun(plan.commands[AGENT], links, processes), [*arguments, "--lifeline"]
+    if not links.nodes:
+        arguments += ["--store", f"{meet}/ranks"]
+    return torchrun(plan.commands[AGENT], links, processes, meet), [*arguments, "--lifeline"]
 
 
-def torchrun(worker: Sequence[str], links: Links, processes: int) -> list[str]:
+def alone(links: Links, env: Mapping[str, str]) -> dict[str, str]:
+    """The variables of ranks that are all on this node and started by us: nothing of theirs listens on a network.
+
+    torch's TCPStore listens on every interface, so they meet in files; what gloo and NCCL open is on the loopback,
+    unless the user chose an interface. Source: torch/distributed/elastic/rendezvous/dynamic_rendezvous.py.
+    """
+    if links.nodes or links.launched:
+        return {}
+    found = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+    if sys.platform == "linux":
+        found.update({name: "lo" for name in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME") if not env.get(name)})
+    return found
+
+
+def torchrun(worker: Sequence[str], links: Links, processes: int, meet: str) -> list[str]:
     """The command that starts this node's ranks; each is `worker` with the arguments that are put behind it.
 
     The first node is told by its address, and the order of the nodes by their list: so the first rank, which has the
@@ -75,7 +93,8 @@ def torchrun(worker: Sequence[str], links: Links, processes: int) -> list[str]:
         words += ["--rdzv_endpoint", f"{links.nodes[0]}:{links.port}"]
         words += ["--local_addr", links.nodes[links.node]] if links.local_addr else []
     else:
-        words += ["--nnodes", "1", "--rdzv_backend", "c10d", "--rdzv_endpoint", "localhost:0"]
+        words += ["--nnodes", "1", "--rdzv_backend", "c10d", "--rdzv_endpoint", f"{meet}/torchrun"]
+        words += ["--rdzv_conf", "store_type=file"]
     return script_argv(worker[0], _TORCHRUN, *words, "--no_python", *worker, how="module")
 
 

@@ -134,7 +134,9 @@ class _Prover(Kept):
 
     def between_ranks(self, links: Links) -> None:
         """How fast processes pass data to each other, one a GPU."""
-        from .collectives import AGENT, VARIANTS, launch, too_few, variants
+        from tempfile import TemporaryDirectory
+
+        from .collectives import AGENT, VARIANTS, alone, launch, too_few, variants
 
         proven = self.proven()
         if AGENT in self.plan.left_out:
@@ -145,12 +147,17 @@ class _Prover(Kept):
             from .links import measure
 
             measure(proven, self.child)
-        command, arguments = launch(self.plan, links, len(proven), self.end - monotonic())
-        env = {**(os.environ if self.env is None else self.env), **links.launched}
-        first = self.child(AGENT, *arguments, command=command, env=env)
+        own = os.environ if self.env is None else self.env
+        env = {**own, **links.launched, **alone(links, own)}
+
+        def measured(*words: str, **more: str) -> AgentResult | None:
+            with TemporaryDirectory(prefix="gpudoctor-", ignore_cleanup_errors=True) as meet:
+                command, arguments = launch(self.plan, links, len(proven), self.end - monotonic(), meet)
+                return self.child(AGENT, *arguments, *words, command=command, env={**env, **more})
+
+        first = measured()
         for name in variants(self.plan, links, env, first.lines if first else ()):
-            command, arguments = launch(self.plan, links, len(proven), self.end - monotonic())
-            self.child(AGENT, *arguments, "--variant", name, command=command, env={**env, **VARIANTS[name]})
+            measured("--variant", name, **VARIANTS[name])
         return None
 
     def once_more(self) -> None:

@@ -11,6 +11,8 @@ from .clean import ascii_only, printable
 from .groups import counted
 
 WIDTH = 80
+_STARVED = "not enough processor time"
+"""What is said of a child that had no core (patient/movement.py): the facts are then not missing for another reason."""
 
 
 def healthline(report: Report) -> str:
@@ -20,6 +22,8 @@ def healthline(report: Report) -> str:
         found = _causes(report, status)
         if found:
             more = f" (+{len(found) - 1} more)" if len(found) > 1 else ""
+            if status == "unknown" and any(_STARVED in finding.detail for finding in found):
+                more = f" ({_STARVED})"
             named = found[0].title.startswith(found[0].id)  # a check that was asked for, and not made
             return _cut(f"{word} {found[0].title if named else f'{found[0].id}: {found[0].title}'}", more)
     if report.verdict == "unknown":  # --fail-on unknown counts checks, which are no findings

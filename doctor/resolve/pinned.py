@@ -28,15 +28,24 @@ class Pinned(Struct, frozen=True, kw_only=True):
     local: str = ""
 
 
+MOST_LINES = 300
+"""Of torch and what is built for one release of it: each is judged with all others."""
+
+
 def of_requirements(text: str, path: str, q: Question) -> tuple[Pinned, ...]:
     """The lines of a requirements.txt that name a package of the matrix and are for this platform. Raises Unclear."""
-    found, index = [], ""
+    found: list[Pinned] = []
+    index = ""
     environment = _environment(q)
     for number, line in _joined(text):
+        if not line:
+            continue
+        if len(found) > MOST_LINES:
+            break  # whoever asks refuses it
         option = re.match(r"(?:-i|--index-url|--extra-index-url|-f|--find-links)[\s=]+(\S+)", line)
         if option:
             index = _index_tag(option[1]) or index
-        if not line or line.startswith("-"):
+        if line.startswith("-"):
             continue
         requirement = _requirement(re.split(r"\s--\w", line)[0].strip(), f"{path}, line {number}")
         if requirement is None or (requirement.marker and not requirement.marker.evaluate(environment)):
@@ -81,7 +90,8 @@ def _joined(text: str) -> Sequence[tuple[int, str]]:
         if raw.rstrip().endswith("\\"):
             part += raw.rstrip()[:-1] + " "
             continue
-        rows.append((first, re.sub(r"(^|\s)#.*$", "", part + raw).strip()))
+        line = part + raw
+        rows.append((first, (re.sub(r"(^|\s)#.*$", "", line) if "#" in line else line).strip()))
         part = ""
     return [*rows, (first, part.strip())] if part else rows
 

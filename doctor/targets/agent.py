@@ -101,6 +101,11 @@ class Output:
         last = self.lines[-1].get("begin") if self.lines else None
         return last if isinstance(last, str) else None
 
+    @property
+    def silent_s(self) -> float:
+        """How long it has written no line."""
+        return monotonic() - self.started - self.wrote
+
     def feed(self, data: bytes) -> None:
         """Take bytes of stdout."""
         self.size += len(data)

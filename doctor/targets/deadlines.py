@@ -5,20 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import monotonic
 
-from ..patient.movement import FAULTS, TIMES, WINDOW_S, WORDS, Look, look, waits
+from ..patient.movement import FAULTS, TIMES, WINDOW_S, WORDS, Look, look, waited_s, waits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..patient.movement import Late, Waits
 
 
+_HANGS_S, _HANGS = 4.0, 0.5
+"""So long one that hangs has stood still at least, of its own time: in seconds, and as a share of all its time."""
+_LACKING_S = 0.05
+"""So much of its own time makes no difference."""
+
+
 class Deadline:
     """Of one child. `deadline` is a time of the monotonic clock: a child that stands still is ended then. One that
-    still moves goes on until `limit`, and `on_wait` hears what it waits for."""
+    still moves goes on until `limit`, and `on_wait` hears what it waits for.
+
+    What it waited for a core is not its own time, nor is what it took for earlier answers that of its last call: it
+    gets both once more, until `limit`.
+    """
 
     def __init__(self, deadline_s: float, patience_s: float = 0.0) -> None:
-        self.started = self.since = monotonic()
+        self.started = self.since = self._counted = monotonic()
         self._deadline = self.started + deadline_s
+        self._span_s = deadline_s
+        self._waited_s = 0.0
         self.limit = self.started + max(deadline_s, patience_s)
         self.pid = 0
         self.readings: list[Look] = []
@@ -33,6 +45,11 @@ class Deadline:
     @deadline.setter
     def deadline(self, time: float) -> None:
         self._deadline, self.since, self.readings = time, monotonic(), []
+        self._counted, self._span_s, self._waited_s = self.since, time - self.since, waited_s(self.pid)
+
+    def own_s(self, now: float) -> float:
+        """Of the time since its deadline was set, what it did not wait for a core."""
+        return now - self._counted - (waited_s(self.pid) - self._waited_s)
 
     @property
     def late(self) -> Late:
@@ -58,9 +75,21 @@ class Deadline:
         """Look whether it moves."""
         self.readings.append(look(self.pid, now))
 
-    def may_go_on(self, now: float, step: str | None) -> bool:
-        """At its deadline: whether it still moves, and there is time left for it. `step`: what it began last."""
+    def may_go_on(self, now: float, step: str | None, silent_s: float) -> bool:
+        """At its deadline: whether it still moves, and there is time left for it. `step`: what it began last;
+        `silent_s`: how long ago."""
         self.waits = waits(self.readings, step)
+        if not self.waits:
+            own_s = self.own_s(now)
+            still_s = min(own_s, silent_s)
+            least_s = min(_HANGS_S, _HANGS * self._span_s)
+            enough = now + self._span_s - still_s <= self.limit
+            lacking_s = (self._span_s if enough else least_s) - still_s
+            if now < self.limit and lacking_s > _LACKING_S:
+                self._deadline, self.since, self.readings = min(self.limit, now + lacking_s), now, []
+                return True
+            if still_s < least_s:
+                self.waits = "starved" if own_s < least_s else "answering"
         if not self.waits or now >= self.limit:
             return False
         window = self.window()

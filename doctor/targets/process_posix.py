@@ -62,7 +62,7 @@ class Agent(Deadline):
 
         On macOS before Python 3.13, which has no `waitid`, it is reaped at once.
         """
-        if self.returncode is not None:
+        if self.returncode is not None or not self.pid:
             return True
         try:
             if hasattr(os, "waitid"):
@@ -225,7 +225,7 @@ def _step(agent: Agent) -> bool:
         agent.output.feed_stderr(b"\nstopped: more than 8 MiB of output")
     if agent.fault is None and now >= agent.next_look():
         agent.look(now)
-    if now < agent.deadline or (agent.fault is None and agent.may_go_on(now, agent.output.step)):
+    if now < agent.deadline or (agent.fault is None and agent.may_go_on(now, agent.output.step, agent.output.silent_s)):
         return True
     agent.fault = agent.fault or agent.late
     agent.kill()

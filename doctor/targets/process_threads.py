@@ -29,6 +29,10 @@ class Agent:
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
 
+    def ended(self) -> bool:
+        """Whether the child has ended, or never started."""
+        return self.process is None or self.process.poll() is not None
+
     def pump(self, stream: IO[bytes], feed: Callable[[bytes], None]) -> None:
         """Body of a reading thread."""
         while data := stream.read1(1 << 16):  # type: ignore[attr-defined]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from doctor.patient.movement import Look, look, waits
+from doctor.patient.movement import Look, look, waited_s, waits
 from doctor.targets.agent import AgentResult
 from doctor.targets.process import start_agent, wait_agents
 
@@ -50,6 +50,24 @@ def test_a_child_that_stands_still_and_one_that_reads(
     tmp_path: Path, code: str, step: str, fault: str, words: str
 ) -> None:
     judged(tmp_path, code, step, fault, words)
+
+
+def test_one_that_answers_slowly_does_not_hang() -> None:
+    """The call that it is in at the end has not stood still for long, whatever those before it took."""
+    answers = 'for n in range(99):\n time.sleep(0.1)\n os.write(1, b\'{"field": 1}\\n{"begin": "cuInit"}\\n\')'
+    for patience_s in (0.0, 1.2):
+        result = run(answers, "cuInit", 0.8, patience_s, lambda words: None)
+        assert (result.fault, result.waits) == ("slow", "it was still answering, slowly")
+        assert result.seconds >= max(0.8, patience_s)
+
+
+def test_the_wait_for_a_core_is_not_its_own_time(tmp_path: Path) -> None:
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7" / "schedstat").write_text("601393477 5256958000 45\n")
+    assert waited_s(7, str(tmp_path)) == pytest.approx(5.256958)
+    assert waited_s(8, str(tmp_path)) == 0.0
+    (tmp_path / "7" / "schedstat").write_text("")
+    assert waited_s(7, str(tmp_path)) == 0.0
 
 
 @pytest.mark.slow
@@ -97,7 +115,7 @@ def test_one_without_a_core_is_not_timed() -> None:
     others = [start_agent([sys.executable, "-I", "-S", "-c", pin + SPIN], 60.0) for _ in range(3)]
     try:
         result = run(pin + last + SPIN, "cuInit", 1.0, 1.6, lambda words: None)
-        assert (result.fault, result.waits) == ("starved", "no processor core was free for it")
+        assert (result.fault, result.waits) == ("starved", "not enough processor time")
     finally:
         for other in others:
             other.kill()

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from doctor.snapshot import Missing, Snapshot
 
@@ -66,3 +70,17 @@ def test_this_machine_is_answered_in_one_line() -> None:
     assert done.returncode in (0, 1)
     assert done.stdout.count(b"\n") == 1 and len(done.stdout) <= 81
     assert done.stderr == b""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what a run opens differs")
+def test_too_few_descriptors_prove_nothing() -> None:
+    """What cannot be opened is not absent."""
+    shell = 'ulimit -n 10; exec "$0" "$@"'
+    for words, code, out, err in (
+        (["healthcheck"], 0, "UNKNOWN too little to work with: Too many open files (see ulimit -a)\n", ""),
+        (["check"], 2, "", "gpudoctor: this shell's limits leave too little to work with: Too many open files"),
+    ):
+        command = ["bash", "-c", shell, sys.executable, "-m", "doctor", *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (code, out), done.stderr
+        assert done.stderr.startswith(err) and bool(done.stderr) == bool(err)

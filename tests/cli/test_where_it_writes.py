@@ -308,9 +308,20 @@ def test_an_interrupted_healthcheck_is_one_line(tmp_path: Path) -> None:
         assert (child.returncode, out, err) == (code, b"UNKNOWN interrupted before there was an answer\n", b"")
 
 
+INTERRUPTS = """
+import os, signal, sys
+class Finder:
+    def find_spec(name, path=None, target=None):
+        if name == "click" and sys.meta_path.pop(0):
+            os.kill(os.getpid(), signal.SIGINT)
+            [].sort()
+sys.meta_path.insert(0, Finder)
+"""
+
+
 def test_an_interrupt_during_an_import_is_no_traceback(tmp_path: Path) -> None:
     """Ctrl-C just after the start, while click is still being imported."""
-    (tmp_path / "click.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n[].sort()\n")
+    (tmp_path / "sitecustomize.py").write_text(INTERRUPTS)
     env = {"PYTHONPATH": str(tmp_path)}
     for words in (["fix"], ["record", tmp_path / "out"], ["prove"], ["watch", "--", "true"], ["list-checks"]):
         done = gpudoctor(*words, env=env)
@@ -342,17 +353,8 @@ def test_the_time_of_a_healthcheck_holds_for_all_of_it(seconds: str) -> None:
         [COMMAND, "healthcheck", "--from", "-", "--timeout", seconds], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     out = child.communicate(timeout=60)[0] if child.wait(60) is not None else b""
-    assert (child.returncode, out) == (0, f"UNKNOWN no answer within {seconds} s (--timeout)\n".encode())
-
-
-def test_the_end_of_the_time_comes_again_where_it_was_swallowed() -> None:
-    """An import by C code may do that, and so may the callback of an import's lock."""
-    code = (
-        "import contextlib, time\nfrom doctor.commands.watchdog import in_time\nfrom doctor.guard import Late\n"
-        "with in_time(0.1, False):\n    with contextlib.suppress(Late):\n        time.sleep(600)\n    time.sleep(600)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert done.stderr.endswith("doctor.guard.Late: no answer within 0.1 s (--timeout)\n"), done.stderr
+    line = f"UNKNOWN no answer within {seconds} s ("
+    assert child.returncode == 0 and out.startswith(line.encode()) and out.count(b"\n") == 1, out
 
 
 def _mask() -> int:

@@ -149,7 +149,8 @@ def test_another_distribution_owns_the_name_doctor(tmp_path: Path) -> None:
     (about / "RECORD").write_text("doctor/__init__.py,,\n")
     here = tmp_path / "empty"
     here.mkdir()
-    done = python("-m", "gpudoctor", "check", cwd=here, PYTHONPATH=str(tmp_path))
+    start = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from gpudoctor.__main__ import main; sys.exit(main())"
+    done = python("-c", start, "check", cwd=here)
     assert done.returncode == 2 and done.stdout == ""
     assert "the package 'doctor' belongs to the distribution doctor-who here" in done.stderr
     assert done.stderr.count("\n") == 1

@@ -110,6 +110,8 @@ static int told(const char *function, int gpu) {
     *asked_for = 0;
     const char *takes_ms = get("call_ms");
     if (takes_ms) usleep((useconds_t)(strtod(takes_ms, NULL) * 1000));
+    snprintf(key, sizeof key, "takes_ms.%s", function);
+    if ((takes_ms = get(key))) usleep((useconds_t)(strtod(takes_ms, NULL) * 1000));
     snprintf(key, sizeof key, "fail.%s.%d", function, gpu);
     const char *value = get(key);
     if (!value) {

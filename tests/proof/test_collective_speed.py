@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from doctor.guard import Refusal
 from doctor.patient.collective_operations import bus_factor
 from doctor.patient.collective_sends import pairs_of_ranks
 from doctor.probes.measured import parse_measured
-from doctor.proof.collectives import torchrun
+from doctor.proof.collectives import alone, torchrun
 from doctor.proof.plan import Links
 from doctor.report.measured_teach import busiest
 from doctor.snapshot import Measured, known
@@ -40,8 +41,10 @@ FLAGS: dict[str, Any] = {
 def by_torchrun(python: Path, count: int, *words: str) -> Measured:
     """What so many ranks on the CPU measured, through the real parser."""
     worker = script_argv(str(python / "bin/python"), AGENT)
-    argv = [*torchrun(worker, Links(), count), "--device", "cpu", "--lifeline", *words]
-    (result,) = wait_agents(start_agent(argv, 100.0))
+    with tempfile.TemporaryDirectory() as meet:
+        argv = [*torchrun(worker, Links(), count, meet), "--device", "cpu", "--lifeline", *words]
+        env = {**os.environ, **alone(Links(), os.environ)}
+        (result,) = wait_agents(start_agent([*argv, "--store", f"{meet}/ranks"], 100.0, env))
     assert (result.fault, result.noise) == (None, []), result.stderr_tail
     found = parse_measured({"collective_speed": [result]}, {"level": "links", "device": "cpu"})
     assert [end.detail for end in found.ended if end.fault != "skipped"] == []
@@ -298,3 +301,33 @@ def test_nodes_by_name_and_address() -> None:
     assert links_of(FLAGS, {**SLURM, "MASTER_ADDR": "127.0.0.1"}, "cuda").launched["RANK"] == "5"  # type: ignore[union-attr]
     with pytest.raises(Refusal, match="CUDA_VISIBLE_DEVICES"):
         links_of(FLAGS, {}, "cuda:0,cuda:1")
+
+
+@pytest.mark.torch_wheel
+def test_on_one_node_nothing_listens_on_a_network(with_torch: Path, tmp_path: Path) -> None:
+    """torch's TCPStore would, on every interface."""
+    env = {**os.environ, "GPUDOCTOR_TEST": str(tmp_path)}
+    words = command("prove", "--links", "--device", "cpu", "--timeout", "60", "--python", str(with_torch))
+    child = subprocess.Popen(words, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    seen: set[str] = set()
+    while child.poll() is None:
+        seen |= listening(f"GPUDOCTOR_TEST={tmp_path}".encode())
+        time.sleep(0.05)
+    assert seen == {"0100007F"}, "gloo's own sockets are on 127.0.0.1"
+
+
+def listening(mark: bytes) -> set[str]:
+    """Addresses that marked processes accept connections on, as the kernel writes them."""
+    found = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark not in (folder / "environ").read_bytes():
+                continue
+            sockets = {os.readlink(fd) for fd in (folder / "fd").iterdir()}
+            lines = [
+                line.split() for name in ("tcp", "tcp6") for line in (folder / "net" / name).read_text().splitlines()
+            ]
+        except OSError:
+            continue
+        found |= {w[1].partition(":")[0] for w in lines if w[3] == "0A" and f"socket:[{w[9]}]" in sockets}
+    return found

@@ -10,6 +10,7 @@ import pytest
 
 from doctor.cli import run
 
+from ..cli.command import gpudoctor, one_line
 from ..rows import Faults
 
 LOCK = """\
@@ -132,3 +133,17 @@ def test_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
                 assert run(["resolve", "--gpu", "T4", "--driver", "580", "-r", *words]) == 2
                 printed = capsys.readouterr()
                 assert printed.out == "" and len(printed.err.splitlines()) == 1, printed
+
+
+def test_a_list_that_names_torch_very_often_is_refused(tmp_path: Path) -> None:
+    """Each line is judged with all others."""
+    table = (
+        '[[package]]\nname = "torch"\nversion = "2.5.1+cu121"\nsource = { registry = "https://pypi.org/simple" }\n\n'
+    )
+    for name, text in (
+        ("requirements.txt", "".join(f"torch=={n}.0\n" for n in range(20_000))),
+        ("uv.lock", "version = 1\n" + table * 400),
+    ):
+        (tmp_path / name).write_text(text)
+        line = one_line(gpudoctor("resolve", "-r", tmp_path / name, "--gpu", "H100", "--driver", "575"))
+        assert "more than 300 times" in line
