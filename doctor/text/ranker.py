@@ -167,8 +167,8 @@ def parse(data: bytes) -> Model:
     packed = rest[2 * len(names) :]
     gaps, found = packed[: len(packed) // 2], packed[len(packed) // 2 :]
     weights = bytearray(len(names) * len(about["causes"]))
-    for place, weight in zip(itertools.accumulate(gaps), found, strict=True):
-        weights[place] = weight
+    for at, weight in zip(itertools.accumulate(gaps), found, strict=True):
+        weights[at] = weight
     index = {name: column for column, name in enumerate(names)}
     return Model(about, index, counts, memoryview(weights).cast("b"))
 
