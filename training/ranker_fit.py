@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import zlib
-from array import array
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -68,8 +67,9 @@ def _matrix(terms: Sequence[frozenset[str]], names: list[str], counts: Counter[s
 
 def packed(head: dict[str, Any], names: Sequence[str], counts: Sequence[int], weights: bytes) -> bytes:
     """The file's bytes, which `doctor.text.ranker.parse` reads."""
-    numbers = array("H", (min(count, 65535) for count in counts))
-    blob = b"\n".join(_folded(names)) + b"\n\n" + numbers.tobytes() + _gaps(weights)
+    numbers = [min(count, 65535) for count in counts]
+    halves = bytes(number & 255 for number in numbers) + bytes(number >> 8 for number in numbers)
+    blob = b"\n".join(_folded(names)) + b"\n\n" + halves + _gaps(weights)
     line = json.dumps(head, ensure_ascii=True, separators=(",", ":"))
     return line.encode() + b"\n" + zlib.compress(blob, LEVEL)
 

@@ -6,7 +6,7 @@ import json
 import zlib
 from array import array
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from doctor.text.ranker import Model
 from doctor.text.solved import STEP
@@ -20,23 +20,39 @@ def solved(model: Model, examples: Sequence[Example]) -> bytes:
     """The file's bytes: of each case its words, and of each column of the model the cases that hold it.
 
     A term weighs what the model says, over the length of the case: of that one number stands here.
-    Like cases stand together, by their causes, so that a column's are near each other.
+    Like cases stand together, so that a column's are near each other: gaps between them are short, and pack well.
     """
-    examples = sorted(examples, key=lambda example: (example.cause, example.url))
+    vectors = [model.vector(example.terms) for example in examples]
+    kept = [sorted(vector, key=lambda column: (-vector[column], column))[:FEATURES] for vector in vectors]
+    order = _like_beside_like(examples, [frozenset(columns) for columns in kept])
     places: list[list[int]] = [[] for _ in model.columns]
     lengths = array("H")
-    for number, example in enumerate(examples):
-        vector = model.vector(example.terms)
-        kept = sorted(vector, key=lambda column: (-vector[column], column))[:FEATURES]
-        for column in kept:
+    for number, at in enumerate(order):
+        for column in kept[at]:
             places[column].append(number)
-        lengths.append(round(STEP * model.idf(kept[0]) / vector[kept[0]]) if kept else STEP)
-    gaps = [number - last for column in places for last, number in pairwise([0, *column])]
+        first = next(iter(kept[at]), None)
+        lengths.append(STEP if first is None else round(STEP * model.idf(first) / vectors[at][first]))
     counts = array("H", map(len, places)).tobytes()
-    # Low and high bytes apart pack better: most gaps are short.
-    planes = bytes(gap & 255 for gap in gaps) + bytes(gap >> 8 for gap in gaps)
-    index = zlib.compress(lengths.tobytes() + counts + planes, 9)
+    gaps = b"".join(
+        bytes([255] * (gap // 255) + [gap % 255])
+        for column in places
+        for gap in (number - last for last, number in pairwise([0, *column]))
+    )
+    examples = [examples[at] for at in order]
+    index = zlib.compress(lengths.tobytes() + counts + gaps, 9)
     words = [[getattr(example, name) for example in examples] for name in ("title", "cause", "fix", "url")]
     texts = zlib.compress(json.dumps(words, ensure_ascii=False, separators=(",", ":")).encode(), 9)
-    head = {"format": 5, "cases": len(examples), "columns": len(places), "places": len(gaps), "rows": len(texts)}
+    head = {"format": 5, "cases": len(examples), "columns": len(places), "rows": len(texts)}
     return json.dumps(head).encode() + b"\n" + texts + index
+
+
+def _like_beside_like(examples: Sequence[Example], terms: Sequence[frozenset[int]]) -> list[int]:
+    """The cases by their causes; of a cause each beside the one that shares most terms with it."""
+    order: list[int] = []
+    numbers = sorted(range(len(examples)), key=lambda at: (examples[at].cause, examples[at].url))
+    for _, group in groupby(numbers, lambda at: examples[at].cause):
+        left = list(group)
+        while left:
+            order.append(max(left, key=lambda at: len(terms[at] & terms[order[-1]]) if order else 0))
+            left.remove(order[-1])
+    return order

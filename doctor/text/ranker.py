@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import sys
 import zlib
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -161,10 +160,8 @@ def parse(data: bytes) -> Model:
     rows = zlib.decompress(packed)
     words, _, rest = rows.partition(b"\n\n")
     names = _unfolded(words.decode().split("\n"))
-    counts = array("H", rest[: 2 * len(names)])
-    if sys.byteorder == "big":
-        counts.byteswap()
-    packed = rest[2 * len(names) :]
+    low, high, packed = rest[: len(names)], rest[len(names) : 2 * len(names)], rest[2 * len(names) :]
+    counts = array("H", (a + 256 * b for a, b in zip(low, high, strict=True)))
     gaps, found = packed[: len(packed) // 2], packed[len(packed) // 2 :]
     weights = bytearray(len(names) * len(about["causes"]))
     for at, weight in zip(itertools.accumulate(gaps), found, strict=True):

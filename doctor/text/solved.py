@@ -6,6 +6,7 @@ import json
 import sys
 import zlib
 from array import array
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import accumulate
 from pkgutil import get_data
@@ -50,14 +51,24 @@ def parse(data: bytes) -> Index:
     head, _, rest = data.partition(b"\n")
     about = json.loads(head)
     packed = zlib.decompress(rest[about["rows"] :])
-    cells, lengths = about["places"], 2 * about["cases"]
-    pairs, at = bytearray(2 * cells), lengths + 2 * about["columns"]
-    pairs[0::2], pairs[1::2] = packed[at : at + cells], packed[at + cells :]  # low bytes, then high ones
-    of_cases, counts, gaps = (array("H", part) for part in (packed[:lengths], packed[lengths:at], bytes(pairs)))
+    lengths = 2 * about["cases"]
+    at = lengths + 2 * about["columns"]
+    of_cases, counts = (array("H", part) for part in (packed[:lengths], packed[lengths:at]))
+    gaps = array("H", _whole(packed[at:]))
     if sys.byteorder == "big":
-        for numbers in (of_cases, counts, gaps):
+        for numbers in (of_cases, counts):
             numbers.byteswap()
     return Index(rest[: about["rows"]], of_cases, (0, *accumulate(counts)), gaps)
+
+
+def _whole(parts: bytes) -> Iterator[int]:
+    """The numbers of these bytes: 255 and what follows are one."""
+    number = 0
+    for part in parts:
+        number += part
+        if part < 255:
+            yield number
+            number = 0
 
 
 @lru_cache(maxsize=1)
