@@ -7,6 +7,9 @@ import os
 import socket
 import threading
 import weakref
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from time import monotonic
 from typing import Any
 
 from requests.adapters import HTTPAdapter
@@ -21,14 +24,14 @@ class Deadline:
         self.over = False
         self.held = False
         """While the reader is at work with what came, the other side owes nothing."""
-        self._seconds = 0.0
+        self._seconds = self._until = 0.0
         self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
         self._timer: threading.Timer | None = None
 
     def start(self, seconds: float) -> None:
         """Count from now."""
         self.stop()
-        self.over, self._seconds = False, seconds
+        self.over, self._seconds, self._until = False, seconds, monotonic() + seconds
         self._timer = threading.Timer(seconds, self._end)
         self._timer.daemon = True
         self._timer.start()
@@ -37,6 +40,27 @@ class Deadline:
         """The answer is there."""
         if self._timer is not None:
             self._timer.cancel()
+
+    def connected(self, connect: Callable[[], socket.socket]) -> socket.socket:
+        """What this connects. Raises TimeoutError where the time is over first: the search for a name's addresses, and
+        the attempts at each of them, have no limit for all of it."""
+        made: SimpleQueue[socket.socket | BaseException] = SimpleQueue()
+
+        def work() -> None:
+            try:
+                made.put(connect())
+            except BaseException as error:
+                made.put(error)
+
+        threading.Thread(target=work, daemon=True).start()
+        try:
+            found = made.get(timeout=max(0.0, self._until - monotonic()))
+        except Empty:
+            self._end()
+            raise TimeoutError("not connected in time") from None
+        if isinstance(found, BaseException):
+            raise found
+        return found
 
     def add(self, one: socket.socket) -> None:
         """A socket to shut when the time is over."""
@@ -65,7 +89,7 @@ def adapter(deadline: Deadline) -> HTTPAdapter:
         _handshake: socket.socket | None = None
 
         def _new_conn(self) -> socket.socket:
-            made = super()._new_conn()
+            made = deadline.connected(super()._new_conn)
             # TLS takes the descriptor from this object; this one is for the time of the handshake.
             self._handshake = socket.socket(fileno=os.dup(made.fileno()))
             deadline.add(self._handshake)

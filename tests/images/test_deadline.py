@@ -6,6 +6,7 @@ import gzip
 import io
 import os
 import stat
+import subprocess
 import tarfile
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from doctor.images.reference import parse_reference
 from doctor.images.registry import RegistrySource
 from doctor.images.source import ImageError
 
+from ..cli.command import gpudoctor
 from ..rows import for_each
 from .servers import answering, drip
 
@@ -58,6 +60,17 @@ def test_so_is_a_handshake_of_tls() -> None:
     late = pytest.raises(ImageError, match=r"no (whole )?answer within 0\.5 s")
     with answering(drip(b"\x16\x03\x03\x3e\x80", b"\x02")) as address, late:
         source(address, plain=False).image("")
+
+
+def test_so_is_a_name_whose_addresses_never_come(tmp_path: Path) -> None:
+    """The resolver of a dead network waits longer than any deadline."""
+    shim = tmp_path / "resolver.so"
+    code = "#include <unistd.h>\nint getaddrinfo(void *a, void *b, void *c, void *d) { sleep(600); return 0; }\n"
+    (tmp_path / "resolver.c").write_text(code, "utf-8")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", shim, tmp_path / "resolver.c"], check=True)
+    done = gpudoctor("image", "registry.example/a/b:1", "--timeout", "1", env={"LD_PRELOAD": str(shim)})
+    assert done.returncode == 3
+    assert b"registry.example gives no whole answer within 1 s" in done.stdout + done.stderr
 
 
 def test_so_is_a_layer_and_it_is_not_asked_for_again() -> None:
