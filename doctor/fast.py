@@ -35,9 +35,13 @@ def run_fast(arguments: Sequence[str]) -> int | None:
 
     def work() -> int:
         if command == "healthcheck":
-            from .commands.watchdog import watch_the_time
+            from .commands.watchdog import in_time
 
-            watch_the_time(flags["timeout"], bool(flags["prove"]), arguments)
+            with in_time(flags["timeout"], bool(flags["prove"]), arguments):
+                return begun()
+        return begun()
+
+    def begun() -> int:
         if command == "explain":
             _light_msgspec()
             from .commands.run_explain import run_explain

@@ -15,9 +15,9 @@ from .flags import HEALTHCHECK
 @options(HEALTHCHECK)
 def healthcheck(**flags: Any) -> int:
     """One line of at most 80 characters, exit 0 (OK, UNKNOWN) or 1 (FAIL). torch is not imported."""
-    from .watchdog import watch_the_time
+    from .watchdog import in_time
 
-    watch_the_time(flags["timeout"], flags["prove"], sys.argv[1:])
-    from .run_healthcheck import run_healthcheck
+    with in_time(flags["timeout"], flags["prove"], sys.argv[1:]):
+        from .run_healthcheck import run_healthcheck
 
-    return run_healthcheck(flags)
+        return run_healthcheck(flags)

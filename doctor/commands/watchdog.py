@@ -5,7 +5,8 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found]  # without the enums of `signal`
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from ..guard import unknown
 
@@ -23,14 +24,16 @@ def end_with_us(end: Callable[[], None]) -> None:
     _children.append(end)
 
 
-def watch_the_time(timeout_s: float | None, prove: bool, arguments: Sequence[str]) -> None:
-    """Say UNKNOWN and leave when the time is over (POSIX), whatever is being done then.
+@contextmanager
+def in_time(timeout_s: float | None, prove: bool, arguments: Sequence[str]) -> Iterator[None]:
+    """Say UNKNOWN and leave the process when the time is over (POSIX), whatever is being done then.
 
     Nothing is raised for it: an import's lock or C code may swallow what a signal raises.
     """
     total_s = timeout_s or (PROVE_S if prove else DEFAULT_S)
     leaving_s = min(_LEAVING_S, _LEAVING * total_s)
     if not hasattr(_signal, "setitimer"):
+        yield
         return
 
     def late(number: int, frame: object) -> None:
@@ -42,6 +45,11 @@ def watch_the_time(timeout_s: float | None, prove: bool, arguments: Sequence[str
 
     _signal.signal(_signal.SIGALRM, late)
     _signal.setitimer(_signal.ITIMER_REAL, max(LEAST_S, total_s - leaving_s - age_s()))
+    try:
+        yield
+    finally:
+        answered()
+        _children.clear()
 
 
 def starved() -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from doctor.cli import run
 from doctor.snapshot import Missing, Snapshot
 
 from ..checks.test_no_nvidia_gpu import without_gpu
@@ -84,3 +86,10 @@ def test_too_few_descriptors_prove_nothing() -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout) == (code, out), done.stderr
         assert done.stderr.startswith(err) and bool(done.stderr) == bool(err)
+
+
+@pytest.mark.skipif(not hasattr(signal, "getitimer"), reason="no timers of signals on this system")
+def test_no_timer_is_left_where_it_was_refused() -> None:
+    """The end of its time would end the program that called it."""
+    assert run(["healthcheck", "--prove", "--from", "report.json", "--timeout", "0.5"]) == 1
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
