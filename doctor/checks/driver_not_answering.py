@@ -61,7 +61,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         away = other_host(s, "whose driver answers")
         yield CHECK.fail(
             f"{fault.call} of {_LIBRARY[fault.library]} {'hangs' if fault.fault == 'hang' else 'crashes'}",
-            f"The call {fault.call} {ending}. {fault.detail + '. ' if fault.detail else ''}{_stuck(fault)}{again}",
+            f"The call {fault.call} {ending}{f' ({fault.detail})' if fault.detail else ''}. {_stuck(fault)}{again}",
             facts={
                 "library": fault.library,
                 "call": fault.call,

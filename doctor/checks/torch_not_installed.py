@@ -46,7 +46,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if s.torch.version.reason != "absent":
         need("torch.version", s.torch.version)
     where = known(s.python.patient.prefix) or known(s.python.patient.executable) or "the chosen Python"
-    detail = f"Looked in {where} (chosen because of {known(s.python.chosen_because) or 'its place'})."
+    because = known(s.python.chosen_because)
+    detail = f"Looked in {where} ({because})." if because else f"Looked in {where}."
     others = [(known(e.prefix) or known(e.executable), known(e.torch_version)) for e in known(s.python.others) or ()]
     if others:
         detail += (
