@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from doctor.patient.movement import Look, look, waited_s, waits
+from doctor.patient.movement import WORDS, Look, look, waited_s, waits
 from doctor.targets.agent import AgentResult
 from doctor.targets.process import start_agent, wait_agents
 
@@ -83,7 +83,8 @@ def judged(tmp_path: Path, code: str, step: str, fault: str, words: str) -> None
     with read_slowly(tmp_path / "fifo", 60, size) if "{fifo" in code else nullcontext() as fifo:
         result = run(code.format(fifo=fifo) if fifo else code, step, *times, heard.append)
     assert (result.fault, result.guilty, result.returncode) == (fault, step, -9), result.waits
-    assert words in result.waits and bool(heard) == (fault == "slow")
+    told = [why for why in heard if why != WORDS["starved"]]  # which a busy machine may say of any child
+    assert words in result.waits and bool(told) == (fault == "slow")
     assert bool(result.waits) == (fault == "slow")
 
 

@@ -23,7 +23,7 @@ def test_a_sample_of_each_class_survives() -> None:
     done = subprocess.run(script, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     rows = [line for line in done.stdout.splitlines() if line.startswith("| ")][2:]
-    assert len(rows) == 15 and all("| 3 | 3 |" in row for row in rows), done.stdout
+    assert len(rows) == 17 and all("| 3 | 3 |" in row for row in rows), done.stdout
 
 
 @pytest.mark.slow
