@@ -38,10 +38,10 @@ def run_fast(arguments: Sequence[str]) -> int | None:
             from .commands.watchdog import in_time
 
             with in_time(flags["timeout"], bool(flags["prove"]), arguments):
-                return begun()
-        return begun()
+                return answer()
+        return answer()
 
-    def begun() -> int:
+    def answer() -> int:
         if command == "explain":
             _light_msgspec()
             from .commands.run_explain import run_explain

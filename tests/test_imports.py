@@ -116,6 +116,12 @@ IMPURE = {"os", "subprocess", "time", "socket", "pathlib", "random", "datetime",
           "platform", "ctypes", "threading", "urllib", "http"}  # fmt: skip
 
 
+@cache
+def tree(path: str | Path) -> ast.Module:
+    """What a file says, parsed once for all tests of a process that read the source."""
+    return ast.parse((ROOT / path).read_text("utf-8"))
+
+
 def sources() -> list[Path]:
     """Every file of the two packages."""
     return sorted(
@@ -139,7 +145,7 @@ def imports(path: Path) -> tuple[tuple[str, bool, int], ...]:
 
 def _imports(path: Path) -> Iterator[tuple[str, bool, int]]:
     package = path.parent.parts
-    for node in ast.walk(ast.parse((ROOT / path).read_text("utf-8"))):
+    for node in ast.walk(tree(str(path))):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield _name(alias.name.split(".")), False, node.lineno
@@ -203,7 +209,7 @@ def test_what_the_patient_runs_is_python_3_8(path: Path) -> None:
 
 def files_imported(path: Path) -> Iterator[Path]:
     """The files of the product that a file imports, wherever the import stands (for types alone, or in a function)."""
-    for node in ast.walk(ast.parse((ROOT / path).read_text("utf-8"))):
+    for node in ast.walk(tree(str(path))):
         if not isinstance(node, ast.ImportFrom):
             continue
         base = Path(*path.parts[: len(path.parts) - node.level] if node.level else ())

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from .test_imports import ROOT, sources
+from .test_imports import sources, tree
 
 Definition = tuple[str, str]
 """(file, name), such as ("doctor/formats/elf.py", "parse_elf"); the name is "" where the file itself is meant."""
@@ -40,18 +40,18 @@ class File:
     """What one file defines, what each definition names (`names`), and what its other lines name (`own`)."""
 
     def __init__(self, path: str, known: dict[str, str]) -> None:
-        tree = ast.parse((ROOT / path).read_text("utf-8"))
+        parsed = tree(path)
         self.path = path
         self.imported: dict[str, set[Definition]] = {}
-        for node in ast.walk(tree):
+        for node in ast.walk(parsed):
             if isinstance(node, ast.ImportFrom):
                 for alias in node.names:
                     found = _target(path, node, alias.name, known)
                     self.imported.setdefault(alias.asname or alias.name, set()).update(found)
         kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-        self.lines = {node.name: node.lineno for node in tree.body if isinstance(node, kinds)}
-        self.names = {node.name: list(self._named(node)) for node in tree.body if isinstance(node, kinds)}
-        rest = [node for node in tree.body if not isinstance(node, (*kinds, ast.ImportFrom))]
+        self.lines = {node.name: node.lineno for node in parsed.body if isinstance(node, kinds)}
+        self.names = {node.name: list(self._named(node)) for node in parsed.body if isinstance(node, kinds)}
+        rest = [node for node in parsed.body if not isinstance(node, (*kinds, ast.ImportFrom))]
         self.own = [found for node in rest if path == PUBLIC or not _is_all(node) for found in self._named(node)]
 
     def _named(self, node: ast.AST) -> Iterator[Definition]:
@@ -128,7 +128,7 @@ def test_every_method_is_named_somewhere_in_the_product() -> None:
     named: set[str] = {name for names in CALLED_BY_OTHERS.values() for name in names}
     methods: dict[str, str] = {}
     for path in sources():
-        for node in ast.walk(ast.parse((ROOT / path).read_text("utf-8"))):
+        for node in ast.walk(tree(str(path))):
             if isinstance(node, ast.Attribute):
                 named.add(node.attr)
             elif isinstance(node, ast.ClassDef):
@@ -146,8 +146,7 @@ def test_every_constant_is_read_by_the_product() -> None:
     read: dict[str, set[str]] = {}
     constants = []
     for path in map(str, sources()):
-        tree = ast.parse((ROOT / path).read_text("utf-8"))
-        for node in ast.walk(tree):
+        for node in ast.walk(tree(path)):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 read.setdefault(node.id, set()).add(path)
             elif isinstance(node, ast.Attribute):
@@ -157,7 +156,7 @@ def test_every_constant_is_read_by_the_product() -> None:
                     read.setdefault(alias.name, set()).add(path)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 read.setdefault(node.value, set()).add(path)  # getattr, or an annotation in quotes
-        for node in tree.body:
+        for node in tree(path).body:
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
             names = (one.id for target in targets if target for one in ast.walk(target) if isinstance(one, ast.Name))
             constants += [(path, name) for name in names if name not in READ_BY_OTHERS]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from .test_imports import ROOT, sources
+from .test_imports import sources, tree
 
 WORDS = frozenset(("asked", "begun", "fits", "fitting", "hardly", "looks", "place", "places", "said", "tell", "told"))
 KEPT = {
@@ -49,7 +49,7 @@ def found() -> Iterator[tuple[str, str]]:
             continue
         if words(path.stem) & WORDS:
             yield file, path.stem
-        for name in sorted(set(names(ast.parse((ROOT / path).read_text("utf-8"))))):
+        for name in sorted(set(names(tree(str(path))))):
             if words(name) & WORDS:
                 yield file, name
 

@@ -77,6 +77,7 @@ def test_the_new_format_behind_the_old_one(made: Path) -> None:
     assert found.libraries and found == parse_ldcache(new, MACHINE)
 
 
+@pytest.mark.slow
 def test_damage(made: Path) -> None:
     data = (made / "cache").read_bytes()
     for size in range(0, len(data), 8):
