@@ -24,7 +24,7 @@ TOO_WIDE = re.compile(
 )
 READS = re.compile(
     r"^(?:sudo )?(?:cat|ls|echo|grep|dmesg|journalctl|lspci|ps|nvidia-smi|kubectl (?:get|describe|logs)|"
-    r"systemctl status|gpudoctor explain)\b(?!.*(?:tee|xargs|>| -[a-z]+ \d| --gpu-reset| -pl| -pm| -mig| -c DEFAULT))"
+    r"systemctl status|gpudoctor explain)\b(?!.*(?:tee|xargs|>| -[a-z]+ \d| --gpu-reset| -pl| -pm| -mig| -rgc| -rmc| -c DEFAULT))"
 )
 MASK = re.compile(r"6d61736b6564|\buser-\d\b|\bhost-\d\b")
 ORDER = get_args(Ends)
