@@ -25,6 +25,7 @@ REFUSED = {
     "instructions": (FROM + "RUN x\n" * 10_001, "over 10000 instructions"),
     "lines of a RUN": (FROM + "RUN x " + "\\\n a " * 200_000 + "\n", "over 5000 continued lines"),
     "lines with comments": (FROM + "RUN x " + "\\\n# c\n\n a " * 5_001 + "\n", "over 5000 continued lines"),
+    "comments": ("services: {}\n" + "# x\n" * 250_000, "over 50000 lines"),
     "YAML aliases": (LAUGHS, "over 50000 nodes"),
     "YAML merge keys": ("x0: &x0 {a: 1}\n" + _MERGES + "services: {a: *x11}\n", "over 50000 nodes"),
     "YAML texts": (f"x: &x {'a' * 90_000}\ny: [{'*x, ' * 90}]\nservices: {{}}\n", "over 50000 nodes"),

@@ -159,6 +159,7 @@ def test_annotations_are_escaped(tmp_path: Path) -> None:
         ("Dockerfile", b"RUN echo\n", 2, "no FROM"),
         ("Dockerfile", b"FROM a\nFETCH b\n", 2, "is no instruction"),
         ("Dockerfile", b"FROM a b c d\n", 2, "FROM takes an image"),
+        ("Dockerfile", b"FROM a\n\\\n", 0, ""),
         ("Dockerfile", b"FROM a\nRUN <<EOF\nnever closed\n", 2, "heredoc"),
         ("a.yaml", b"services: [", 2, "this is no YAML"),
         ("a.yaml", b"x: 1\n", 2, "neither a compose file"),

@@ -88,8 +88,11 @@ def _by_buildkit(parser: object, text: str, name: str) -> Iterator[Instruction]:
     try:
         commands = parser.parse_string(text)  # type: ignore[attr-defined]
     except Exception as error:
-        raise Unparsed(f"{name}: {str(error).splitlines()[0][:200]}") from None
+        why = next(iter(str(error).splitlines()), "BuildKit's parser gives up")
+        raise Unparsed(f"{name}: {why[:200]}") from None
     for one in commands:
+        if not one.cmd:  # a line of a backslash alone
+            continue
         value = one.original.split("\n")[0] if one.heredocs else one.original
         value = re.sub(r"^\s*\w+\s*", "", value)
         body = "\n".join(doc.content for doc in one.heredocs)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _MOST_DOCUMENTS = 500
 _MOST_NODES = 50_000
+_MOST_LINES = 50_000
+"""Comments are no nodes, and are kept."""
 _MOST_DEEP = 100
 _NODE_BYTES = 100
 """A text counts as one node for each of so many characters."""
@@ -43,6 +45,8 @@ def _documents(text: str, name: str) -> Iterator[Any]:
         from ruamel.yaml.error import YAMLError
     except ImportError:
         raise Unparsed(f"compose files and manifests need the package ruamel.yaml: {extra_line('image')}") from None
+    if text.count("\n") > _MOST_LINES:
+        raise Unparsed(f"{name}: over {_MOST_LINES} lines: not judged")
     reader = YAML(typ="rt")
     reader.Composer = _counting(name)
     warnings.simplefilter("ignore")  # ruamel's, of anchors that are set twice
