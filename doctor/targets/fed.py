@@ -37,12 +37,11 @@ def run_fed(command: list[str], data: bytes, limit_s: float, most: int) -> Fed:
     except subprocess.TimeoutExpired:
         fed.late = True
     finally:
-        if child.poll() is None:
-            try:
-                os.killpg(child.pid, signal.SIGKILL)
-            except OSError:
-                child.kill()
-            child.wait()
+        try:
+            os.killpg(child.pid, signal.SIGKILL)  # with what it left behind, though it ended itself
+        except OSError:
+            child.kill()
+        child.wait()
         for stream in (child.stdin, child.stdout, child.stderr):
             try:
                 stream.close()
