@@ -25,10 +25,10 @@ from .write import echo
 @click.option("--no-redact", is_flag=True, help="Keep user names, paths, addresses and UUIDs as they are.")
 def record(**flags: Any) -> int:
     """Save what was gathered to a folder (masked), to be judged elsewhere: gpudoctor check --replay DIR."""
-    from ..probes.collect import gather_all
+    from ..probes.collect import gather_all, snapshot_of
     from ..report.progress import Progress
     from ..targets.recording import write_recording
-    from .sources import options
+    from .sources import options, refuse_missing_python
 
     folder = flags["folder"]
     _usable(folder)
@@ -48,6 +48,8 @@ def record(**flags: Any) -> int:
             recording = gather_and_prove(options(flags), "quick", say=progress)
         else:
             recording = gather_all(options(flags), progress)
+    if flags["python_"]:
+        refuse_missing_python(flags["python_"], snapshot_of(recording))
     try:
         write_recording(folder, recording, redact=None if flags["no_redact"] else _masked)
     except OSError as error:

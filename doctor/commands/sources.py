@@ -47,10 +47,15 @@ def gather(flags: dict[str, Any], say: Say | None = None, meanwhile: Callable[[]
         snapshot = snapshot_of(gather_all(started, say))
     finally:
         started.abandon()
-    prefix = snapshot.python.patient.prefix
-    if flags["python_"] and isinstance(prefix, Missing) and prefix.reason in ("absent", "not-asked"):
-        raise Refusal(f"--python {flags['python_']}: there is no Python environment")
+    refuse_missing_python(flags["python_"], snapshot)
     return snapshot
+
+
+def refuse_missing_python(named: str | None, snapshot: Snapshot) -> None:
+    """Raises Refusal where there is no environment at the path that the user named."""
+    prefix = snapshot.python.patient.prefix
+    if named and isinstance(prefix, Missing) and prefix.reason in ("absent", "not-asked"):
+        raise Refusal(f"--python {named}: there is no Python environment")
 
 
 def replay(folder: str) -> Snapshot:
