@@ -5,7 +5,8 @@
 Draws texts from the public cases, from ../shared/cases where that is there and from tests/text/texts, puts three
 sound lines into each (sound_lines.txt, filled at random), masks it as `explain` does, and looks whether each such piece
 is still there byte for byte, and whether the masked text is judged like the original. --logs instead: real logs of
-100 kB and more that this machine writes and that name nobody (`planted/big_logs.py`): one word of 10,000 may be masked.
+100 kB and more that this machine writes and that hold no personal names (`planted/big_logs.py`): one word of 10,000 may
+be masked.
 """
 
 from __future__ import annotations

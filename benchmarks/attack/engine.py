@@ -31,7 +31,7 @@ class Attack:
 
     shell: a line of bash with `{it}` where the command goes; codes: allowed exit codes; report: whether stdout must
     hold one (False: it may; None: nothing is asked of stdout); never: texts that no output may hold; deadline_s: wall
-    seconds on a busy machine; after: what else went wrong, in words; signal: send this one so many seconds after the
+    seconds on a busy machine; after: what else went wrong; signal: send this one so many seconds after the
     start.
     """
 

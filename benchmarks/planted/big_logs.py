@@ -1,4 +1,4 @@
-"""Ten real logs of 100 kB and more, which any Linux machine with Python writes and which name nobody.
+"""Ten real logs of 100 kB and more, which any Linux machine with Python writes and which hold no personal names.
 
 What is masked in them is masked too much. Each is what a command printed just now, whole lines of it.
 """

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 MOST_PARTS = 100
-"""Dots of one key; nobody's table is as deep."""
+"""Dots of one key; real tables are far less deep."""
 _RUN = re.compile(r"[^=,\[\]{}#]+")
 """All of a key, and maybe more."""
 

@@ -57,7 +57,7 @@ class Look:
 
 
 def waited_s(pid: int, proc: str = "/proc") -> float:
-    """How long its main thread was ready to run and had no core, or none of its quota left; 0 where nobody tells.
+    """How long its main thread was ready to run and had no core, or none of its quota left; 0 if unknown.
 
     Source: Documentation/scheduler/sched-stats of the kernel, /proc/<pid>/schedstat. A wait counts when it is over.
     """
