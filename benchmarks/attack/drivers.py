@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from random import Random
 
+from doctor.probes.start import PATIENCE
 from tests.proof.proving import environment
 
 from .engine import Attack
@@ -123,7 +124,7 @@ def _attack(name: str, ground: Ground, setup: Callable[[Attack], object], turn: 
     chosen = (["check", "--format", "json"], ["healthcheck"], ["check"], ["record", "out"])[turn % 4]
     words = [*chosen, "--timeout", str(_TIMEOUT_S), "--python", str(ground.bare)]
     codes = frozenset({0, 1}) if chosen[0] == "healthcheck" else frozenset({0, 1, 3})
-    deadline = 3 * _TIMEOUT_S + 20  # the import has three times as long; the rest is for a busy machine
+    deadline = 3 * _TIMEOUT_S * PATIENCE + 10  # of an import that still computes; the rest is for a busy machine
     report = chosen[0] == "check"
     return Attack(f"{chosen[0]}: {name}", words, setup, codes=codes, report=report, deadline_s=deadline)
 

@@ -17,8 +17,8 @@ from pathlib import Path
 COMMAND = str(Path(sys.executable).parent / "gpudoctor")
 MARK, TRAP = "GPUDOCTOR_ATTACK", "TRAP"
 CODES = frozenset({0, 1, 2, 3})
-_OURS_RUNS = re.compile(r"doctor/[a-z_/]+\.py\", line|compat_matrix/|bin/gpudoctor\", line ([4-9]|\d\d)")
-"""Of a traceback: a line of our own code, or of the script after its import of it."""
+_OURS_RUNS = re.compile(r'doctor/[a-z_/]+\.py", line|compat_matrix/|bin/gpudoctor", line \d+.*\n +(?!import |from )\S')
+"""Of a traceback: a line of our own code, or a line of the script that is not one of its imports."""
 GONE_S = 2.0
 """How long after its end something of ours may still run."""
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")

@@ -92,7 +92,7 @@ def _requested(files: Files, env: Mapping[str, str], requested: str, options: Ma
     prefix = os.path.dirname(os.path.dirname(path))
     if not kind and files.readlink(path) and dead_interpreter(files, prefix):
         return Choice("--python", prefix, "", because)
-    return Choice("--python", "", path, because) if kind else None
+    return Choice("--python", "", path, because) if kind == "file" else None
 
 
 def dead_interpreter(files: Files, prefix: str) -> Optional[Tuple[str, str]]:

@@ -145,6 +145,11 @@ def test_sockets_devices_and_interpreters_are_refused_by_every_command(tmp_path:
     refusals(tmp_path, [line(c, one, str(name)) for name in names for c, one in paths()])
 
 
+def test_a_device_that_a_path_leads_around_to_is_no_interpreter(tmp_path: Path) -> None:
+    """/dev/fd is a link: the system finds nothing there, and a path shortened as a text would be /dev/zero."""
+    refusals(tmp_path, [line(c, one, "/dev/fd/../zero") for c, one in paths() if one.name == "python_"])
+
+
 def test_what_a_shell_opened_is_read(tmp_path: Path) -> None:
     """`<(command)` is /dev/fd/N: a pipe. Its content is what is refused."""
     tried = [(c, one) for c, one in paths() if one.name not in FOLDERS]
