@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from .rows import for_each
 
 ROOT = Path(__file__).parent.parent
@@ -170,6 +172,7 @@ def _name(words: list[str]) -> str:
     )
 
 
+@pytest.mark.slow
 def test_the_reader_of_imports_sees_every_form(tmp_path: Path) -> None:
     found = {name for path in sources() for name, _, _ in imports(path)}
     assert {"doctor/snapshot", "doctor/findings", "doctor/judge", "compat_matrix", "msgspec", "os", "doctor"} <= found

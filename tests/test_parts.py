@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from .parts import NEEDS, record
+from .rows import quickly
 
 ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize(
     ("requires", "exit_code", "words"),
-    [("", 0, "skipped"), ("nvcc", 1, "CI requires nvcc"), ("nvcc,magic", 4, "no such marker: magic")],
+    quickly([("nvcc", 1, "CI requires nvcc"), ("", 0, "skipped"), ("nvcc,magic", 4, "no such marker: magic")], 3),
 )
 def test_a_skip_fails_where_ci_requires_the_part(requires: str, exit_code: int, words: str) -> None:
     """Tests marked nvcc, on a PATH without nvcc."""
@@ -38,6 +39,7 @@ def test_a_skip_fails_where_ci_requires_the_part(requires: str, exit_code: int, 
     assert "passed" not in done.stdout
 
 
+@pytest.mark.slow
 def test_a_plain_run_leaves_out_what_needs_a_part_unless_it_is_named() -> None:
     """Two tests of one file: one of them is marked nvcc."""
     file = "tests/formats/test_fatbin.py"

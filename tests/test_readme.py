@@ -68,6 +68,7 @@ def exit_code(line: str, said: str) -> int:
     return int(told[-1]) if told else 0
 
 
+@pytest.mark.slow
 def test_examples(folder: Path) -> None:
     """All of them in their order: one may read what another one wrote."""
     with Faults() as faults:

@@ -58,6 +58,7 @@ def test_an_agent_of_one_file_is_sent_as_it_is(tmp_path: Path) -> None:
     assert piped(oldest(), "unlisted_gpus", [str(tmp_path)], dict(os.environ), tmp_path) == []
 
 
+@pytest.mark.slow
 def test_every_part_that_an_agent_imports_is_sent_with_it() -> None:
     """`from . import part` would not be seen: what names the part is."""
     for path in PATIENT.glob("*.py"):

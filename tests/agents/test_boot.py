@@ -99,6 +99,7 @@ def test_the_alarm_ends_a_child_that_nobody_ends(tmp_path: Path) -> None:
     assert done.returncode == -signal.SIGALRM
 
 
+@pytest.mark.slow
 def test_nothing_is_imported_from_the_users_folder(tmp_path: Path) -> None:
     """By Pythons of 3.8 to 3.12, for both ways to start; relative entries of PYTHONPATH still count."""
     work = tmp_path / "work"

@@ -106,6 +106,7 @@ def test_a_code_without_a_name(on_machine: OnMachine) -> None:
     assert isinstance(driver.cu_init_name, Missing)
 
 
+@pytest.mark.slow
 def test_a_hang_in_init_keeps_the_version(on_machine: OnMachine) -> None:
     driver = parsed(run_cuda(on_machine("cuinit-hangs"), SHORT_S))
     assert driver.cuda_version == "13.0"

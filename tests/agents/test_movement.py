@@ -52,6 +52,7 @@ def test_a_child_that_stands_still_and_one_that_reads(
     judged(tmp_path, code, step, fault, words)
 
 
+@pytest.mark.slow
 def test_one_that_answers_slowly_does_not_hang() -> None:
     """The call that it is in at the end has not stood still for long, whatever those before it took."""
     answers = 'for n in range(99):\n time.sleep(0.1)\n os.write(1, b\'{"field": 1}\\n{"begin": "cuInit"}\\n\')'

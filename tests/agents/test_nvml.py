@@ -214,6 +214,7 @@ def test_init_that_fails(name: str, code: int, text: str, reason: str, on_machin
     assert snapshot.driver.faults == ()
 
 
+@pytest.mark.slow
 def test_a_hang_in_init(on_machine: OnMachine) -> None:
     snapshot = parsed(run_nvml(on_machine("nvml-hangs-init"), SHORT_S))
     assert snapshot.gpus == snapshot.driver.nvml_init == Missing("timeout", "nvmlInitWithFlags did not return")
@@ -222,6 +223,7 @@ def test_a_hang_in_init(on_machine: OnMachine) -> None:
     assert (fault.library, fault.call, fault.fault) == ("nvml", "nvmlInitWithFlags", "hang")
 
 
+@pytest.mark.slow
 def test_a_hang_in_a_field_keeps_all_that_came_before(on_machine: OnMachine) -> None:
     snapshot = parsed(run_nvml(on_machine("nvml-hangs-field"), SHORT_S))
     first, second = gpus(snapshot)

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from doctor.probes.torch_run import cudnn_version, nccl_version, parse_torch_run
 from doctor.snapshot import ABSENT, Missing, Snapshot, TorchRun
 from doctor.targets.agent import AgentResult
@@ -183,6 +185,7 @@ def test_an_import_that_ends_the_process_quietly(tmp_path: Path) -> None:
     assert (run.imported, run.import_fault) == (False, "crash")
 
 
+@pytest.mark.slow
 def test_an_import_that_never_returns(tmp_path: Path) -> None:
     run = parsed(
         run_torch(fake(tmp_path, "import time\nprint('noise', flush=True)\ntime.sleep(600)"), deadline_s=SHORT_S)

@@ -79,6 +79,7 @@ def test_without_a_kernel_log_it_is_not_known(tmp_path: Path) -> None:
     assert gpus[ADDRESSES[0]].fell_off_in_log == Missing("absent", "ENOENT")
 
 
+@pytest.mark.slow
 def test_a_driver_that_does_not_answer_costs_only_what_comes_after(tmp_path: Path) -> None:
     path = machine(tmp_path) / "proc/driver/nvidia/gpus" / ADDRESSES[1] / "information"
     path.unlink()

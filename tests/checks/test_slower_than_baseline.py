@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from doctor.findings import Policy
@@ -107,6 +108,7 @@ def test_another_gpu_is_not_the_same_gpu() -> None:
     assert status == "unknown" and "H100" in findings[0].detail and report(proven(B), policy).exit_code == 3
 
 
+@pytest.mark.slow
 def test_a_masked_report_is_the_same_gpu(tmp_path: Path) -> None:
     """Through the command: the saved reports are masked, one of them kept its UUIDs; the exit code is the report's."""
     for name, s, masked in (

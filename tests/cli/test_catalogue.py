@@ -44,6 +44,7 @@ def schema() -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(found)
 
 
+@pytest.mark.slow
 def test_reports_fit_the_schema(schema: jsonschema.Draft202012Validator, tmp_path: Path) -> None:
     for snapshot in (healthy(), healthy("h100", "l4"), without_gpu(healthy()), healthy(torch=False, container=True)):
         for flags in ([], ["--no-redact"], ["--expect", "none"]):

@@ -116,6 +116,7 @@ def test_the_driver_of_this_machine_is_asked(tmp_path: Path, on_machine: Callabl
     assert b"gpu-expectation-unmet" not in gpudoctor("healthcheck", "--expect", "1xR900", env=newer).stdout
 
 
+@pytest.mark.slow
 def test_a_hung_driver_stays_a_failure(on_machine: Callable[..., dict[str, str]]) -> None:  # noqa: F811
     hung = on_machine("nvml-hangs-init")
     done = gpudoctor("check", "--expect", WRONG, "--timeout", "3", "--no-import", "--format", "json", env=hung)

@@ -63,6 +63,7 @@ def test_what_powershell_writes_is_read(tmp_path: Path, encoding: str) -> None:
     assert gpudoctor("check", "--from", path).returncode == 0
 
 
+@pytest.mark.slow
 @for_each(
     "content",
     [

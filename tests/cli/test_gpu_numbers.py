@@ -102,7 +102,7 @@ ROWS: dict[str, Row] = {
 }
 
 
-PARTS = 3
+PARTS = 9
 """Rows that lie side by side in the table are alike: each part has some of every kind, and the first is quick."""
 
 

@@ -145,6 +145,7 @@ def test_the_users_own_folder_counts_in_full(clone: Path) -> None:
     assert gpudoctor("healthcheck", cwd=clone, env=env(clone)).returncode == 1, "anybody could have put it there"
 
 
+@pytest.mark.slow
 @for_each(
     ("words", "says"),
     [

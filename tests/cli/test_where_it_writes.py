@@ -243,6 +243,7 @@ def test_a_file_that_is_a_mount_point(tmp_path: Path) -> None:
     assert done.stdout.strip().endswith("0") and json.loads(source.read_bytes()), done
 
 
+@pytest.mark.slow
 def test_what_is_read_is_a_plain_file_or_a_stream(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from ..rows import for_each
 
 ROOT = Path(__file__).parents[2]
@@ -41,6 +43,7 @@ def test_what_needs_an_extra_names_it(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.slow
 @for_each(
     ("direct_url", "line"),
     [

@@ -112,6 +112,7 @@ def _hostile(kind: type[msgspec.Struct]) -> Iterator[dict[str, Any]]:
     yield dict.fromkeys(needed) or {"expect": "--no-redact"}
 
 
+@pytest.mark.slow
 def test_every_argument_is_held_against_its_type() -> None:
     """NUL bytes, huge texts, wrong types, options as values: each is one line, and quick; none reaches a shell."""
     for name, kind in (("check", Check), ("explain", Explain), ("matrix_query", Query)):

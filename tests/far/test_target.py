@@ -114,6 +114,7 @@ def test_why_a_pod_cannot_be_asked(tmp_path: Path, then: str, code: int, words: 
     assert words in refused(asked("kubectl:team/pod-1", kubectl(tmp_path, then)), code)
 
 
+@pytest.mark.slow
 @for_each(
     ("target", "words"),
     [
@@ -238,6 +239,7 @@ def docker(folder: Path, inspect: str) -> dict[str, str]:
     return {**os.environ, "PATH": f"{folder}/bin:{os.environ['PATH']}"}
 
 
+@pytest.mark.slow
 @for_each("inspect", ["printf '\\377\\376'; exit 0", "yes 1", "echo ٣; exit 0", "exec sleep 0.1", "exit 1"])
 def test_whatever_inspect_says_is_one_line(tmp_path: Path, inspect: str) -> None:
     line = refused(asked("docker:web", docker(tmp_path, inspect), "--timeout", "1"), 3)

@@ -74,6 +74,7 @@ def test_the_first_way_that_fits_is_named_and_decides_the_exit_code() -> None:
     assert asked("--params", "125M", "--gpus", "T4")["fits"] is True
 
 
+@pytest.mark.slow
 def test_the_largest_batch_fits_and_one_more_does_not() -> None:
     words = ("--params", "1.3B", "--gpus", "A100-80GB", "--seq", 1024)
     most = asked(*words, "--solve", "batch")["solved"]
@@ -130,6 +131,7 @@ def test_where_nothing_fits_the_gpus_are_counted_that_would_hold_it() -> None:
         assert words.format(count, way) in page
 
 
+@pytest.mark.slow
 def test_it_fits_where_it_fits_on_every_size() -> None:
     """Exit 3 where the board decides; each size is answered as it is alone."""
     for params, code in (("3B", 0), ("30B", 3)):
@@ -174,6 +176,7 @@ def test_a_config_that_cannot_be_used(tmp_path: Path, config: Any, code: int, wo
     assert words in refused(code, model(tmp_path / "m", config), "--gpus", "H200")
 
 
+@pytest.mark.slow
 @for_each(
     ("weights", "words"),
     [

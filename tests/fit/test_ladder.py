@@ -83,6 +83,7 @@ def test_one_sequence_at_a_time_is_the_same_work_however_it_is_asked_for() -> No
     assert batch["pace"]["kernels"] == summed["pace"]["kernels"]
 
 
+@pytest.mark.slow
 @for_each(("params", "gpu"), [("70B", "RTX 4090"), ("175B", "A100-40GB"), ("405B", "A100-80GB")])
 def test_the_fewest_gpus_that_hold_a_model(params: str, gpu: str) -> None:
     words = ("--params", params, "--task", "inference", "--gpus")
@@ -100,6 +101,7 @@ def test_slices_of_a_gpu_hold_nothing_together() -> None:
     )
 
 
+@pytest.mark.slow
 @for_each(
     "words",
     ["RTX 4090, RTX 3090", "2xRTX 4090 + RTX 3090", "4xA100-40GB and 4xH100-80GB", "A100-40GB/H100-80GB", "A10;T4",
@@ -110,6 +112,7 @@ def test_several_kinds_are_told(words: str) -> None:
     assert done.returncode == 2 and b"GPUs of one kind at a time" in done.stderr and b"=24GB, " not in done.stderr
 
 
+@pytest.mark.slow
 @for_each(("words", "count"), [("8 H200", 8), ("8xH200", 8), ("3090 Ti", 1), ("4090 D=24GB", 1), ("2 x RTX 4090", 2)])
 def test_how_many_are_told(words: str, count: int) -> None:
     assert asked("--params", "7B", "--gpus", words)["gpus"]["count"] == count

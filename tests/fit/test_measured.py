@@ -121,6 +121,7 @@ def test_a_class_that_cannot_be_counted(with_torch: Path, tmp_path: Path) -> Non
     assert "has no class Other" in refused(3, "--model", tmp_path / "number.py:Other", *python)
 
 
+@pytest.mark.slow
 def test_a_python_without_torch_is_told(tmp_path: Path) -> None:
     done = gpudoctor("fit", "--params", "1B", "--gpus", "T4", "--meta-device", env={"PATH": "/usr/bin:/bin"})
     if done.returncode == 3:

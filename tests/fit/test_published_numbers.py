@@ -133,6 +133,7 @@ def test_gpus_in_words_their_memory_and_the_link_that_joins_them(words: str, gib
     assert not gb_s or board.link_gb_s == gb_s
 
 
+@pytest.mark.slow
 def test_a_typical_shape_has_about_the_parameters_that_were_asked_for() -> None:
     off = [count for count in (125e6, 350e6, 1.3e9, 2.7e9, 7e9, 13e9, 34e9, 70e9, 175e9, 405e9, 1e12)
            if abs(parameters(typical(count)) / count - 1) > 0.06]  # fmt: skip

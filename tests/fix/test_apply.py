@@ -69,6 +69,7 @@ def test_no_cuda_build_is_installed_where_there_is_no_gpu(environment: Path, tmp
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_the_plan_of_a_saved_report(tmp_path: Path) -> None:
     healthy_report = save(tmp_path, healthy(), name="healthy.json")
     assert gpudoctor("fix", "--from", healthy_report).returncode == 0

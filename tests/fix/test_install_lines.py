@@ -8,6 +8,7 @@ import re
 import shlex
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
 from doctor.findings import Fix
@@ -43,6 +44,7 @@ def _commands(data: object) -> list[str]:
     return [own] if isinstance(own, str) else []
 
 
+@pytest.mark.slow
 def test_no_other_file_builds_an_install_line() -> None:
     """`pip install`, `uv pip`, `conda install` ... stand in no string of fixes, checks and the matrix but the module's."""
     files = [

@@ -45,7 +45,7 @@ def source(address: str, timeout_s: float = 0.5, plain: bool = True) -> Registry
     return found
 
 
-@for_each("name", DRIPS, quick=3)
+@for_each("name", DRIPS, quick=6)
 def test_an_answer_that_drips_is_given_up(name: str) -> None:
     with (
         answering(DRIPS[name]) as address,
@@ -62,6 +62,7 @@ def test_so_is_a_handshake_of_tls() -> None:
         source(address, plain=False).image("")
 
 
+@pytest.mark.slow
 def test_so_is_a_name_whose_addresses_never_come(tmp_path: Path) -> None:
     """The resolver of a dead network waits longer than any deadline."""
     shim = tmp_path / "resolver.so"

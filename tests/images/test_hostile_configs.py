@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,6 +42,7 @@ def judged(found: dict[str, Any]) -> None:
     about(image, "registry", read, snapshot_of(image, read), m)
 
 
+@pytest.mark.slow
 @drawn(300)
 @given(st.dictionaries(st.sampled_from(["config", "architecture", "os", "variant", "history", "rootfs"]), _ANY))
 def test_a_config_of_any_shape(found: dict[str, Any]) -> None:

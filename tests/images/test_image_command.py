@@ -115,6 +115,7 @@ def test_secrets_of_the_history_are_masked(tmp_path: Path) -> None:
         assert b"hunter2secret" not in done.stdout
 
 
+@pytest.mark.slow
 def test_what_cannot_be_judged_is_refused_in_one_line(torch_26: Path, tmp_path: Path) -> None:
     for arguments, words in (
         ([torch_26, "--gpu", "H100"], "--gpu needs the driver of that host"),
@@ -262,6 +263,7 @@ def test_an_archive_and_an_unpacked_root(tmp_path: Path) -> None:
     assert found["hosts"][0]["findings"][0]["id"] == "cpu-only-torch"
 
 
+@pytest.mark.slow
 def test_what_nobody_said_of_the_host_leaves_it_open(tmp_path: Path) -> None:
     """Without the GPU's brand nobody knows whether the label lets the image start; a processor must be the same."""
     layout = Layout(tmp_path / "image")

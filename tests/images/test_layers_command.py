@@ -50,6 +50,7 @@ def about(*arguments: str | Path, code: int = 0) -> dict[str, object]:
     return found
 
 
+@pytest.mark.slow
 def test_what_lies_in_the_layers_beats_what_the_config_says(tmp_path: Path) -> None:
     folder = image(tmp_path / "image", layer(made.base() | NOISE), layer(made.torch())).folder
     without = about(folder, *HOST, code=3)  # whether its torch has code for the GPU is not in the config
@@ -80,6 +81,7 @@ def test_a_torch_without_code_for_the_gpu_is_found_by_its_bytes(tmp_path: Path) 
     assert findings[0]["id"] == "torch-lacks-new-gpu-sm"
 
 
+@pytest.mark.slow
 def test_a_driver_in_the_image_is_told(tmp_path: Path) -> None:
     library = "usr/lib/x86_64-linux-gnu/libcuda.so.535.183.01"
     soname = library.replace("so.535.183.01", "so.1")

@@ -19,6 +19,7 @@ from doctor.snapshot import Missing
 from doctor.snapshot.measured import DriverProof, Measured
 from doctor.targets.process import AgentResult, agent_argv, start_agent, wait_agents
 from tests.fakes import SOURCES, Machine
+from tests.rows import quickly
 
 OnMachine = Callable[..., dict[str, str]]
 AGENT = Path(doctor.patient.__file__).parent / "driver_proof.py"
@@ -240,15 +241,18 @@ def test_other_work_on_the_gpu_leaves_the_memory_of_a_context_open(on_machine: O
 
 @pytest.mark.parametrize(
     ("changes", "reason", "words"),
-    [
-        ({"nvml__library": "absent"}, "absent", "No such file"),
-        ({"fail__nvmlInit": "18"}, "absent", "nvmlInit_v2: 18"),
-        ({"fail__nvmlInit": "crash"}, "error", "NVML ended its process"),
-        ({"fail__nvmlDeviceGetMemoryInfo": "hang"}, "timeout", "NVML did not answer"),
-        ({"fail__nvmlDeviceGetMemoryInfo": "999"}, "absent", "nvmlDeviceGetMemoryInfo: 999"),
-        ({"fail__cuDeviceGetUuid": "999"}, "absent", "no UUID"),
-        ({}, "absent", "did not grow"),
-    ],
+    quickly(
+        [
+            ({"nvml__library": "absent"}, "absent", "No such file"),
+            ({"fail__nvmlInit": "18"}, "absent", "nvmlInit_v2: 18"),
+            ({"fail__nvmlInit": "crash"}, "error", "NVML ended its process"),
+            ({"fail__nvmlDeviceGetMemoryInfo": "hang"}, "timeout", "NVML did not answer"),
+            ({"fail__nvmlDeviceGetMemoryInfo": "999"}, "absent", "nvmlDeviceGetMemoryInfo: 999"),
+            ({"fail__cuDeviceGetUuid": "999"}, "absent", "no UUID"),
+            ({}, "absent", "did not grow"),
+        ],
+        4,
+    ),
 )
 def test_nvml_spoils_no_proof(changes: dict[str, str], reason: str, words: str, on_machine: OnMachine) -> None:
     (proof,) = proofs(run(on_machine(Machine.load(H100).with_(**changes))))
@@ -257,7 +261,7 @@ def test_nvml_spoils_no_proof(changes: dict[str, str], reason: str, words: str, 
     assert proof.context_mib.reason == reason and words in proof.context_mib.detail
 
 
-@pytest.mark.parametrize("end", ["0", "crash"])
+@pytest.mark.parametrize("end", quickly(["0", "crash"], 2))
 def test_a_hang_in_nvml_leaves_no_process_behind(end: str, on_machine: OnMachine, tmp_path: Path) -> None:
     """Neither where the agent comes to its end nor where libcuda ends it."""
     machine = Machine.load(H100).with_(fail__nvmlInit="hang", fail__cuDeviceGet=end)

@@ -67,11 +67,13 @@ def test_near_and_far_are_both_measured(fakes: Path, speedy: Path, tmp_path: Pat
     assert nodes == {**dict.fromkeys(found, (1, 1)), "h2d-far": (1, 0), "d2h-far": (1, 0)}
 
 
+@pytest.mark.slow
 def test_one_node_is_measured_as_it_is(fakes: Path, speedy: Path, tmp_path: Path) -> None:
     found = copies(fakes, speedy, tmp_path, sysfs(tmp_path / "root", {0: f"{CORES[0]}-{CORES[-1]}"}, "0"))
     assert list(found) == ["h2d-pinned", "d2h-pinned", "h2d-pageable"] and "gpu_node" not in found["h2d-pinned"].detail
 
 
+@pytest.mark.slow
 def test_a_node_without_an_allowed_core_is_told(fakes: Path, speedy: Path, tmp_path: Path) -> None:
     here, never = f"{CORES[0]}-{CORES[-1]}", "4000"
     found = copies(fakes, speedy, tmp_path, sysfs(tmp_path / "root", {0: here, 1: never}, "1"))

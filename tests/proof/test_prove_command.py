@@ -46,6 +46,7 @@ def test_libcuda_is_proved_without_torch(fakes: Path, bare: Path, tmp_path: Path
     assert of(found, "level") == "quick" and of(found, "device") == "cuda"
 
 
+@pytest.mark.slow
 def test_every_gpu_is_proved_and_known_by_one_key(fakes: Path, fake: Path, tmp_path: Path) -> None:
     found = report(["prove", "--quick", "--python", str(fake)], variables(fakes, tmp_path, "rtx3090x2", devices=2))
     keys = [gpu["key"] for gpu in found["snapshot"]["gpus"]]
@@ -150,6 +151,7 @@ def test_no_agent_is_asked_again_what_hung_before(fakes: Path, fake: Path, tmp_p
     assert of(found, "driver")["missing"] == "timeout"
 
 
+@pytest.mark.slow
 @for_each(
     ("torch", "words"),
     [
@@ -285,6 +287,7 @@ def _alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_a_slow_nvlink_pair_is_named(fakes: Path, fake: Path, tmp_path: Path) -> None:
     """12 GB/s between two of three GPUs that 18 links join each; the others have 380."""
     shared = tmp_path / "shared"
@@ -300,6 +303,7 @@ def test_a_slow_nvlink_pair_is_named(fakes: Path, fake: Path, tmp_path: Path) ->
     assert "latency_us" in pairs["cuda:1", "cuda:2"] and "latency_us" not in pairs["cuda:0", "cuda:2"]
 
 
+@pytest.mark.slow
 def test_a_pair_that_was_slow_once_is_measured_again(fakes: Path, fake: Path, tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     shared.mkdir()

@@ -87,6 +87,7 @@ def test_a_healthcheck_and_a_proof_on_a_slow_disk_know_nothing(fakes: Path, tmp_
     assert [f.id for f in done_report.findings] == ["gpu-path-unused"]
 
 
+@pytest.mark.slow
 @for_each(("pause_s", "fault"), [(0.5, "slow"), (600, "hang")])
 def test_what_the_end_of_the_time_cuts_off_does_not_hang(pause_s: float, fault: str) -> None:
     """Only a silence that is longer than a step's own is one: here a third of all the time."""

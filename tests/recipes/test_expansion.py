@@ -44,7 +44,7 @@ JUDGED = {
 }  # fmt: skip
 
 
-@for_each("name", REFUSED, quick=4)
+@for_each("name", REFUSED, quick=8)
 def test_what_stands_for_too_much_is_refused(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text, words = REFUSED[name]
     file = tmp_path / "recipe"

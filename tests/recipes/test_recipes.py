@@ -151,6 +151,7 @@ def test_annotations_are_escaped(tmp_path: Path) -> None:
     assert odd == "::error file=a%2Cb%3Ac.yaml,line=3,title=a%3A b%2C c [r]::50 %25%0Amore\n"
 
 
+@pytest.mark.slow
 @for_each(
     ("name", "data", "code", "words"),
     [

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from ..cli.command import gpudoctor
 
 _TEXT = """bob@{host}:~$ nvidia-smi -L
@@ -13,6 +15,7 @@ RuntimeError: CUDA error: no kernel image is available for execution on the devi
 """
 
 
+@pytest.mark.slow
 def test_the_verdict_is_the_same_masked_and_not() -> None:
     faults = []
     for host, gpu in (

@@ -100,7 +100,7 @@ def test_the_owner_of_a_repository_is_masked_in_its_place_alone() -> None:
     assert redact(text) == text.replace("com:pydantic", "com:user-1")
 
 
-@pytest.mark.parametrize("part", quickly(range(3), 3))
+@pytest.mark.parametrize("part", quickly(range(6), 6))
 def test_nothing_planted_leaves_the_command_and_the_masks_agree(part: int) -> None:
     """Lines that the report cites, with the secret before something rewrites them."""
     lines = (
@@ -115,7 +115,7 @@ def test_nothing_planted_leaves_the_command_and_the_masks_agree(part: int) -> No
         ("/data/users/trillianm/venv/bin/python /scratch/fordpref/x /u/marvinpa/y: {}", ("trillianm", "fordpref", "marvinpa")),
         ("Serial Number: 1324521007734, ether 3c:ec:ef:12:ab:9f {}", ("1324521007734", "3c:ec:ef")),
     )  # fmt: skip
-    for template, secrets in share(lines, part, 3):
+    for template, secrets in share(lines, part, 6):
         text = template.replace("{t}", "0aB1" * 9).replace("{}", ERROR.strip())
         for options in (["--format", "json"], ["-vv"], ["--format", "markdown"]):
             said = gpudoctor("explain", "-", *options, data=text.encode()).stdout.decode()
@@ -135,10 +135,12 @@ def test_a_fact_that_nobody_asked_for_is_no_host() -> None:
         assert not re.search(r"\bhost-\d", said), options
 
 
+@pytest.mark.slow
 def test_sound_texts_stay_and_are_judged_alike(capsys) -> None:  # type: ignore[no-untyped-def]
     assert overmasked(20261122, 300, show=True) == 0, capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_sound_pieces_are_there_at_all() -> None:
     found = {kind: sum(pieces(text)[kind].total() for _, text in drawn(1, 60)) for kind in pieces("")}
     assert all(found.values()), found

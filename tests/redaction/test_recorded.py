@@ -99,6 +99,7 @@ def test_the_uuid_is_not_there_without_its_dashes_either(folders: tuple[Path, Pa
     assert HEX in plain and HEX not in masked
 
 
+@pytest.mark.slow
 def test_no_secret_is_in_what_a_replay_prints(folders: tuple[Path, Path]) -> None:
     env = {"LOGNAME": NAMES.user, "USER": NAMES.user, "HOME": NAMES.home}
     for arguments in (["--format", "json"], ["--format", "markdown"], ["-vv"]):

@@ -113,6 +113,7 @@ def test_no_line_or_name_of_a_recipe_reaches_an_output(part: int, tmp_path: Path
         assert_parsed(options, done.stdout)
 
 
+@pytest.mark.slow
 def test_no_hidden_character_of_a_text_reaches_an_output() -> None:
     text = f"{HIDDEN.join('ab')} RuntimeError: CUDA error: no kernel image is available for execution on the device\n"
     for options in (["--format", "json"], ["-vv"], ["--format", "markdown"]):

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -155,6 +156,7 @@ def test_words_of_facts_and_findings_are_no_markup() -> None:
     assert not [c for c in text if not c.isprintable() and c != "\n"]
 
 
+@pytest.mark.slow
 @for_each("path", sorted((CORPUS / "text").iterdir())[:12], ids=lambda path: path.name)
 def test_texts_of_the_fuzz_corpus_add_no_tag(path: Path) -> None:
     """The page of a hostile text has the tags of the same page whose every character of markup is another one."""
@@ -240,6 +242,7 @@ def test_markdown_of_measurements_is_no_markup_of_an_enemy() -> None:
     assert "<script" not in part and "@everyone" not in part and not re.search(r"(?<!\\)\]\(", part)
 
 
+@pytest.mark.slow
 @drawn(25)
 @given(st.sampled_from(sorted(SAMPLES)), st.integers(0, 10**6), st.sampled_from([0.05, 0.3, 0.8]))
 def test_holes_are_stepped_around(name: str, seed: int, share: float) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from ..cli.command import gpudoctor, save
 from ..healthy import healthy
 from ..images.layouts import Layout
@@ -15,6 +17,7 @@ from .test_page import TAGS, Page
 HOSTILE_NAME = "<script>alert(1)<x>"
 
 
+@pytest.mark.slow
 def test_every_command_with_an_answer_has_a_page(tmp_path: Path) -> None:
     layout = Layout(tmp_path / HOSTILE_NAME)
     layout.tag("latest", IMAGES["pytorch:2.6.0"](layout))

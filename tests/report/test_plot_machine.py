@@ -7,6 +7,7 @@ import re
 from importlib.resources import files
 from xml.etree import ElementTree
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -156,6 +157,7 @@ def test_two_gpus_of_a_sample() -> None:
     assert "cuda:1" in render_machine(told(two_gpus()))
 
 
+@pytest.mark.slow
 @drawn(25)
 @given(st.integers(0, 10**6), st.sampled_from([0.05, 0.3, 0.7]))
 def test_holes_and_hostile_words_make_no_broken_picture(seed: int, share: float) -> None:

@@ -233,6 +233,7 @@ def test_escaped_text_is_xml_and_comes_back(text: str) -> None:
         assert (parsed.text or "") == "".join("?" if c in "\ufffe\uffff" else c for c in text)
 
 
+@pytest.mark.slow
 @drawn(30)
 @given(st.sampled_from(sorted(SAMPLES)), st.integers(0, 10**6), st.sampled_from([0.05, 0.3, 0.7]))
 def test_holes_leave_a_picture_or_one_line(name: str, seed: int, share: float) -> None:

@@ -72,6 +72,7 @@ def test_another_driver() -> None:
     assert {"driver-too-old-for-cuda-build", "driver-too-old-for-gpu"} & decided, decided
 
 
+@pytest.mark.slow
 def test_another_torch() -> None:
     decided: set[str] = set()
     with Faults() as faults:

@@ -189,7 +189,7 @@ def _fact(report: dict[str, Any], path: str) -> Any:
     return value
 
 
-PARTS = 4
+PARTS = 12
 """The first part is quick."""
 NAMES = [name for name in TROUBLES if name != "no-network"]
 

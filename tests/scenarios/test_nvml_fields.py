@@ -60,7 +60,7 @@ def _links(finding: dict[str, object]) -> set[str]:
     return {str(pair[0]) for pair in links}
 
 
-PARTS = 3
+PARTS = 6
 
 
 @pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, PARTS))])

@@ -26,7 +26,7 @@ from .torch_build import Workshop
 from .which_torch import adds_warnings, answers, newest_is_named
 
 Judged = dict[str, tuple[dict[str, Any], int, str]]
-PARTS = 6
+PARTS = 12
 """The first part is quick; each part has machines and cases of all kinds."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +19,7 @@ PIECES = st.sampled_from(
 ROWS = st.lists(PIECES, max_size=6).map("".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(st.lists(ROWS, min_size=1, max_size=8))
 def test_a_line_is_cleaned_to_one_line_of_its_own(rows: list[str]) -> None:

@@ -63,6 +63,7 @@ def test_no_kind_of_text_is_fatal(tmp_path: Path) -> None:
     assert not bad
 
 
+@pytest.mark.slow
 def test_bytes_that_are_no_text_are_called_so() -> None:
     for data in (
         Random(1).randbytes(100_000),
@@ -90,6 +91,7 @@ def test_one_line_that_matters_is_found_among_a_hundred_thousand(tmp_path: Path)
         assert f"line {before + 8}: " in json.dumps(report) or f"Line {before + 8}: " in json.dumps(report)
 
 
+@pytest.mark.slow
 def test_repetitions_that_are_not_read_are_told_and_change_nothing(tmp_path: Path) -> None:
     code, report = judged(tmp_path / "log", SOUND + steps(100_000))
     words = json.dumps(report["remarks"])
@@ -97,6 +99,7 @@ def test_repetitions_that_are_not_read_are_told_and_change_nothing(tmp_path: Pat
     assert "Of its 100,008 lines" in words and "differ from a line that I read in their numbers alone" in words
 
 
+@pytest.mark.slow
 def test_what_could_matter_and_was_not_read_is_never_sound(tmp_path: Path) -> None:
     code, report = judged(tmp_path / "log", SOUND + odd_lines(60_000))
     assert code == 3 and report["verdict"] == "unknown"
@@ -125,6 +128,7 @@ def test_gpus_of_a_text_that_is_read_in_part_are_not_counted(tmp_path: Path) -> 
     assert "Not known: whether this machine has 8xH100" in expected
 
 
+@pytest.mark.slow
 def test_a_long_log_of_a_machine_whose_gpus_are_all_named_is_counted(tmp_path: Path) -> None:
     eight = SOUND + "".join(f"GPU {n}: NVIDIA A100-SXM4-80GB\n" for n in range(1, 8))
     for text, words in (
@@ -145,6 +149,7 @@ def test_every_new_xid_is_read() -> None:
     assert "(PCI:0000:03:00): 79," in excerpt("\n".join(rows)).text
 
 
+@pytest.mark.slow
 def test_a_long_line_is_read_where_it_matters_and_without_its_secrets(tmp_path: Path) -> None:
     token = "hunter2Qx" + "z9Rt" * 4
     filler = " ".join(f"item{n}" for n in range(3000))

@@ -25,7 +25,7 @@ except ImportError:  # Python 3.10
 SAMPLES = json.loads((Path(__file__).parent / "samples.json").read_text("utf-8"))
 
 
-@for_each("sample", SAMPLES, ids=lambda s: f"{s['decides'] or 'open'}: {s['text'][:40]}", quick=4)
+@for_each("sample", SAMPLES, ids=lambda s: f"{s['decides'] or 'open'}: {s['text'][:40]}", quick=8)
 def test_what_a_text_decides(sample: dict[str, str]) -> None:
     decided = [symptom.decides for symptom in read(sample["text"]).symptoms if symptom.decides]
     assert decided[:1] == ([sample["decides"]] if sample["decides"] else [])
@@ -83,6 +83,7 @@ def _read_hostile(filler: str) -> None:
     assert read("\n".join(rows)).target.kind == "text"
 
 
+@pytest.mark.slow
 @for_each("filler", FILLERS[:1])
 def test_hostile_lines_are_read(filler: str) -> None:
     """Would not come to an end if a pattern or reader backtracked badly."""

@@ -25,6 +25,7 @@ def judged(check: Registered, happened: bool) -> Report:
     return report(Snapshot(target=Target(kind="text"), symptoms=(said,)))
 
 
+@pytest.mark.slow
 def test_the_checks_own_severity_wins_over_a_message() -> None:
     wrong = []
     for check in CHECKS.values():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from doctor.commands.assess import known_ids
 from doctor.commands.pages import condition, page
 from doctor.text.messages import catalogue
@@ -17,6 +19,7 @@ ERRORS += [f"NVML error {row.code}" for row in matrix().nvml_errors if row.code 
 ERRORS += [name for row in matrix().cuda_errors for name in (row.runtime_name, row.driver_name) if name]
 
 
+@pytest.mark.slow
 @for_each(
     "names",
     [known_ids(), [m.id for m in catalogue()], ERRORS, [f"xid-{code}" for code in table()]],
@@ -33,6 +36,7 @@ def test_every_page_says_where_it_is_from_and_ends_with_what_to_do(names: list[s
         assert not re.search(r"Source: (?:pypi|gh|docs)-", text), f"{name}: a key in place of its source"
 
 
+@pytest.mark.slow
 def test_pages_lead_to_pages() -> None:
     for name in (*known_ids(), *(m.id for m in catalogue()), *ERRORS, *(f"xid-{code}" for code in table())):
         for other in re.findall(r"gpudoctor explain ([a-z][a-z0-9-]+)", page(name) or ""):

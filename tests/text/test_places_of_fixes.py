@@ -352,7 +352,7 @@ FACTS = (
 )  # fmt: skip
 
 
-@for_each("seed", range(8), quick=4)
+@for_each("seed", range(8), quick=8)
 def test_odd_facts_beside_a_message_neither_break_nor_spoil_its_fix(seed: int) -> None:
     chance = Random(seed)
     lines = [line for line, _ in PLACES.values()]

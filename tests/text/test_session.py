@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from doctor.snapshot import Missing, known
 from doctor.text import read
 
@@ -119,6 +121,7 @@ def test_an_effect_without_a_cause_is_unknown_in_every_part_of_the_report() -> N
     assert found.text is not None and found.text.open == "undecided"
 
 
+@pytest.mark.slow
 def test_the_host_of_a_prompt_is_no_gpu() -> None:
     """As it is pasted, with --no-redact: nothing masks the names of hosts."""
     prompts = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from doctor.report.terminal import render_terminal
 from doctor.snapshot import known
 from doctor.text import judgeable, read
@@ -44,6 +46,7 @@ PROGRAM = [
 ]
 
 
+@pytest.mark.slow
 @for_each("text", PROGRAM)
 @for_each(
     "place", ["", "WSL2, pin_memory=True\n", "container: docker\n", "OS: Microsoft Windows 11\n", "scheduler: slurm\n"]

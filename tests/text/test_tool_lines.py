@@ -21,7 +21,7 @@ def _name(row: dict[str, Any]) -> str:
     return f"{row.get('proves') or row.get('likely') or 'open'}: {row['text'][:40]}"
 
 
-@for_each("row", LINES, ids=_name, quick=4)
+@for_each("row", LINES, ids=_name, quick=8)
 def test_what_a_line_says(row: dict[str, Any]) -> None:
     s = read(row["text"])
     failing, told = ids(s, status="fail"), report(s)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from doctor.snapshot import Gpu, Missing, PciDevice, Snapshot, Toolkit
 from doctor.text import judgeable, read
 
@@ -156,12 +158,14 @@ def gpus(s: Snapshot) -> tuple[Gpu, ...]:
     return () if isinstance(s.gpus, Missing) else s.gpus
 
 
+@pytest.mark.slow
 @for_each("name", FACTS)
 def test_facts_of_a_tool(name: str) -> None:
     s = read(text(name))
     assert {path: s.fact(path) for path in FACTS[name]} == FACTS[name]
 
 
+@pytest.mark.slow
 @for_each("name", NAMES)
 def test_gpus_of_a_tool(name: str) -> None:
     found = [(value(gpu.name), value(gpu.compute_capability)) for gpu in gpus(read(text(name)))]
@@ -175,6 +179,7 @@ def test_packages_of_a_tool(name: str) -> None:
     assert PACKAGES[name].items() <= {d.name: d.version for d in distributions}.items()
 
 
+@pytest.mark.slow
 @for_each("name", NAMES)
 def test_what_a_tool_decides(name: str) -> None:
     s = read(text(name))
@@ -185,6 +190,7 @@ def test_what_a_tool_decides(name: str) -> None:
     assert decided[:1] == ([DECIDED[name]] if name in DECIDED else [])
 
 
+@pytest.mark.slow
 @for_each("name", [name for name in NAMES if name != "apple"])  # for which there is no CUDA build
 def test_fixes_for_a_tool_are_sound(name: str) -> None:
     assert_fixes_are_sound(read(text(name)))

@@ -66,6 +66,7 @@ def test_without_torch(bare: Path, schema: dict[str, Any], tmp_path: Path) -> No
     assert report["exit_code"] == 1
 
 
+@pytest.mark.slow
 def test_a_machine_that_needs_no_gpu_passes(bare: Path, schema: dict[str, Any], tmp_path: Path) -> None:
     report = _judge(schema, bare, tmp_path, "--expect", "none")
     assert report["exit_code"] == 0 and report["verdict"] != "fail"

@@ -9,6 +9,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import jsonschema
+import pytest
 from msgspec.structs import replace
 
 from doctor.snapshot import CudaDevice, DeviceNode, GpuPair, Missing, PciDevice, PciePath, Snapshot, known
@@ -102,6 +103,7 @@ def test_a_slower_link_is_told_in_the_verdict() -> None:
     assert "will wait" not in near["verdict"] and "slowed" not in near["verdict"]
 
 
+@pytest.mark.slow
 def test_tables_that_are_not_whole() -> None:
     lines = NV2.splitlines(keepends=True)
     broken = {
@@ -238,6 +240,7 @@ def test_affinity_and_cards_of_sysfs(tmp_path: Path) -> None:
     assert "IOMMU: on, the GPUs' groups are of type DMA-FQ" in plain
 
 
+@pytest.mark.slow
 def test_a_recording(on_machine: Callable[..., dict[str, str]], tmp_path: Path) -> None:
     """The folder of a recording gives the matrix that the machine gave."""
     env = on_machine("v100x8")
@@ -258,6 +261,7 @@ def test_gpus_of_several_kinds(tmp_path: Path) -> None:
     assert "one rate for GPUs of several kinds" in json.loads(done.stdout)["missing"][0]
 
 
+@pytest.mark.slow
 def test_the_report_of_an_explained_text_gives_the_same_matrix(tmp_path: Path) -> None:
     """`explain` reads a pasted table into the facts that `topo` draws."""
     four = (
@@ -269,6 +273,7 @@ def test_the_report_of_an_explained_text_gives_the_same_matrix(tmp_path: Path) -
     assert found["links"] == asked(four, "--gpu", "RTX 3090")["links"]
 
 
+@pytest.mark.slow
 @for_each(
     ("changed", "words"),
     [

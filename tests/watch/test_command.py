@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import jsonschema
+import pytest
 
 from ..rows import for_each
 from .run import COMMAND, environment, python, run
@@ -34,6 +35,7 @@ def test_input_and_output_pass_untouched(tmp_path: Path) -> None:
     assert done.stderr.startswith(b"its own words")
 
 
+@pytest.mark.slow
 def test_the_report_can_go_to_a_file_or_to_stdout(tmp_path: Path) -> None:
     report = tmp_path / "report.md"
     done = run("-o", str(report), "--format", "markdown", "--", "echo", "hello")
@@ -106,6 +108,7 @@ def _one_line(done: subprocess.CompletedProcess[bytes]) -> str:
     return text
 
 
+@pytest.mark.slow
 @for_each(
     ("words", "code", "said"),
     [
@@ -147,6 +150,7 @@ def test_nothing_is_started_where_the_report_could_not_be_written(tmp_path: Path
     assert done.returncode == 2 and not (tmp_path / "started").exists()
 
 
+@pytest.mark.slow
 def test_the_report_obeys_the_schema_and_is_judged_again(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     run(
@@ -183,6 +187,7 @@ def test_a_full_or_closed_stderr_does_not_change_the_exit_code(tmp_path: Path) -
     assert done.returncode == 5
 
 
+@pytest.mark.slow
 @for_each("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_do_not_change_the_exit_code(closed: str) -> None:
     done = subprocess.run(
@@ -195,6 +200,7 @@ def test_closed_streams_do_not_change_the_exit_code(closed: str) -> None:
     assert done.returncode == 5 and b"internal error" not in done.stderr
 
 
+@pytest.mark.slow
 def test_the_python_of_the_watched_program_is_the_one_that_is_judged(tmp_path: Path) -> None:
     venv = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True, timeout=60)

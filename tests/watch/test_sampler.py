@@ -120,6 +120,7 @@ def test_activity_by_gpm(on_machine: OnMachine) -> None:
     assert told(older)["pcie_rx"] == 7 and "sm_activity" not in told(older), "the older calls answer then"
 
 
+@pytest.mark.slow
 def test_six_calls_for_each_gpu_and_sample_at_most(on_machine: OnMachine, tmp_path: Path) -> None:
     """On eight GPUs, with and without GPM, at work and idle, MIG or not, and none of them is left out of a round."""
     cases = [

@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from ..fakes import Machine
 from ..rows import for_each
 from .run import COMMAND, environment, python, start
@@ -41,6 +43,7 @@ def wait_for(child: subprocess.Popen[bytes], word: bytes) -> None:
     assert line, "it ended before it said so"
 
 
+@pytest.mark.slow
 @for_each("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1], ids=lambda n: n.name)
 def test_a_signal_sent_to_gpudoctor_reaches_the_command_once(number: signal.Signals) -> None:
     with start("--", *python(HEARS)) as child:
@@ -135,6 +138,7 @@ def has_child(pid: int) -> bool:
     return False
 
 
+@pytest.mark.slow
 @for_each("how", ["ctrl-c", "its end"])
 def test_a_running_process_is_watched_and_left_alone(how: str, tmp_path: Path) -> None:
     report = tmp_path / "report.json"

@@ -44,6 +44,7 @@ def watch(on_machine: OnMachine, tmp_path: Path, machine: Machine, **how: Any) -
     return facts
 
 
+@pytest.mark.slow
 def test_a_gpu_at_work(on_machine: OnMachine, tmp_path: Path) -> None:
     facts = watch(
         on_machine, tmp_path, h100(gpu__0__utilization="97 40", gpu__0__pcie__rx="250000", gpu__0__power__draw_w="610")
