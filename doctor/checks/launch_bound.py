@@ -13,11 +13,13 @@ How to fix it: use a larger batch, torch.compile or CUDA graphs, a fused optimiz
 The finding gives the batch size from which the GPU sets the pace of the small model that is measured; a larger model
 needs a smaller batch. Another GPU or another CUDA does not help.
 
-A remark, because every GPU is launch-bound at small batch sizes; a warning where the host is slow at launching.
+A remark, because every GPU is launch-bound at small batch sizes; a warning where the host is slow at launching. Of a
+watched program it is a remark too: its kernels had gaps, and one of its threads used a whole core.
 Thresholds: single_core_mops (45), host_us_per_kernel (30), both for Python 3.11 and adapted to other versions (see
 cpu-bound).
 
-Source: a batch sweep of a small model by `gpudoctor prove`; host time, device time and the step as a CUDA graph.
+Source: a batch sweep of a small model by `gpudoctor prove`; host time, device time and the step as a CUDA graph. Or
+`gpudoctor watch`: docs/prove.md says how it tells launches from a kernel that waits.
 """
 
 from __future__ import annotations
@@ -51,8 +53,17 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     from ..fixes.speed import fewer_launches, larger_batch
     from ._bounds import filling, named, reference, rounded, slow, training
 
-    found, _ = training(s)
-    if not found:
+    found, run = training(s)
+    watch = s.measured.watch
+    if run and run.bound == "launches" and watch:
+        yield CHECK.remark(
+            f"{watch.program} launches kernels more slowly than the GPU ends them",
+            f"{run.reason[0].upper()}{run.reason[1:]}. {sentence(s, m)}",
+            facts={"gpu_busy_percent": known(watch.gpu_busy_percent), "main_cores": known(watch.main_cores)},
+            subject=watch.gpu_keys[0] if watch.gpu_keys else "",
+            fixes=(larger_batch(None), fewer_launches()),
+        )
+    elif run and not found and run.bound in ("cpu", "unclear", "unknown"):
         raise NotExamined("a watched run does not tell launches from other Python work: gpudoctor prove")
     for sweep in found:
         waiting = [step for step in sweep.steps if step.bound == "launch"]

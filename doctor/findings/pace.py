@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-Pace: TypeAlias = Literal["gpu", "waiting", "copies", "cpu", "dataloader", "sleep", "unclear", "unknown"]
+Pace: TypeAlias = Literal["gpu", "waiting", "launches", "copies", "cpu", "dataloader", "sleep", "unclear", "unknown"]

@@ -20,10 +20,21 @@ _KEPT_PERCENT = 10.0
 """Share of the time without the core that it wanted, from which on that is a cause."""
 _SLEEPS_CORES, _NOTHING = 0.1, 1.0
 """Cores, and percent of a GPU's time, below which a program does nothing."""
-_WORK_POWER, _IDLE_POWER = 0.25, 0.1
-"""Share of the way from idle to the limit: from the first on a kernel works, below the second it does nothing."""
+_SLEEPS_PERCENT = 50.0
+"""Share of the time in which it does nothing, from which on that is what it does: it imported before."""
+_FED_BY_WORKERS, _WAITS_FOR_THEM = 0.4, 0.5
+"""Cores of each loader worker, and of the main process: beyond the first and below the second it waits for them."""
+_WORK_POWER, _STILL_POWER, _IDLE_POWER = 0.25, 0.15, 0.1
+"""Share of the way from idle to the limit: from the first on a kernel works, below the third it does nothing; below the
+second neither, where that is all there is to judge by."""
 _WORK_MEMORY, _WORK_TENSOR, _WORK_SM = 25.0, 5.0, 25.0
 """Percent from which on the memory, the tensor cores, the SMs are at work."""
+_ALWAYS_PERCENT, _ALWAYS_MEAN = 95.0, 98.0
+"""A kernel that waits leaves no gap: at least this share of the samples at 99 %; that mean, where only it is known."""
+_UNEVEN, _UNEVEN_SM = 0.25, 2.0
+"""Deviation of the SMs' activity, as a share of its mean and in percent of the SMs: above both, kernels come and go."""
+_POLLS_MEMORY, _POLLS_TENSOR = 5.0, 1.0
+"""Percent of the memory and of the tensor cores that a kernel which only polls stays below."""
 _FULL_LINK, _USED_LINK, _IN_TURN = 70.0, 30.0, 85.0
 """Percent of a PCIe link's rate: nearly full; used; with the kernels' time, all of the time."""
 _PINNED_LINK = 88.0
@@ -39,7 +50,8 @@ _LANE_MB_S = {1: 250.0, 2: 500.0, 3: 985.0, 4: 1969.0, 5: 3938.0, 6: 7563.0}
 
 class Watched(Record):
     """What bound a watched run; `reason` is a sentence. disk: it waited for a disk; turns: GPU and host worked in turn;
-    pauses: neither had much to do; alone: it used no GPU; slow_copies: pinned memory carries far more."""
+    pauses: neither had much to do; alone: it used no GPU; slow_copies: pinned memory carries far more; ranks: its
+    kernels may wait for other GPUs."""
 
     bound: Pace
     reason: str
@@ -48,6 +60,7 @@ class Watched(Record):
     pauses: bool = False
     alone: bool = False
     slow_copies: bool = False
+    ranks: bool = True
 
 
 def watched(m: Measured, w: Watch) -> Watched:
@@ -66,23 +79,28 @@ def watched(m: Measured, w: Watch) -> Watched:
     full = [load for load in loads if (known(load.utilization_percent) or 0.0) >= BUSY_PERCENT]
     if busy < BUSY_PERCENT and full and len(full) < len(loads):
         return _resident(
-            full, f"{len(full)} of its {len(loads)} GPUs had a kernel nearly all the time, the others little", copies
+            w, full, f"{len(full)} of its {len(loads)} GPUs had a kernel nearly all the time, the others little", copies
         )
     if busy >= BUSY_PERCENT:
-        return _resident(loads, share, copies)
+        return _resident(w, loads, share, copies)
     if copies is not None:
         return copies
-    if busy >= IDLE_PERCENT and loads and all(working(load) is False for load in loads):
-        return _resident(loads, share, copies)
-    if busy < IDLE_PERCENT:
-        return _host(w, share, sleeps=busy < _NOTHING)
-    if known(w.main_cores) is None and known(w.cpu_cores) is None:
+    return _in_turn(w, share) if busy >= IDLE_PERCENT else _host(w, share, sleeps=busy < _NOTHING)
+
+
+def _in_turn(w: Watch, share: str) -> Watched:
+    """Kernels with gaps between them, which one thread may be too slow to fill."""
+    thread = known(w.busiest_thread)
+    thread = known(w.main_cores) if thread is None else thread
+    if thread is None:
         return Watched("unclear", f"{share}; how busy its processor cores were is not known")
-    return Watched("unclear", f"{share}: neither it nor the host is the limit alone", turns=True)
+    if thread < ONE_CORE:
+        return Watched("unclear", f"{share}: neither it nor the host is the limit alone", turns=True)
+    return Watched("launches", f"{share}, with gaps between kernels, and one thread used {thread:.1f} cores")
 
 
-def _resident(loads: list[Load], share: str, copies: Watched | None) -> Watched:
-    """A kernel was on the GPU nearly all the time: does it work?"""
+def _resident(w: Watch, loads: list[Load], share: str, copies: Watched | None) -> Watched:
+    """A kernel was on the GPU nearly all the time: does it work, wait, or come and go?"""
     loads = [load for load in loads if (known(load.utilization_percent) or 0.0) >= IDLE_PERCENT] or loads
     states = [(load, working(load)) for load in loads]
     waiting = [load for load, works in states if works is False]
@@ -97,9 +115,13 @@ def _resident(loads: list[Load], share: str, copies: Watched | None) -> Watched:
         if working_ones:
             some = f"{len(waiting)} of its {len(states)} GPUs waited inside a kernel"
             return Watched("waiting", f"{some} ({_evidence(waiting[0])}), {working_ones[0].key} was at work")
-        return Watched("waiting", words)
+        if not any(stays(load) for load in waiting):
+            return _in_turn(w, words)
+        return Watched("waiting", words, ranks=_ranks(w))
     if working_ones:
         return Watched("gpu", f"{share}, at {_evidence(working_ones[0])}")
+    if loads and all(has_gaps(load) for load in loads):
+        return _in_turn(w, share)
     unseen = "whether its kernels worked or only waited there cannot be told"
     return Watched("unclear", f"{share}; {unseen}: neither its power nor its SMs' activity decides")
 
@@ -117,9 +139,31 @@ def working(load: Load) -> bool | None:
     few = sm is not None and sm < _WORK_SM
     if power is None:
         return None if sm is None else not few
-    if few or sm is None or power < _IDLE_POWER:
+    return False if few or power < (_STILL_POWER if sm is None else _IDLE_POWER) else None
+
+
+def has_gaps(load: Load) -> bool:
+    """Whether there were times without a kernel. Of a mean alone it counts what is far below 100."""
+    full = known(load.utilization_full_percent)
+    if full is not None:
+        return full < _ALWAYS_PERCENT
+    return (known(load.utilization_percent) or 100.0) < _ALWAYS_MEAN
+
+
+def stays(load: Load) -> bool:
+    """Whether one kernel that only polls was there all the time: no gap, the same SMs, hardly any memory."""
+    sm, spread = known(load.sm_activity_percent), known(load.sm_activity_spread_percent)
+    if has_gaps(load) or (sm is not None and (spread or 0.0) > max(_UNEVEN_SM, _UNEVEN * sm)):
         return False
-    return None
+    memory = known(load.memory_activity_percent)
+    memory = known(load.memory_busy_percent) if memory is None else memory
+    return (memory or 0.0) < _POLLS_MEMORY and (known(load.tensor_activity_percent) or 0.0) < _POLLS_TENSOR
+
+
+def _ranks(w: Watch) -> bool:
+    """Whether NCCL is there, or may be: its kernels wait for other GPUs."""
+    libraries = known(w.libraries)
+    return libraries is None or any(name.startswith("libnccl") for name in libraries)
 
 
 def _power_share(load: Load) -> float | None:
@@ -192,7 +236,8 @@ def _host(w: Watch, waits: str, alone: bool = False, sleeps: bool = False) -> Wa
     blocked, kept = known(w.blocked_percent) or 0.0, known(w.core_wait_percent) or 0.0
     if blocked >= _DISK_PERCENT:
         return Watched("dataloader", f"{waits}; the main thread waited for a disk in {blocked:.0f} % of it", True)
-    if main is not None and main >= ONE_CORE:
+    full = loader_at_limit(w)
+    if main is not None and main >= ONE_CORE and (alone or not full):
         return Watched("cpu", f"{waits}, and its process used {main:.1f} cores without a pause")
     if main is not None and kept >= _KEPT_PERCENT and main + kept / 100 >= ONE_CORE:
         used = f"its process used {main:.1f} cores and waited for one in {kept:.0f} % of the time"
@@ -200,14 +245,17 @@ def _host(w: Watch, waits: str, alone: bool = False, sleeps: bool = False) -> Wa
     stuck = known(w.workers_blocked_percent) or 0.0
     if workers and stuck >= _DISK_PERCENT:
         return Watched("dataloader", f"{waits}; its loader workers waited for a disk in {stuck:.0f} % of it", True)
-    if loader_at_limit(w):
+    fed = workers and (worker_cores or 0.0) >= _FED_BY_WORKERS * workers and (main or 0.0) < _WAITS_FOR_THEM
+    if full or (fed and not alone):
         return Watched("dataloader", f"{waits}; its {workers} loader workers used {worker_cores:.1f} cores")
     if total is not None and cores and total >= _WORKERS_FULL * cores:
         return Watched("cpu", f"{waits}, and all of its {cores:g} cores were in use")
     if main is None and total is None:
         words = "how busy its processor cores were is not known"
         return Watched("unknown" if alone else "unclear", f"{waits}; {words}")
-    if (alone or sleeps) and (total if total is not None else main or 0.0) < _SLEEPS_CORES and kept < _KEPT_PERCENT:
+    idle = (total if total is not None else main or 0.0) < _SLEEPS_CORES
+    idle = idle or (known(w.cpu_idle_percent) or 0.0) >= _SLEEPS_PERCENT
+    if (alone or sleeps) and idle and kept < _KEPT_PERCENT:
         return Watched("sleep", f"{waits}, and hardly a core: it waited for something else", pauses=True)
     neither = "neither its main process nor its loader workers were at their limit"
     return Watched("unclear", f"{waits}; {neither}", pauses=True)

@@ -87,11 +87,19 @@ def _of_run(run: Watched) -> Iterator[str]:
             "kernels (a larger batch, mixed precision, torch.compile), less work or a faster GPU do."
         )
     elif run.bound == "waiting":
+        ranks = (
+            "In a distributed job this is how a rank looks that waits in NCCL for a slower one: watch the other ranks "
+            "too; the one that does not wait holds up all of them (its data, its core, its GPU). "
+        )
         yield (
-            "A kernel that waits counts as busy. In a distributed job this is how a rank looks that waits in NCCL for "
-            "a slower one: watch the other ranks too; the one that does not wait holds up all of them (its data, its "
-            "core, its GPU). On one GPU alone its kernels use few of the SMs: a larger batch, torch.compile or fewer, "
-            "larger kernels would help; a faster GPU would not."
+            f"A kernel that waits counts as busy. {ranks if run.ranks else ''}On one GPU alone its kernels use few of "
+            "the SMs: a larger batch, torch.compile or fewer, larger kernels would help; a faster GPU would not."
+        )
+    elif run.bound == "launches":
+        yield (
+            "One thread gives the GPU its kernels more slowly than the GPU ends them: CUDA graphs, torch.compile, a "
+            "larger batch or fewer, larger operations would help, and so would a faster core; another GPU would not. "
+            "Where that thread prepares data too, move that into loader workers: py-spy top --pid PID shows it."
         )
     elif run.bound == "copies":
         yield (

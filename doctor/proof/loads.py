@@ -27,6 +27,8 @@ _MEANS = (
     "utilization", "memory_utilization", "power_draw", "power_limit", "clock_sm", "clock_memory", "pcie_rx", "pcie_tx",
     "nvlink_rx", "nvlink_tx", "sm_activity", "tensor_activity", "memory_activity",
 )  # fmt: skip
+_FULL = 99
+"""Percent of utilisation from which on a sample has no gap between kernels: NVML rounds."""
 _ACTIVITY = _MEANS[_MEANS.index("pcie_rx") :]
 """What only a sampler that was started with --watch asks for."""
 SETTLE_S = 0.25
@@ -128,6 +130,8 @@ class LoadSum:
         """Milliwatts: the least of the samples with nothing to do."""
         self._sums: dict[str, tuple[float, int]] = {}
         self._most: dict[str, int] = {}
+        self._full = 0
+        self._sm_squares = 0.0
         self._reasons = dict.fromkeys(REASONS, 0)
         self._reason_samples = 0
         self._ours_listed = False
@@ -142,6 +146,8 @@ class LoadSum:
             if value is not None:
                 total, count = self._sums.get(name, (0, 0))
                 self._sums[name] = total + value, count + 1
+        self._full += sample.utilization is not None and sample.utilization >= _FULL
+        self._sm_squares += (sample.sm_activity or 0.0) ** 2
         for name in ("utilization", "temperature", "clock_sm_max", "pcie_gen", "pcie_width", "memory_used"):
             value = getattr(sample, name)
             if value is not None:
@@ -160,6 +166,18 @@ class LoadSum:
         """Mean over the samples that had it, divided by `scale`."""
         total, count = self._sums.get(name, (0, 0))
         return round(total / count / scale, 3) if count else self._no_activity if name in _ACTIVITY else _ABSENT
+
+    def full_percent(self) -> float | Missing:
+        """Share of the samples without a gap between kernels."""
+        count = self._sums.get("utilization", (0, 0))[1]
+        return round(100 * self._full / count, 1) if count else _ABSENT
+
+    def spread(self) -> float | Missing:
+        """Standard deviation of the SMs' activity."""
+        total, count = self._sums.get("sm_activity", (0, 0))
+        return (
+            round(max(0.0, self._sm_squares / count - (total / count) ** 2) ** 0.5, 3) if count else self._no_activity
+        )
 
     def most(self, name: str) -> int | Missing:
         """The highest."""
@@ -180,8 +198,10 @@ class LoadSum:
             samples=self.samples,
             utilization_percent=self.mean("utilization"),
             utilization_max_percent=utilization if isinstance(utilization, Missing) else float(utilization),
+            utilization_full_percent=self.full_percent(),
             memory_busy_percent=self.mean("memory_utilization"),
             sm_activity_percent=self.mean("sm_activity"),
+            sm_activity_spread_percent=self.spread(),
             tensor_activity_percent=self.mean("tensor_activity"),
             memory_activity_percent=self.mean("memory_activity"),
             pcie_rx_mb_s=self.mean("pcie_rx", 1000),

@@ -189,7 +189,7 @@ class _Watcher:
             sums, span = self.since, self.sums.time - self.since.start
         cpu_s = sums.cpu_s() if sums is self.since else max(sums.cpu_s(), cpu_s)
         main, busiest, saturated = sums.main(), sums.busiest_thread(), sums.saturated_share()
-        blocked = sums.workers_blocked_share()
+        blocked, idle = sums.workers_blocked_share(), sums.idle_share()
         known = main is not None
         attached = self.command is None
         denied = Missing("denied", "its memory map cannot be read")
@@ -212,6 +212,7 @@ class _Watcher:
             workers_blocked_percent=ABSENT if blocked is None else round(100 * blocked, 1),
             blocked_percent=percent(main.blocked_s if main is not None else None, main),
             core_wait_percent=percent(main.waited_s if main is not None else None, main),
+            cpu_idle_percent=ABSENT if idle is None else round(100 * idle, 1),
             cores=ABSENT if self.cores is None else self.cores,
             sampler_cpu_s=round(process_time() + (self.sampler.cpu_s if self.sampler is not None else 0.0), 3),
             libraries=(

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from .watch_stat import Seen, Thread
 
+_IDLE_CORES = 0.1
+"""Cores, below which the whole tree does nothing."""
 SATURATED = 0.9
 """Share of a core from which on a thread counts as the one that the rest waits for."""
 _KEPT = 16
@@ -80,7 +82,7 @@ class TreeSum:
         self._ended_workers_s = 0.0
         self._best_ended: tuple[float, str] = (0.0, "")
         self._lost_s = self._base_s = self._total_s = 0.0
-        self._saturated_s = self._observed_s = 0.0
+        self._saturated_s = self._observed_s = self._idle_s = 0.0
 
     def take(self, time: float, tree: Sequence[Seen], holders: Collection[int] = ()) -> None:
         """One look: all processes of the tree. `holders`: those that have a context on a GPU."""
@@ -107,10 +109,11 @@ class TreeSum:
         total = sum(seen.cpu_s + seen.reaped_s for seen in tree) + self._lost_s
         if first and self._attached:
             self._base_s = total
-        self._total_s = max(self._total_s, total - self._base_s)
+        before_s, self._total_s = self._total_s, max(self._total_s, total - self._base_s)
         if not (first and self._attached):
             self._observed_s += passed
             self._saturated_s += passed if highest >= SATURATED else 0.0
+            self._idle_s += passed if self._total_s - before_s < _IDLE_CORES * passed else 0.0
         self.time = time
         alive = [seen for seen in tree if seen.state not in "ZX"]
         self._alive = time if alive else self._alive
@@ -196,6 +199,10 @@ class TreeSum:
     def saturated_share(self) -> float | None:
         """Share of the watched time in which one thread took nearly a whole core; None: not looked at long enough."""
         return self._saturated_s / self._observed_s if self._samples > 1 and self._observed_s > 0 else None
+
+    def idle_share(self) -> float | None:
+        """Share of the watched time in which the tree did nothing; None: not looked at long enough."""
+        return self._idle_s / self._observed_s if self._samples > 1 and self._observed_s > 0 else None
 
     def main(self) -> Main | None:
         """The process that matters; None where none was seen."""

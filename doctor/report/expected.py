@@ -15,7 +15,8 @@ LIMITS = {
 """What bounds a step, in a word or two."""
 PACE = {
     "gpu": "The GPU sets the pace", "cpu": "The CPU sets the pace", "dataloader": "Loading data sets the pace",
-    "waiting": "Kernels on the GPU wait", "copies": "Copies set the pace", "sleep": "It sleeps",
+    "waiting": "Kernels on the GPU wait", "launches": "Kernel launches set the pace",
+    "copies": "Copies set the pace", "sleep": "It sleeps",
     "unclear": "What sets the pace is not clear", "unknown": "What sets the pace is not known",
 }  # fmt: skip
 """What bound a watched run."""

@@ -89,10 +89,14 @@ class Load(Struct, frozen=True, kw_only=True, omit_defaults=True):
     utilization_percent: float | Missing = NOT_ASKED
     """Mean."""
     utilization_max_percent: float | Missing = NOT_ASKED
+    utilization_full_percent: float | Missing = NOT_ASKED
+    """Share of the samples at 99 % or more: a kernel was always there."""
     memory_busy_percent: float | Missing = NOT_ASKED
     """Mean share of the time in which GPU memory was read or written."""
     sm_activity_percent: float | Missing = NOT_ASKED
     """Mean over the SMs of the time with a warp on them: 0.8 on an H100 with one block that never ends (GPM)."""
+    sm_activity_spread_percent: float | Missing = NOT_ASKED
+    """Standard deviation of that over the samples, in percent of the SMs."""
     tensor_activity_percent: float | Missing = NOT_ASKED
     memory_activity_percent: float | Missing = NOT_ASKED
     """Mean share of the memory's bandwidth that was used (GPM)."""
@@ -153,6 +157,8 @@ class Watch(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Share of the samples with the main thread in uninterruptible sleep (disk)."""
     core_wait_percent: float | Missing = NOT_ASKED
     """Share of the time in which the main thread was ready to run and had no core: others' load, or a CPU quota."""
+    cpu_idle_percent: float | Missing = NOT_ASKED
+    """Share of the time in which the whole process tree used less than a tenth of a core."""
     cores: float | Missing = NOT_ASKED
     """Cores available to it."""
     uses_gpu: bool | Missing = NOT_ASKED

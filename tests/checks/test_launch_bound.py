@@ -36,6 +36,15 @@ def test_small_batches_are_a_remark_with_the_crossover(
     assert_every_fix_is_looked_at_again(s, findings[0])
 
 
+def test_a_watched_program_with_gaps_and_one_full_thread() -> None:
+    s = watched("h200", gpu_busy_percent=62.0)
+    status, _, (finding,) = run(ID, s)
+    assert (status, ids(s)) == ("pass", []) and finding.title.startswith("python launches kernels more slowly")
+    assert "62 % of the time" in finding.detail and finding.fixes[1].id == "fewer-launches"
+    assert run(ID, watched("h200", gpu_busy_percent=62.0, busiest_thread=0.4))[0] == "skipped", "in turn: not examined"
+    assert run(ID, watched("h200")) == ("pass", "", [])
+
+
 def test_a_batch_beyond_the_sweep_is_drawn_on() -> None:
     finding = run(ID, proven("h200", batches=sweep(0.1, 0.2, 0.4, 0.9)))[2][0]
     assert (

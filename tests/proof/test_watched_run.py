@@ -60,9 +60,16 @@ def test_what_is_judged_together(watch: dict[str, Any], load: dict[str, Any], bo
 
 
 def test_what_waiting_means_for_a_distributed_job() -> None:
-    done = judged(SPINS, {"power_w": 128.0})
+    done = judged({**SPINS, "libraries": ("libnccl.so.2",)}, {"power_w": 128.0})
     assert "NCCL" in done.advice[0] and "watch the other ranks" in done.advice[0]
     assert not any("faster core or more loader workers do not help" in line for line in done.advice)
+    alone = judged({**SPINS, "libraries": ("libcudart.so.12",)}, {"power_w": 128.0})
+    assert alone.watch_bound == "waiting" and "NCCL" not in alone.advice[0]
+
+
+def test_what_launches_mean_for_a_program() -> None:
+    done = judged({"gpu_busy_percent": 70.0}, {"power_w": 230.0, "utilization_full_percent": 0.0})
+    assert "CUDA graphs" in done.advice[0] and "NCCL" not in done.advice[0]
 
 
 def test_the_gpu_that_works_while_the_others_wait_is_named() -> None:

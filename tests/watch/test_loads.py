@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from doctor.proof.loads import Phase, loads_of, parse_phases, process_on_gpu
+from doctor.proof.loads import LoadSum, Phase, loads_of, parse_phases, process_on_gpu
 from doctor.proof.samples import Sample, parse_samples
 from doctor.snapshot import Missing
 
@@ -38,6 +38,17 @@ def test_phases_of_one_name_are_one_load_and_those_without_samples_none() -> Non
     phases = [Phase("matmul", A, 1.0, 2.0), Phase("memory", A, 3.0, 4.0), Phase("matmul", A, 5.0, 6.0)]
     (load,) = loads_of(samples, phases)
     assert (load.phase, load.seconds, load.power_w) == ("matmul", 2.0, 200.0)
+
+
+def test_gaps_and_uneven_work_are_seen_beside_the_mean() -> None:
+    samples = [sample(t, utilization=u, sm_activity=a) for t, u, a in ((1.0, 100, 2.0), (2.0, 99, 4.0), (3.0, 60, 9.0))]
+    total = LoadSum(A)
+    for one in (*samples, sample(4.0)):  # the last has neither
+        total.add(one)
+    load = total.load("watch")
+    assert (load.utilization_percent, load.utilization_full_percent) == (86.333, 66.7)
+    assert (load.sm_activity_percent, load.sm_activity_spread_percent) == (5.0, 2.944)
+    assert isinstance(LoadSum(A).load("watch").utilization_full_percent, Missing)
 
 
 def test_a_phase_without_a_key_is_the_only_gpus_and_else_nobodys() -> None:

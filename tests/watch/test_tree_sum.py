@@ -32,6 +32,12 @@ def test_one_busy_thread_is_the_busiest_and_saturated() -> None:
     assert sums.saturated_share() == 1.0
 
 
+def test_a_program_that_imports_and_then_sleeps_is_idle_most_of_the_time() -> None:
+    sums = summed(*([process(10, s)] for s in (1.0, 2.0, 2.0, 2.05, 2.05, 2.05)))
+    assert sums.idle_share() == 4 / 6
+    assert summed([process(10, 1.0)]).idle_share() is None
+
+
 def test_an_idle_process_is_near_nothing() -> None:
     sums = summed(*([process(10, 0.05)] for _ in range(4)))
     assert sums.saturated_share() == 0.0 and sums.cpu_s() == 0.05
