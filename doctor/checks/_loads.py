@@ -13,6 +13,11 @@ LEAST_SAMPLES = 5
 
 def worst_loads(s: Snapshot, *reasons: str) -> list[tuple[Gpu | None, str, Load]]:
     """(GPU, its key, load) with the largest share of these reasons; skipped where NVML was not sampled under load."""
+    return [(gpu, key, max(own, key=lambda load: share(load, *reasons))) for gpu, key, own in under_load(s)]
+
+
+def under_load(s: Snapshot) -> list[tuple[Gpu | None, str, list[Load]]]:
+    """(GPU, its key, its phases under load) for each GPU; skipped where NVML was not sampled then."""
     loads = s.measured.loads
     if isinstance(loads, Missing):
         if loads.reason in ("not-asked", "absent"):
@@ -25,5 +30,5 @@ def worst_loads(s: Snapshot, *reasons: str) -> list[tuple[Gpu | None, str, Load]
     for key in dict.fromkeys(load.key for load in work):
         own = [load for load in work if load.key == key]
         gpu = gpu_of(s, "", key)
-        found.append((gpu, gpu.key if gpu else key, max(own, key=lambda load: share(load, *reasons))))
+        found.append((gpu, gpu.key if gpu else key, own))
     return found

@@ -38,6 +38,7 @@ CHECK = Check(
     layer="speed",
     tags=("measured", "gpu", "speed", "multi-gpu"),
     downstream_of=(
+        "clock-held-low",
         "thermally-throttled",
         "power-capped",
         "gpu-too-hot",

@@ -43,6 +43,7 @@ CHECK = Check(
     layer="speed",
     tags=("measured", "gpu", "speed"),
     downstream_of=(
+        "clock-held-low",
         "thermally-throttled",
         "power-capped",
         "gpu-too-hot",
