@@ -15,6 +15,8 @@ from ._measured import measured, none_of
 CAPPED_PERCENT = 25.0
 AT_LIMIT = 0.9
 """Share of the power limit in force from which on it is the limit that holds a GPU back."""
+MEAN_OF_S = 1.5
+"""Where NVML gives means over a second, the watts of a shorter phase are in part those of the time before it."""
 BY_CLOCK = 0.9
 """A rate falls as the clock does, and by what two runs differ."""
 FAR_BELOW = 0.66
@@ -115,7 +117,9 @@ def _power_explains(r: Ranged) -> bool:
         return False
     power, limit = known(load.power_w), known(load.power_limit_w)
     clock, most = known(load.clock_sm_mhz), known(load.clock_sm_max_mhz)
-    if not power or not limit or not clock or not most or power < AT_LIMIT * limit:
+    if not power or not limit or not clock or not most:
+        return False
+    if power < AT_LIMIT * limit and (load.power_instant or load.seconds >= MEAN_OF_S):
         return False
     reached = r.rate.value / r.band.typical
     return not r.far_too_low and reached >= FAR_BELOW and reached >= BY_CLOCK * clock / most

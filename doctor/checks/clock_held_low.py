@@ -40,8 +40,6 @@ CHECK = Check(
     downstream_of=("gpu-power-or-thermal-limited",),
 )
 _SLOWED = ("power-cap", "power-brake", "sw-thermal", "hw-thermal", "hw-slowdown")
-_AT_LIMIT = 0.9
-"""Share of the power limit from which on power may be the reason although NVML did not say so."""
 _BUSY_PERCENT = 50.0
 """Mean utilization from which on a mean clock is that of work, and not of pauses."""
 _MOST_SAMPLES = 50.0
@@ -95,6 +93,8 @@ def _reaches_its_most(m: Matrix, gpu: Gpu) -> bool:
 
 def _explained(load: Load, least: float) -> bool:
     """Whether power or heat may be why. Two reasons at a time count together."""
+    from ._measured_low import AT_LIMIT
+
     power, most_w = known(load.power_w), known(load.power_limit_w)
-    at_limit = power is not None and bool(most_w) and power >= _AT_LIMIT * (most_w or 0.0)
+    at_limit = power is not None and bool(most_w) and power >= AT_LIMIT * (most_w or 0.0)
     return at_limit or sum(load.reasons_percent.get(name, 0.0) for name in _SLOWED) >= least

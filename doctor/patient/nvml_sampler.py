@@ -7,7 +7,8 @@ Lines: {"begin": CALL, "gpu": N} before the first of each call; {"gpu": {"index"
 "memory_total", "clock_sm_max", "mig"}} once a GPU; {"field": NAME, "error": NVML_CODE, "text": T, "gpu": N} for what
 NVML refuses (asked no more where it is not supported); then {"sample": {"time": time.monotonic(), "gpu": N, "key": KEY,
 ...}} for each GPU every S seconds (default 0.5), six calls of NVML at most. Always: utilization and memory_utilization
-in percent, clock_sm in MHz, power_draw in milliwatts, clock_event_reasons. In turn: processes [[pid, bytes or null]]
+in percent, clock_sm in MHz, power_draw in milliwatts (power_instant: true where that is of the moment, and no mean over
+a second), clock_event_reasons. In turn: processes [[pid, bytes or null]]
 with a compute context; temperature and clock_memory; pcie_gen and pcie_width as they are now; memory_used in bytes and
 power_limit; with --watch 1 also what sampler_activity.py reads of the SMs and the links, and process_utilization
 [[pid, percent]] of those that ran kernels since it was asked last. A field that was not asked or has no answer is left
@@ -96,6 +97,7 @@ class Sampler(Readings):
         limit = self.ask(gpu, "power_limit", "nvmlDeviceGetEnforcedPowerLimit", gpu.handle)
         if limit is not None:
             gpu.constants["power_limit"] = limit
+        self.power(gpu)  # which of two calls answers is known before the first sample
         mode = self.ask(gpu, "mig", "nvmlDeviceGetMigMode", gpu.handle)
         if mode and mode[0] == 1:
             self.mig_devices(gpu)

@@ -18,9 +18,10 @@ FUNCTION_NOT_FOUND = 13
 HOPELESS = (3, 4, FUNCTION_NOT_FOUND, 15, -2)
 """Not supported, no permission, no such call, GPU is lost, not in the binding: the same at the next sample."""
 
+POWER_INSTANT = 186
+"""NVML_FI_DEV_POWER_INSTANT: milliwatts. nvmlDeviceGetPowerUsage is a mean over a second since Ampere (but GA100)."""
 ALWAYS = (
     ("utilization", "nvmlDeviceGetUtilizationRates", ()),
-    ("power_draw", "nvmlDeviceGetPowerUsage", ()),
     ("clock_sm", "nvmlDeviceGetClockInfo", (1,)),
     ("clock_event_reasons", "nvmlDeviceGetCurrentClocksThrottleReasons", ()),
 )
@@ -113,6 +114,7 @@ class Readings(Lines):
         """Ask one GPU, six calls at most, and write the line."""
         line: Dict[str, Any] = {"time": round(time.monotonic(), 4), "gpu": gpu.index, "key": gpu.key}
         answers = self.fields(gpu, ALWAYS)
+        answers.update(self.power(gpu))
         answers.update(self.turn(gpu))
         for name in LASTING:
             if name in answers:
@@ -134,6 +136,15 @@ class Readings(Lines):
             else:
                 found[field] = value.used if field == "memory_used" else value
         return found
+
+    def power(self, gpu: Gpu) -> "Dict[str, Any]":
+        """What it draws now, in one call; what it drew on average where NVML tells only that."""
+        values = self.ask(gpu, "power_instant", "nvmlDeviceGetFieldValues", gpu.handle, [POWER_INSTANT])
+        if values and values[0].nvmlReturn == 0:
+            value = values[0].value
+            return {"power_draw": int(value.uiVal if values[0].valueType == 1 else value.ullVal), "power_instant": True}
+        gpu.refused.setdefault("power_instant", HOPELESS[0])
+        return self.fields(gpu, (("power_draw", "nvmlDeviceGetPowerUsage", ()),))
 
     def turn(self, gpu: Gpu) -> "Dict[str, Any]":
         """What this sample asks beside the rest: two calls at most, and another matter at the next one."""

@@ -130,7 +130,7 @@ class LoadSum:
         """Milliwatts: the least of the samples with nothing to do."""
         self._sums: dict[str, tuple[float, int]] = {}
         self._most: dict[str, int] = {}
-        self._full = 0
+        self._full = self._instants = 0
         self._sm_squares = 0.0
         self._reasons = dict.fromkeys(REASONS, 0)
         self._reason_samples = 0
@@ -146,6 +146,7 @@ class LoadSum:
             if value is not None:
                 total, count = self._sums.get(name, (0, 0))
                 self._sums[name] = total + value, count + 1
+        self._instants += sample.power_instant
         self._full += sample.utilization is not None and sample.utilization >= _FULL
         self._sm_squares += (sample.sm_activity or 0.0) ** 2
         for name in ("utilization", "temperature", "clock_sm_max", "pcie_gen", "pcie_width", "memory_used"):
@@ -208,6 +209,7 @@ class LoadSum:
             pcie_tx_mb_s=self.mean("pcie_tx", 1000),
             nvlink_mb_s=self._no_activity if not nvlink else round(sum(nvlink), 3),
             power_w=self.mean("power_draw", 1000),
+            power_instant=0 < self._instants == self._sums.get("power_draw", (0, 0))[1],
             power_idle_w=_ABSENT if self.power_idle is None else self.power_idle / 1000,
             power_limit_w=self.mean("power_limit", 1000),
             temperature_max_c=self.most("temperature"),

@@ -36,6 +36,8 @@ class Sample(Struct, frozen=True, kw_only=True):
     power_draw: int | None = None
     power_limit: int | None = None
     """Milliwatts."""
+    power_instant: bool = False
+    """Whether the draw is that of the moment; else it may be a mean over the second before."""
     temperature: int | None = None
     clock_event_reasons: int | None = None
     pcie_gen: int | None = None

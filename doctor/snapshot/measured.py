@@ -105,6 +105,8 @@ class Load(Struct, frozen=True, kw_only=True, omit_defaults=True):
     nvlink_mb_s: float | Missing = NOT_ASKED
     """Mean rates; over NVLink both directions together."""
     power_w: float | Missing = NOT_ASKED
+    power_instant: bool = False
+    """Whether each watt was read at its moment; else NVML may have given means over the second before."""
     power_idle_w: float | Missing = NOT_ASKED
     """The least of the samples with nothing to do."""
     power_limit_w: float | Missing = NOT_ASKED

@@ -80,6 +80,8 @@ def test_products_at_the_power_limit_never_fail() -> None:
         ({"power_w": B.watt * 0.97, "clock_sm_mhz": 1450.0}, "pass"),
         ({"power_w": B.watt * 0.97, "clock_sm_mhz": 1450.0, "samples": 4}, "warn"),
         ({"power_w": B.watt * 0.8, "clock_sm_mhz": 1450.0}, "warn"),  # it did not draw what it may
+        ({"power_w": B.watt * 0.8, "clock_sm_mhz": 1450.0, "seconds": 0.36}, "pass"),  # a mean of what was before too
+        ({"power_w": B.watt * 0.8, "clock_sm_mhz": 1450.0, "seconds": 0.36, "power_instant": True}, "warn"),
         ({"power_w": B.watt * 0.97, "clock_sm_mhz": 1800.0}, "warn"),  # nine tenths of the clock, three quarters of it
         ({"power_w": Missing("absent"), "clock_sm_mhz": 1450.0}, "warn"),
         ({"power_w": B.watt * 0.97, "clock_sm_mhz": Missing("absent")}, "warn"),

@@ -363,6 +363,12 @@ static int field_value(int gpu, unsigned field, unsigned link, FieldValue *answe
         if (text) answer->value.u = (unsigned)atoi(text);
         return text ? 0 : NOT_SUPPORTED;
     }
+    if (field == 186) { /* NVML_FI_DEV_POWER_INSTANT */
+        const char *text = gpu_text(gpu, "power.instant_w");
+        answer->type = 1;
+        if (text) answer->value.u = (unsigned)(strtod(text, NULL) * 1000);
+        return text ? 0 : NOT_SUPPORTED;
+    }
     if (field == 138 || field == 139) { /* nvlink.rate = RECEIVED SENT in KiB/s: bytes since some day */
         struct timespec clock;
         const char *text = gpu_text(gpu, "nvlink.rate");

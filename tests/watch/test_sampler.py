@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from doctor.probes.commands import nvml_binding, own_agent
+from doctor.proof.loads import LoadSum
 from doctor.proof.samples import Sample, parse_samples
 from doctor.proof.watch_sampler import WatchSampler
 from tests.fakes import Machine
@@ -105,6 +106,21 @@ def test_every_field_in_its_turn_and_a_begin_before_the_first_of_each_call(on_ma
     assert begun.count("nvmlDeviceGetPowerUsage") == 1 and begun.count("nvmlDeviceGetProcessUtilization") == 1
     about = next(line["gpu"] for line in lines if isinstance(line.get("gpu"), dict))
     assert (about["index"], about["key"], about["minor"], about["mig"]) == (0, UUID, 3, False)
+
+
+def test_the_power_of_the_moment_where_nvml_has_it(on_machine: OnMachine) -> None:
+    """nvmlDeviceGetPowerUsage is a mean over a second, longer than a phase of `prove --quick`."""
+    lines, _ = lines_until(on_machine(h100(gpu__0__power__instant_w="612.5")), ROUNDS, command())
+    assert {(one.power_draw, one.power_instant) for one in parse_samples(lines)} == {(612_500, True)}
+    assert not any(line.get("begin") == "nvmlDeviceGetPowerUsage" for line in lines)
+    older, _ = lines_until(on_machine(h100()), ROUNDS, command())
+    assert {(one.power_draw, one.power_instant) for one in parse_samples(older)} == {(77_000, False)}
+    load = LoadSum(UUID)
+    for one in parse_samples(lines):
+        load.add(one)
+    assert load.load("matmul").power_instant
+    load.add(parse_samples(older)[0])
+    assert not load.load("matmul").power_instant, "one mean among them"
 
 
 def test_activity_by_gpm(on_machine: OnMachine) -> None:
