@@ -192,6 +192,15 @@ def test_a_virtual_machine_is_told() -> None:
     assert "virtual machine" in run(H2D, s)[2][0].detail
 
 
+@for_each(("share", "machines"), [(0.9, ("pass", 0)), (0.7, ("pass", 1)), (0.52, ("pass", 1)), (0.45, ("warn", 1))])
+def test_a_virtual_machine_has_no_published_range(share: float, machines: tuple[str, int]) -> None:
+    """Down to half of what bare machines reach it is a remark there; on a bare machine a warning below 80 %."""
+    got, _, findings = run(H2D, proven(B, machine(B, virtualization="kvm"), rates=rates(B, h2d=share)))
+    assert (got, len(findings)) == machines
+    bare = run(H2D, proven(B, machine(B, virtualization="none"), rates=rates(B, h2d=share)))
+    assert bare[0] == ("pass" if share > 0.8 else "warn")
+
+
 @for_each(("lanes", "share", "status"), [(8, 0.48, "pass"), (8, 0.2, "warn"), (16, 0.48, "warn")])
 def test_a_provider_that_gives_half_the_lanes(lanes: int, share: float, status: str) -> None:
     s = proven(B, machine(B, virtualization="kvm"), rates=rates(B, h2d=share), loads=loads(B, pcie_width=lanes))
