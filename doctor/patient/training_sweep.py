@@ -28,7 +28,10 @@ LEAST_S = 0.3
 
 
 def profile(say: Callable[..., None], orders: Any, torch: Any, device: str, batches: Sequence[int], end: float) -> None:
-    """Sum of kernels and their number, by the profiler, for each batch size: {"profiled": [batch, ms, launches]}."""
+    """Sum of kernels and their number, by the profiler, for each batch size: {"profiled": [batch, ms, launches]}.
+
+    0 launches: it saw none. A batch without a line: its time was over before.
+    """
     from torch.profiler import ProfilerActivity
     from torch.profiler import profile as traced
 
@@ -56,8 +59,7 @@ def profile(say: Callable[..., None], orders: Any, torch: Any, device: str, batc
             and not getattr(event, "is_user_annotation", False)
             and not re.match(r"Memcpy (HtoD|DtoH)|Optimizer\.|ProfilerStep", event.name)
         ]
-        if kernels:
-            say(profiled=[batch, sum(kernels) / steps / 1000, round(len(kernels) / steps)])
+        say(profiled=[batch, sum(kernels) / steps / 1000, round(len(kernels) / steps)])
         del training, trace
 
 
@@ -138,9 +140,12 @@ class Sweep:
         issue_ms = median(repeated(issue, end))
         row: Dict[str, Any] = {"issue_ms": issue_ms, "copy_ms": queued_ms(training, training.copy, 0.2, end)}
         queued = row["device_ms"] = queued_ms(training, training.step, issue_ms, end)
-        if training.batch in self.profiled:
-            kernels_ms, row["launches"] = self.profiled[training.batch]
+        kernels_ms, launches = self.profiled.get(training.batch, (0.0, None))
+        if launches:
+            row["launches"] = launches
             row["device_ms"] = min(kernels_ms, queued) if isinstance(queued, float) else kernels_ms
+        elif launches is None:
+            row["launches"] = {"missing": "timeout", "detail": "the profiler did not come to this batch"}
         else:
             row["launches"] = {"missing": "error", "detail": "the profiler saw no kernels"}
         return row

@@ -215,6 +215,14 @@ def test_a_graph_that_does_not_work_costs_the_graph_alone(
 
 
 @pytest.mark.torch_wheel
+def test_a_profiler_that_had_no_time_saw_nothing_and_is_not_blamed(with_torch: Path) -> None:
+    found = measured(parts(with_torch, parts=["sweep"], device="cuda:0", batches=[8], gpu={}))
+    assert not isinstance(found.batches, Missing)
+    (point,) = found.batches
+    assert point.launches == Missing("timeout", "the profiler did not come to this batch")
+
+
+@pytest.mark.torch_wheel
 def test_shared_memory_that_is_too_small(with_torch: Path) -> None:
     """Workers cannot pass their batches on; without workers it goes on."""
     found = measured(parts(with_torch, limit_kib=64, parts=["loader"], device="cpu", counts=[0, 1, 2]))
