@@ -23,7 +23,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-AGENT = Path(__file__).resolve().parent.parent / "doctor" / "patient" / "torch_speed.py"
+ROOT = Path(__file__).resolve().parent.parent
+AGENT = "doctor.patient.torch_speed"
 GOAL_PERCENT = 3.0
 WARMUP_MS, REPEAT_MS = 100, 300
 AGENT_S = 300
@@ -60,8 +61,8 @@ def why_not(device: str) -> str:
 
 def ours(device: str) -> dict[str, dict[str, Any]]:
     """The agent's rates of matrix products by type, and the best of memory."""
-    command = [sys.executable, str(AGENT), "--device", device, "--level", "quick"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=AGENT_S)
+    command = [sys.executable, "-m", AGENT, "--device", device, "--level", "quick"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=AGENT_S)
     rates = [line["rate"] for line in map(json.loads, done.stdout.splitlines()) if "rate" in line]
     found = {rate["what"]: rate for rate in rates if rate["kind"] == "matmul" and rate["what"] in PRODUCTS}
     memory = [rate for rate in rates if rate["kind"] == "memory"]

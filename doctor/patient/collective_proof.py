@@ -1,11 +1,12 @@
 """Agent: proof that data gets from device to device; JSON lines on stdout. Standard library and torch (1.13 on).
 
-Run under the patient's Python: `python collective_proof.py [--devices 0,1] [--seconds S] [--only-pairs]`, or with
-`--device cpu --ranks N` for an all-reduce between processes on the CPU. It starts torch in children of its own, so a
-copy that never ends costs one child: first the pairs (each ordered pair of up to eight devices, neighbours in the ring
-above), then one all-reduce with a rank a device: NCCL, else gloo. Each of the two may take S seconds. Lines: {"begin":
-STEP, "device": D}, again and again while a child is waited for; {"field": "pids", "value": [...]} for the children's
-numbers; {"field": "import", "error": TYPE, "text": T}; {"pair": {...}}, {"collective": {...}}, {"ended": {...}}.
+Run under the patient's Python: `python -m doctor.patient.collective_proof [--devices 0,1] [--seconds S]
+[--only-pairs]`, or with `--device cpu --ranks N` for an all-reduce between processes on the CPU. It starts torch in
+children of its own, so a copy that never ends costs one child: first the pairs (each ordered pair of up to eight
+devices, neighbours in the ring above), then one all-reduce with a rank a device: NCCL, else gloo. Each of the two may
+take S seconds. Lines: {"begin": STEP, "device": D}, again and again while a child is waited for; {"field": "pids",
+"value": [...]} for the children's numbers; {"field": "import", "error": TYPE, "text": T}; {"pair": {...}},
+{"collective": {...}}, {"ended": {...}}.
 """
 
 from __future__ import annotations

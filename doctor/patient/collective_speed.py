@@ -1,10 +1,10 @@
 """Agent: how fast the ranks of a process group pass data to each other; JSON lines on stdout, of the first rank alone.
 
 Standard library and torch (1.13 on). Each rank is a process of its own, started by torchrun or by the user's launcher,
-which sets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT: `python collective_speed.py [--device cpu]
-[--seconds S] [--largest BYTES]`. Lines: {"begin": STEP}; {"group": {...}}; {"collective_rate": {...}} for each
-operation and size; {"send_rate": {...}} for each ordered pair; {"rank_wait": {...}} for each rank; {"ended": {...}}.
-Seconds are the slowest rank's, as medians; bus bandwidths are those of nccl-tests.
+which sets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT: `python -m doctor.patient.collective_speed
+[--device cpu] [--seconds S] [--largest BYTES]`. Lines: {"begin": STEP}; {"group": {...}}; {"collective_rate": {...}}
+for each operation and size; {"send_rate": {...}} for each ordered pair; {"rank_wait": {...}} for each rank; {"ended":
+{...}}. Seconds are the slowest rank's, as medians; bus bandwidths are those of nccl-tests.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Agent: what a training keeps, counted in steps on the meta device: no memory is taken. JSON lines on stdout.
 
-Run under the patient's Python: `python fit_pass.py QUESTION`, QUESTION as JSON: {"shape": SHAPE or null, "file",
-"class", "batch", "sequence", "runs": [{"dtype": fp32 | half | mixed, "eager", "checkpointing", "kept"}]}. Each run is
-one step; live bytes are those of storages that are still referred to after an operation, to 0.1 %. kept: the gradients
-stay between the steps.
+Run under the patient's Python: `python -m doctor.patient.fit_pass QUESTION`, QUESTION as JSON: {"shape": SHAPE or
+null, "file", "class", "batch", "sequence", "runs": [{"dtype": fp32 | half | mixed, "eager", "checkpointing",
+"kept"}]}. Each run is one step; live bytes are those of storages that are still referred to after an operation, to 0.1
+%. kept: the gradients stay between the steps.
 
 Lines: {"begin": ...}; {"run": {..., "parameters", "weights", "gradients", "copied", "peak", "operations"}}: bytes
 of each and at the peak, AdamW's states left out; {"failed": one line}.

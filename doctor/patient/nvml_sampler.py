@@ -1,7 +1,7 @@
 """Agent: what NVML shows of each GPU again and again, through nvidia-ml-py; one JSON line a sample on stdout.
 
-Run alone: `python -I -S nvml_sampler.py FOLDER_OF_PYNVML [--interval S] [--share X] [--watch 1]`. It runs until its
-stdin is closed (a thread waits for that, so that a call that hangs does not keep it) or a signal ends it.
+Run alone: `python -m doctor.patient.nvml_sampler FOLDER_OF_PYNVML [--interval S] [--share X] [--watch 1]`. It runs
+until its stdin is closed (a thread waits for that, so that a call that hangs does not keep it) or a signal ends it.
 
 Lines: {"begin": CALL, "gpu": N} before the first of each call; {"gpu": {"index", "key", "name", "minor",
 "memory_total", "clock_sm_max", "mig"}} once a GPU; {"field": NAME, "error": NVML_CODE, "text": T, "gpu": N} for what

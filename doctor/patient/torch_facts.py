@@ -1,9 +1,9 @@
 """Agent: how torch behaves in this Python; JSON lines on stdout. Standard library and torch only.
 
-Run under the patient's Python: `python torch_facts.py [--no-kernel]`. Lines: {"begin": STEP} before each
-step, then {"field": NAME, "value": V} or {"field": NAME, "error": TYPE, "text": T}, with "device": N for a device's.
-Errors of CUDA calls have "code" where a number could be had. {"cap": WHAT, "looked": N, "listed": M} says that only the
-first N are asked.
+Run under the patient's Python: `python -m doctor.patient.torch_facts [--no-kernel]`. Lines: {"begin": STEP} before
+each step, then {"field": NAME, "value": V} or {"field": NAME, "error": TYPE, "text": T}, with "device": N for a
+device's. Errors of CUDA calls have "code" where a number could be had. {"cap": WHAT, "looked": N, "listed": M} says
+that only the first N are asked.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Agent: proof that torch computes on a device; JSON lines on stdout. Standard library and torch (1.13 on), no numpy.
 
-Run under the patient's Python: `python torch_proof.py --device cuda|cuda:N,...|cpu [--first N]`. `cuda` is
-every device that torch offers, from N on. Lines: {"begin": STEP, "device": D, "so_far": {...}} before each step that
-may hang, with what is known of the device by then; {"field": "import_seconds"|"pid"|"torch_devices", "value": V};
-{"phase": "proof", "device": D, "key": K, "start": T, "end": T} (seconds of the monotonic clock); {"torch_proof": {...}}
-once a device has computed, and again, whole, when all of them have worked at the same time; {"ended": {...}} for what
-was left out. An error that sticks to the context ends the process early: the devices that are left have no line, and a
-new process can go on with them.
+Run under the patient's Python: `python -m doctor.patient.torch_proof --device cuda|cuda:N,...|cpu [--first N]`. `cuda`
+is every device that torch offers, from N on. Lines: {"begin": STEP, "device": D, "so_far": {...}} before each step
+that may hang, with what is known of the device by then; {"field": "import_seconds"|"pid"|"torch_devices", "value": V};
+{"phase": "proof", "device": D, "key": K, "start": T, "end": T} (seconds of the monotonic clock); {"torch_proof":
+{...}} once a device has computed, and again, whole, when all of them have worked at the same time; {"ended": {...}}
+for what was left out. An error that sticks to the context ends the process early: the devices that are left have no
+line, and a new process can go on with them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Agent: products of matrices on one GPU, on and on; JSON lines on stdout. Standard library and torch only.
 
-Run under the patient's Python: `python torch_soak.py --device cuda:0 --seconds S`. One product, in the type that mixed
-precision uses here, of random data, fills the GPU. It is held against float64 first (as torch_speed does); then it is
-repeated, and each fourth result is compared with the first in bits, on the GPU. Products are handed over a second
-ahead, so that the host waits for one second of them while the next is at work: nothing else waits between kernels.
+Run under the patient's Python: `python -m doctor.patient.torch_soak --device cuda:0 --seconds S`. One product, in the
+type that mixed precision uses here, of random data, fills the GPU. It is held against float64 first (as torch_speed
+does); then it is repeated, and each fourth result is compared with the first in bits, on the GPU. Products are handed
+over a second ahead, so that the host waits for one second of them while the next is at work: nothing else waits
+between kernels.
 
 With --orders FD it says {"ready": DEVICE} and waits there for a line before it takes its GPU, and once more before the
 load begins.

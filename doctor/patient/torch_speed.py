@@ -1,11 +1,11 @@
 """Agent: how fast torch is on one device; JSON lines on stdout. Standard library and torch only.
 
-Run under the patient's Python: `python torch_speed.py --device cuda:0|cpu --level quick|full [--seconds S]
-[--only "matmul bf16,memory copy"]`.
-`--seconds` is a hard budget after the import: measures come in the order of their worth, and those
-that no longer fit are named. Lines: {"begin": STEP} before each step; {"rate": R} and {"training": T} with results;
-{"ended": E} for a step that failed, was left out or was made smaller; {"phase": P, "start": S, "end": E} with the
-seconds (time.monotonic) in which the device was at work, often several for one phase; {"field": "import_seconds"}.
+Run under the patient's Python: `python -m doctor.patient.torch_speed --device cuda:0|cpu --level quick|full [--seconds
+S] [--only "matmul bf16,memory copy"]`. `--seconds` is a hard budget after the import: measures come in the order of
+their worth, and those that no longer fit are named. Lines: {"begin": STEP} before each step; {"rate": R} and
+{"training": T} with results; {"ended": E} for a step that failed, was left out or was made smaller; {"phase": P,
+"start": S, "end": E} with the seconds (time.monotonic) in which the device was at work, often several for one phase;
+{"field": "import_seconds"}.
 
 How it measures: random data (the power that a product takes, and so its clock, depends on the data), inputs that
 rotate so that the L2 cache does not hold them, a GPU woken from idle, a warm-up, then each run between two CUDA events

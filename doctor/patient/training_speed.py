@@ -1,12 +1,12 @@
 """Agent: what a training is made of, in time; JSON lines on stdout. Standard library and torch (1.13 on), no numpy.
 
-Run under the patient's Python:
-`python training_speed.py --device cuda:N|cpu [--level standard|full] [--seconds S]`. Judges nothing.
-Lines: {"begin": STEP} before each step that can hang; {"cpu": {...}} before torch is imported and again, with torch's
-threads, after; {"field": "import_seconds", "value": V}; {"field": "pids", "value": [ours]}; {"batch": {...}} once a
-batch size; {"rate": {...}} of kinds `loader` and `copies`; {"phase": "sweep"|"training", "device": D, "key": K,
-"start": T, "end": T} (seconds of the monotonic clock; one for each batch of the sweep, which it names as "batch_size");
-{"ended": {...}} for what failed or was left out. S counts without the import.
+Run under the patient's Python: `python -m doctor.patient.training_speed --device cuda:N|cpu [--level standard|full]
+[--seconds S]`. Judges nothing. Lines: {"begin": STEP} before each step that can hang; {"cpu": {...}} before torch is
+imported and again, with torch's threads, after; {"field": "import_seconds", "value": V}; {"field": "pids", "value":
+[ours]}; {"batch": {...}} once a batch size; {"rate": {...}} of kinds `loader` and `copies`; {"phase":
+"sweep"|"training", "device": D, "key": K, "start": T, "end": T} (seconds of the monotonic clock; one for each batch of
+the sweep, which it names as "batch_size"); {"ended": {...}} for what failed or was left out. S counts without the
+import.
 
 This process never uses CUDA: each measurement is a fork of it with an end of its own, so that a crash or a hang costs
 that measurement alone, torch is imported once, and several trainings can use the device. All of them die with it.

@@ -1,6 +1,6 @@
 """Agent: GPUs that the driver holds and NVML does not list, asked of the kernel; one JSON line an answer on stdout.
 
-Run alone: `python -I -S unlisted_gpus.py ROOT ADDRESS...` (0000:3b:00.0). Lines, each with "gpu": ADDRESS:
+Run alone: `python -m doctor.patient.unlisted_gpus ROOT ADDRESS...` (0000:3b:00.0). Lines, each with "gpu": ADDRESS:
 {"field": "information", "minor": N or null, "excluded": bool or null}, the driver's file about it; {"field": "log",
 "value": whether the kernel log says that it fell off the bus}; {"begin": "open /dev/nvidiaN"} and then {"field":
 "open", "node": PATH, "value": "ok" or the name of the error}. Raw: judges nothing.
