@@ -193,7 +193,7 @@ class Redactor:
         """The value of a dict, which may be a raw line: {"field": "uuid", "value": ...}, {"path": ..., "names": []}."""
         label, path = line.get("field"), line.get("path")
         if key == "value" and isinstance(label, str):
-            if label == "uuid" and isinstance(item, str) and re.fullmatch(r"[0-9a-f]{32}", item):
+            if label.endswith("uuid") and isinstance(item, str) and re.fullmatch(r"[0-9a-f]{32}", item):
                 return self.uuids.hexadecimal(item)
             return self.value(item, label)
         if key == "names" and isinstance(path, str) and isinstance(item, (list, tuple)):

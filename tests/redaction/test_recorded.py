@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,14 @@ from doctor.targets.agent import AgentResult
 from doctor.targets.recording import Recording, read_recording, write_recording
 
 from ..cli.command import gpudoctor
+from ..proof.proving import variables
 from ..rows import for_each
 from .planted import GPU, MIG, NAMES, SECRETS, sentences
 from .test_planted import leaks
 
 SITE = "/home/zaphod/venv/lib/python3.11/site-packages"
 HEX = GPU[4:].replace("-", "")
+UUIDS = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\"[0-9a-f]{32}\"")
 
 
 def recording() -> Recording:
@@ -55,7 +58,10 @@ def recording() -> Recording:
         files,
         {
             "nvml": AgentResult(nvml, noise=list(words)),
-            "cuda_driver": AgentResult([{"field": "uuid", "value": HEX, "ordinal": 0}], stderr_tail="\n".join(words)),
+            "cuda_driver": AgentResult(
+                [{"field": name, "value": HEX, "device": 0} for name in ("uuid", "gpu_uuid")],
+                stderr_tail="\n".join(words),
+            ),
             "torch": AgentResult(
                 [{"field": "import", "error": "OSError", "text": error}],
                 1,
@@ -92,6 +98,23 @@ def test_no_secret_is_in_a_recorded_folder(kind: str, folders: tuple[Path, Path]
     plain, masked = map(written, folders)
     assert leaks(SECRETS[kind], plain), "the secret must be in the original, or nothing is tested"
     assert not leaks(SECRETS[kind], masked)
+
+
+@for_each("name", ["healthy-h100", "a100-mig", "h200x8"])
+def test_no_uuid_of_a_gpu_is_in_what_the_agents_recorded(name: str, fakes: Path, tmp_path: Path) -> None:
+    """In any of its forms, whichever agent read it; and a replay knows a GPU from a MIG instance, as a live run does."""
+    (tmp_path / "machine").mkdir()
+    env = variables(fakes, tmp_path / "machine", name)
+    for option, folder in (("--no-redact", "plain"), ("", "masked")):
+        words = [option] if option else []
+        assert gpudoctor("record", tmp_path / folder, "--no-import", *words, env=env).returncode == 0
+    plain, masked = written(tmp_path / "plain"), written(tmp_path / "masked")
+    own = {found.group().strip('"') for found in UUIDS.finditer(plain)}
+    assert any("-" in one for one in own) and any("-" not in one for one in own)
+    assert not [one for one in own if one in masked]
+    live, again = (snapshot_of(read_recording(str(tmp_path / folder))) for folder in ("plain", "masked"))
+    kinds = [[str(device.uuid)[:4] for device in s.driver.cuda_devices] for s in (live, again)]  # type: ignore[union-attr]
+    assert kinds[0] == kinds[1] and kinds[0]
 
 
 def test_the_uuid_is_not_there_without_its_dashes_either(folders: tuple[Path, Path]) -> None:
