@@ -61,7 +61,8 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=3, help="attacks at a time")
     parser.add_argument("--verbose", action="store_true", help="each attack as it ends, with its seconds")
     flags = parser.parse_args()
-    for number in (signal.SIGINT, signal.SIGQUIT):  # a shell's background job ignores them, and so would its children
+    # A shell's background job ignores the first two, one of nohup the third, and so would their children.
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
     print(f"seed {flags.seed}, commit {commit()}\n")

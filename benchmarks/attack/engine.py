@@ -17,7 +17,9 @@ from pathlib import Path
 COMMAND = str(Path(sys.executable).parent / "gpudoctor")
 MARK, TRAP = "GPUDOCTOR_ATTACK", "TRAP"
 CODES = frozenset({0, 1, 2, 3})
-_OURS_RUNS = re.compile(r'doctor/[a-z_/]+\.py", line|compat_matrix/|bin/gpudoctor", line \d+.*\n +(?!import |from )\S')
+_OURS_RUNS = re.compile(
+    r'doctor/[a-z_/]+\.py", line|compat_matrix/|bin/gpudoctor", line \d+.*\n +(?!import |from |File )\S'
+)
 """Of a traceback: a line of our own code, or a line of the script that is not one of its imports."""
 GONE_S = 2.0
 """How long after its end something of ours may still run."""

@@ -61,7 +61,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     error = known(s.torch_run.import_error) or ""
     detail = first_line(error, 600) or "It left no message."
     if fault == "hang":
-        detail += " It neither computed nor read anything at the end: it waits for something that does not come."
+        detail = f"{detail.rstrip('.')}. It neither computed nor read anything at the end: it waits for something that "
+        detail += "does not come."
     fix = reinstall_torch(s, m)
     yield CHECK.fail(
         f"{_HOW[fault]} (torch {version})",

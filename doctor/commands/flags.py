@@ -42,7 +42,7 @@ _FROM = Flag(("--from",), "from_", "text", "Judge a saved JSON report again ('-'
 _REPLAY = Flag(("--replay",), "replay", "text", "Judge what `gpudoctor record` saved, as of that day.", "DIR")
 _OUTPUT = Flag(("-o", "--output"), "output", "text", "Write the report to this file instead of stdout.", "FILE")
 _VERBOSE = Flag(
-    ("-v", "--verbose"), "verbose", "count", "Open every group, show all notes; -vv: all facts with their witnesses.",
+    ("-v", "--verbose"), "verbose", "count", "Open every group, show all notes; -vv: all facts, and their witnesses.",
     default=0,
 )  # fmt: skip
 _ASCII = Flag(("--ascii",), "ascii_", "on", "No characters beyond ASCII.", default=False)

@@ -35,8 +35,8 @@ def resolve(**flags: Any) -> int:
     gpudoctor resolve --keep                           the smallest change of what is installed
     gpudoctor resolve torch==2.8 --format pyproject    tables for uv sync
 
-    Offline; the first line is the one to paste. Exit codes: 0 something fits, 1 a line of -r is dead, 2 wrong usage, 3
-    nothing fits or the matrix does not know.
+    Offline; the first line is the one to paste. Exit codes: 0 something fits, 1 a line of -r is dead or
+    --verify was refused, 2 wrong usage, 3 nothing fits or the matrix does not know.
     """
     from .run_resolve import run_resolve
 

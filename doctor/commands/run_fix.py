@@ -64,7 +64,10 @@ def _apply(flags: dict[str, Any], snapshot: Snapshot, matrix: Matrix, policy: Po
     steps = _without_strangers(steps, policy)
     _show(steps, flags, snapshot, err=True)
     if not environment_steps(steps, only):
-        echo("Nothing of this can be done in the Python environment; nothing was changed.", err=True)
+        by_name = (one for one in steps.fixes if environment_steps(replace(steps, fixes=(one,)), one.finding.id))
+        name = next((one.finding.id for one in by_name if not only and one.finding.status != "fail"), "")
+        more = f" A warning is repaired by its name: gpudoctor fix {name} --apply." if name else ""
+        echo(f"Nothing of this is repaired in the Python environment; nothing was changed.{more}", err=True)
         return _code(steps, only)
     python = known(snapshot.python.patient.prefix)
     with locked(python or ""):

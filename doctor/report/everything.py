@@ -16,10 +16,10 @@ _MOST = 64
 
 
 def fact_lines(snapshot: Snapshot, width: int) -> list[Line]:
-    """One row for each fact: its path, its value or why it is missing, and who says so."""
+    """One row for each fact: its path, its value or why it is missing, and who says so, where that was noted."""
     rows: list[Line] = [(Span("All facts", "bold"),)]
     for path, value in walk(snapshot):
-        sources = snapshot.witnesses.get(path, ())
+        sources = snapshot.witnesses.get(path) or snapshot.witnesses.get(path.partition("[")[0], ())
         text = show(value, 2000) + (f"  [{'; '.join(sources)}]" if sources else "")
         rows += wrap(f"{path}: {text}", width, "  ", style="dim" if isinstance(value, Missing) else "", hang=4)
     return rows

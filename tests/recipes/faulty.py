@@ -55,6 +55,8 @@ COMPOSE: dict[str, str] = {
     "shared-memory-small": f"services:\n  a:  # <-\n    image: me/x\n    command: torchrun train.py\n{_RESERVED}",
     "shared-memory-small:size": f"services:\n  a:\n    image: me/x\n    shm_size: 128m  # <-\n{_RESERVED}",
     "gpu-hidden-by-variable": f"services:\n  a:\n    image: me/x\n    environment:\n      - A=1\n      - NVIDIA_VISIBLE_DEVICES=void  # <-\n{_RESERVED}",
+    "driver-mounted-by-hand": "services:\n  a:\n    image: me/x\n    volumes:\n      - ./data:/data\n      - /usr/lib/x86_64-linux-gnu/libcuda.so.1:/usr/lib/libcuda.so.1:ro  # <-\n",
+    "driver-mounted-by-hand:long": "services:\n  a:\n    image: me/x\n    volumes:\n      - {type: bind, source: /usr/lib/nvidia, target: /x}  # <-\n",
     "healthcheck-by-nvidia-smi": f"services:\n  a:\n    image: me/x\n    healthcheck:\n      test: [CMD, nvidia-smi]  # <-\n{_RESERVED}",
 }
 

@@ -23,6 +23,7 @@ REFUSED = {
     "variables of every line": (FROM + "".join(f"ENV A{i}=1\n" for i in range(2000)), "make over 500000 entries"),
     "variables of a chain": (CHAIN.replace("\n", "\nENV A=1 B=2 C=3\n"), "make over 500000 entries"),
     "instructions": (FROM + "RUN x\n" * 10_001, "over 10000 instructions"),
+    "short lines": ("FROM x AS s\n" + "<<E\n$RUN x\n" * 100_000, "over 50000 lines"),
     "lines of a RUN": (FROM + "RUN x " + "\\\n a " * 200_000 + "\n", "over 5000 continued lines"),
     "lines with comments": (FROM + "RUN x " + "\\\n# c\n\n a " * 5_001 + "\n", "over 5000 continued lines"),
     "comments": ("services: {}\n" + "# x\n" * 250_000, "over 50000 lines"),

@@ -14,7 +14,7 @@ from .instructions import MOST_BYTES, Unparsed, instructions
 from .lint import Fault
 from .packages import torch_of
 from .stages import chosen, stages
-from .yaml_nodes import FETCHES, at, environment, hidden, line_of, words
+from .yaml_nodes import FETCHES, at, environment, hidden, line_of, of_the_driver, words
 
 _SMALL_MIB = 256
 _TRAINS = re.compile(r"(?i)torchrun|accelerate|deepspeed|train|vllm|sglang|tensor-parallel|num.?workers|nccl")
@@ -55,6 +55,11 @@ def _service(name: str, line: int, service: dict[str, Any], folder: Path) -> Ite
             where = line_of(service, "shm_size") if size is not None else line
             detail = f"{name}: shm_size {size}." if size is not None else f"{name}: neither shm_size nor ipc."
             yield Fault(rule="shared-memory-small", line=where, detail=detail)
+    for number, volume in enumerate(service.get("volumes") or ()):
+        source = str(at(volume, "source") or "") if isinstance(volume, dict) else str(volume).partition(":")[0]
+        if source.startswith("/") and of_the_driver(source):
+            at_line = line_of(service["volumes"], number)
+            yield Fault(rule="driver-mounted-by-hand", line=at_line, detail=f"{name}: {source}.")
     test = at(service, "healthcheck", "test")
     if test is not None and by_nvidia_smi(words(test)):
         yield Fault(rule="healthcheck-by-nvidia-smi", line=line_of(service["healthcheck"], "test"), detail=f"{name}.")

@@ -15,6 +15,8 @@ from ...extra import extra_line
 
 _HEREDOC = re.compile(r"(?<!<)<<-?\s*[\"']?([A-Za-z_]\w*)[\"']?(?![^\n]*\\\n\s*<<<)")
 MOST_BYTES = 4 << 20
+MOST_LINES = 50_000
+"""BuildKit's parser takes 1.5 kB for each, so 300 MiB for a megabyte of short ones."""
 _MOST_CONTINUED, _MOST_INSTRUCTIONS = 5000, 10_000
 _WORDS = {
     "ADD", "ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "FROM", "HEALTHCHECK", "LABEL", "MAINTAINER", "ONBUILD",
@@ -53,7 +55,10 @@ def instructions(text: str, name: str) -> list[Instruction]:
     """All of them. Raises Unparsed with the line."""
     if len(text) > MOST_BYTES:
         raise Unparsed(f"{name}: {len(text) >> 20} MiB are too much for a Dockerfile")
-    if _continued(text) > _MOST_CONTINUED:
+    lines, continued = _lines(text)
+    if lines > MOST_LINES:
+        raise Unparsed(f"{name}: over {MOST_LINES} lines: not judged")
+    if continued > _MOST_CONTINUED:
         raise Unparsed(f"{name}: a command of over {_MOST_CONTINUED} continued lines: not judged")
     try:
         import dockerfile
@@ -73,15 +78,16 @@ def instructions(text: str, name: str) -> list[Instruction]:
     return found
 
 
-def _continued(text: str) -> int:
-    """Lines of the longest command. Both parsers copy a command for each of its lines."""
-    longest = count = 0
+def _lines(text: str) -> tuple[int, int]:
+    """Lines that may be commands, and lines of the longest one: both parsers copy a command for each of its lines."""
+    longest = count = lines = 0
     for row in text.split("\n"):
         plain = row.strip()
         if plain and not plain.startswith("#"):  # these end no command
             count = count + 1 if plain.endswith(("\\", "`")) else 0
             longest = max(longest, count)
-    return longest
+            lines += not count
+    return lines, longest
 
 
 def _by_buildkit(parser: object, text: str, name: str) -> Iterator[Instruction]:

@@ -9,7 +9,7 @@ from typing import Any
 from .bases import base_of
 from .docker_rules import by_nvidia_smi
 from .lint import Fault
-from .yaml_nodes import FETCHES, at, environment, hidden, line_of, words
+from .yaml_nodes import FETCHES, at, environment, hidden, line_of, of_the_driver, words
 
 _GPU = re.compile(r"nvidia\.com/(?:gpu|mig-[\w.-]+|gpu\.shared)")
 _TRAINS = re.compile(r"(?i)torchrun|accelerate|deepspeed|train|num.?workers")
@@ -70,7 +70,7 @@ def _pod(pod: dict[str, Any]) -> Iterator[Fault]:
         yield Fault(rule="runtime-class-not-set", line=line_of(pod, "containers"), detail="")
     for number, volume in enumerate(pod.get("volumes") or ()):
         path = str(at(volume, "hostPath", "path") or "")
-        if re.search(r"nvidia|libcuda", path) and not re.search(r"^/(?:dev|run|var/run|var/lib/kubelet)\b", path):
+        if of_the_driver(path):
             yield Fault(rule="driver-mounted-by-hand", line=line_of(pod["volumes"], number), detail=f"{path}.")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...extra import extra_line
 from .compose import compose_faults
-from .instructions import Unparsed
+from .instructions import MOST_LINES, Unparsed
 from .kubernetes import kubernetes_faults
 from .lint import Recipe
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 _MOST_DOCUMENTS = 500
 _MOST_NODES = 50_000
-_MOST_LINES = 50_000
 """Comments are no nodes, and are kept."""
 _MOST_DEEP = 100
 _NODE_BYTES = 100
@@ -45,8 +44,8 @@ def _documents(text: str, name: str) -> Iterator[Any]:
         from ruamel.yaml.error import YAMLError
     except ImportError:
         raise Unparsed(f"compose files and manifests need the package ruamel.yaml: {extra_line('image')}") from None
-    if text.count("\n") > _MOST_LINES:
-        raise Unparsed(f"{name}: over {_MOST_LINES} lines: not judged")
+    if text.count("\n") > MOST_LINES:
+        raise Unparsed(f"{name}: over {MOST_LINES} lines: not judged")
     reader = YAML(typ="rt")
     reader.Composer = _counting(name)
     warnings.simplefilter("ignore")  # ruamel's, of anchors that are set twice

@@ -35,6 +35,11 @@ def words(value: Any) -> str:
     return " ".join(map(str, value)) if isinstance(value, list) else str(value or "")
 
 
+def of_the_driver(path: str) -> bool:
+    """Whether this folder or file of the host holds libraries of its NVIDIA driver."""
+    return bool(re.search(r"nvidia|libcuda", path) and not re.search(r"^/(?:dev|run|var/run|var/lib/kubelet)\b", path))
+
+
 def environment(value: Any) -> dict[str, tuple[str, int]]:
     """Name to (value, line): of compose's mapping or list, or Kubernetes' list of name and value."""
     found: dict[str, tuple[str, int]] = {}
