@@ -16,6 +16,7 @@ from .companions import expected
 from .driver_for_build import driver_for_tag, undriven
 from .served import STALE_MINORS, chooser, served_by
 from .torchs import index_url, python_for_torch, usable
+from .unlisted import Unlisted, unlisted
 from .versions import minor, numbers, tag_cuda
 from .wish import Chosen, Wish
 from .wishes import wish_allows
@@ -79,22 +80,51 @@ class Rejected(msgspec.Struct, frozen=True, kw_only=True):
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """candidates: best first; conflict: the smallest set of wishes that no build fulfils; uv: the backend that uv's
-    choice by the driver alone would be ('' without a driver); notes: sentences about the whole."""
+    choice by the driver alone would be ('' without a driver); notes: sentences about the whole; unlisted: wishes for
+    releases that the matrix does not list: with them a candidate is likely (both neighbors go with it), and none says
+    nothing."""
 
     candidates: tuple[Candidate, ...]
     rejected: tuple[Rejected, ...]
     conflict: tuple[Wish, ...] = ()
     uv: str = ""
     notes: tuple[str, ...] = ()
+    unlisted: tuple[Unlisted, ...] = ()
 
 
 def resolve(m: Store, q: Question) -> Answer:
     """Every build judged, the fitting ones ranked."""
+    unknown = tuple(found for wish in q.wishes if (found := unlisted(m, wish)))
+    if unknown:
+        return _by_neighbors(m, q, unknown)
     found, out, uv = ranked(m, q)
     newest = max((numbers(one.build.torch) for one in found), default=())
     candidates = tuple(msgspec.structs.replace(one, gives_up=_gives_up(one, newest)) for one in found)
     conflict = _conflict(m, q) if not candidates and q.wishes else ()
     return Answer(candidates=candidates, rejected=out, conflict=conflict, uv=uv)
+
+
+def _by_neighbors(m: Store, q: Question, unknown: tuple[Unlisted, ...]) -> Answer:
+    """What the listed releases on both sides of each unlisted one agree on; no candidate where they do not."""
+    likely: Candidate | None = None
+    if all(one.pin and one.below and one.above for one in unknown):
+        sides = []
+        for beside in ({one.wish: one.below for one in unknown}, {one.wish: one.above for one in unknown}):
+            wishes = tuple(Wish(w.package, f"=={beside[w]}") if w in beside else w for w in q.wishes)
+            sides.append(next(iter(ranked(m, msgspec.structs.replace(q, wishes=wishes))[0]), None))
+        low, high = sides
+        if low and high and low.build == high.build and not any(choice.url for choice in (*low.chosen, *high.chosen)):
+            pins = {one.wish.package: one.pin for one in unknown}
+            chosen = tuple(_pinned(choice, pins.get(choice.package, "")) for choice in high.chosen)
+            likely = msgspec.structs.replace(high, chosen=chosen)
+    return Answer(candidates=(likely,) if likely else (), rejected=(), unlisted=unknown)
+
+
+def _pinned(choice: Chosen, version: str) -> Chosen:
+    if not version:
+        return choice
+    requirement = f"{choice.requirement.partition('==')[0]}=={version}"
+    return msgspec.structs.replace(choice, version=version, requirement=requirement, gives_up="")
 
 
 def ranked(m: Store, q: Question) -> tuple[tuple[Candidate, ...], tuple[Rejected, ...], str]:

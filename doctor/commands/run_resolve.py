@@ -58,6 +58,10 @@ def run_resolve(flags: dict[str, Any]) -> int:
         printed = printed.replace(q.driver, q.driver[: -len(NEWEST)])
     if flags["format_"] not in ("text", "json", "html"):
         echo(m.differs, err=True, nl=bool(m.differs))
+        if answer.unlisted and answer.candidates:
+            from ..resolve.text import not_listed
+
+            echo(" ".join(not_listed(answer)), err=True)
         if not answer.candidates:  # no prose where a file of requirements is awaited
             echo(printed, err=True, nl=False)
             return 3
@@ -139,12 +143,13 @@ def _rendered(m: Matrix, machine: Machine, q: Question, answer: Answer, flags: d
 def _page(m: Matrix, machine: Machine, q: Question, answer: Answer, flags: dict[str, Any]) -> str:
     from ..report.page_plain import text_page
     from ..resolve.choice import lines
-    from ..resolve.text import text
+    from ..resolve.text import not_listed, text
 
     whole = text(m, machine, q, answer, explain_all=flags["explain_all"])
     best = answer.candidates[0] if answer.candidates else None
     how = lines(m, q, best) if best else None
     verdict = f"torch {best.build.torch} {best.build.tag}: {best.why}" if best else "No build runs there."
+    verdict = " ".join(not_listed(answer)) if answer.unlisted else verdict
     heading = ", ".join(one.name for one in machine.cards) or "no GPU"
     return text_page("gpudoctor resolve", heading, verdict, [how.pip, how.uv] if how else [], whole)
 
@@ -173,6 +178,7 @@ def _json(m: Matrix, machine: Machine, q: Question, answer: Answer) -> str:
     data = {
         "machine": machine,
         "wishes": [str(one) for one in q.wishes],
+        "unlisted": [{"wish": str(one.wish), "below": one.below, "above": one.above} for one in answer.unlisted],
         "candidates": [candidate(one) for one in answer.candidates],
         "rejected": [
             {"torch": out.build.torch, "tag": out.build.tag, "filter": out.filter, "reason": out.reason}

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from compat_matrix.builds import _build
 from compat_matrix.resolver import FILTERS, Candidate, Question, Rejected, fit, resolve
 from compat_matrix.served import chooser
+from compat_matrix.unlisted import unlisted
 from compat_matrix.versions import numbers
 
 from ..fixes.install import name_of
@@ -51,8 +52,8 @@ class Answered(Struct, frozen=True, kw_only=True):
 
 def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
     """`q`: the machine, without wishes."""
-    unknown = [_unlisted(one) for one in lines if not _listed(m, one)]
-    lines = [one for one in lines if _listed(m, one)]
+    unknown = [_unlisted(one) for one in lines if unlisted(m, one.wish)]
+    lines = [one for one in lines if not unlisted(m, one.wish)]
     torch = next((one for one in lines if one.wish.package == "torch"), None)
     tag = torch.local if torch else ""
     if not lines:
@@ -82,23 +83,6 @@ def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
     else:
         dead = [_of_torch(lines, torch, takes, verdict.reason)]
     return _instead(m, q, lines, dead, build.torch, build.tag, unknown, takes)
-
-
-def _listed(m: Matrix, one: Pinned) -> bool:
-    """Whether the matrix lists any release that the line allows; of a line without a version always."""
-    package, specifier = one.wish.package, one.wish.specifier
-    if not specifier or package in ("torchvision", "torchaudio"):
-        return True
-    if package == "torch":
-        wanted = chooser(specifier)
-        return any(wanted(build.torch) for build in m.builds)
-    from compat_matrix.framework_wishes import FRAMEWORKS, framework_rows
-    from compat_matrix.wish import allowed
-
-    if package in FRAMEWORKS:
-        return bool(framework_rows(m, one.wish))
-    rows = ((row.package, row.version) for table in (m.extensions, m.extension_wheels) for row in table)
-    return any(name == package and allowed(specifier, version) for name, version in rows)
 
 
 def _unlisted(one: Pinned) -> str:

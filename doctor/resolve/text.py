@@ -32,7 +32,9 @@ _WIDTH = 100
 
 def text(m: Matrix, machine: Machine, q: Question, answer: Answer, *, explain_all: bool = False) -> str:
     """The whole answer."""
-    rows = []
+    rows = [*_wrapped(not_listed(answer)), ""] if answer.unlisted else []
+    if answer.unlisted and not answer.candidates:
+        return "\n".join(rows[:-1]) + "\n"
     if answer.candidates:
         first = answer.candidates[0]
         rows += [lines(m, q, first).pip, "", f"For {machine}", *_about(m, machine, q, first, answer)]
@@ -45,9 +47,28 @@ def text(m: Matrix, machine: Machine, q: Question, answer: Answer, *, explain_al
         rows += _nothing(m, machine, q, answer)
     notes = [*machine.notes, *([f"{m.differs}."] if m.differs else [])]
     rows += ["", *_wrapped(notes)] if notes else []
+    if answer.unlisted:  # the others were not judged
+        return "\n".join(rows) + "\n"
     rows += ["", "Why not the others:" if answer.candidates else "Why the builds fall out:"]
     rows += _all_out(answer.rejected) if explain_all else _out(answer)
     return "\n".join(rows) + "\n"
+
+
+def not_listed(answer: Answer) -> list[str]:
+    """A sentence for each release that the matrix does not list: its neighbors, and what follows from them."""
+    rows = []
+    for one in answer.unlisted:
+        if one.below and one.above:
+            beside = f"it lists {one.below} and {one.above}"
+        else:
+            beside = f"its newest is {one.below}" if one.below else f"its oldest is {one.above}"
+        if answer.candidates:
+            build = answer.candidates[0].build
+            most = f"both go with torch {build.torch} for CUDA {tag_cuda(build.tag)} here, so most likely it does too"
+            rows.append(f"This matrix does not list {one.name}; {beside}: {most}.")
+        else:
+            rows.append(f"This matrix does not list {one.name}; {beside}. What it goes with is not known.")
+    return rows
 
 
 def _about(m: Matrix, machine: Machine, q: Question, one: Candidate, answer: Answer) -> list[str]:

@@ -1,0 +1,92 @@
+"""A release that the matrix does not list is unknown, or what both its neighbors are: never 'nothing fits'."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from compat_matrix.unlisted import _versions, unlisted
+from compat_matrix.versions import numbers
+from compat_matrix.wish import Wish
+from compat_matrix.wishes import KNOWN
+from doctor.cli import run
+
+from ..judging import matrix
+from ..rows import for_each
+
+M = matrix()
+MACHINE = ["--gpu", "H100", "--driver", "580"]
+
+
+def listed(package: str) -> list[str]:
+    return sorted(_versions(M, package), key=numbers)
+
+
+def made_up(package: str) -> list[str]:
+    """A release after the newest one, one before the oldest, and one in each of some gaps."""
+    have = listed(package)
+    first, last = have[0].split(".")[0], have[-1].split(".")[0]
+    gaps = [f"{'.'.join(map(str, numbers(one)))}.7.7" for one in have[:-1:4]]
+    return [f"{int(last) + 3}.1.0", *(["0.0.0.1"] if int(first) >= 0 else []), *gaps]
+
+
+def answer(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
+    code = run(["resolve", *MACHINE, *words])
+    return code, capsys.readouterr().out
+
+
+@for_each("package", KNOWN)
+def test_no_made_up_release_is_said_to_fit_nothing(package: str, capsys: pytest.CaptureFixture[str]) -> None:
+    have = set(listed(package))
+    assert have, "the matrix knows the package"
+    for version in made_up(package):
+        if version in have or unlisted(M, Wish(package, version)) is None:
+            continue
+        code, out = answer(capsys, f"{package}=={version}")
+        assert out.startswith(f"This matrix does not list {package} {version}; "), out
+        assert "Nothing fits" not in out and "fall out" not in out and "No build" not in out
+        assert code == (0 if "most likely" in out else 3), (code, out)
+        assert ("pip install" in out) == (code == 0)
+
+
+@for_each("package", KNOWN)
+def test_every_listed_release_is_listed(package: str) -> None:
+    for version in listed(package):
+        assert unlisted(M, Wish(package, f"=={version}" if "post" in version else version)) is None, version
+    assert unlisted(M, Wish(package)) is None and unlisted(M, Wish(package, ">0")) is None
+
+
+def test_neighbors_that_agree_make_it_likely(capsys: pytest.CaptureFixture[str]) -> None:
+    """vLLM 0.28 to 0.31 are on the index and pin the torch of their neighbors."""
+    have = listed("vllm")
+    assert "0.31.0" not in have and {"0.27.0", "0.32.0"} <= set(have)
+    code, out = answer(capsys, "vllm==0.31.0")
+    assert code == 0 and "both go with torch 2.13.0 for CUDA 13.0" in out.replace("\n  ", " ")
+    assert "pip install torch==2.13.0 vllm==0.31.0" in out
+    code, out = answer(capsys, "vllm==0.31.0", "--format", "json")
+    data: dict[str, Any] = json.loads(out)
+    assert data["unlisted"] == [{"wish": "vllm==0.31.0", "below": "0.27.0", "above": "0.32.0"}]
+    assert len(data["candidates"]) == 1 and "vllm==0.31.0" in data["candidates"][0]["pip"]
+
+
+def test_neighbors_that_differ_leave_it_open(capsys: pytest.CaptureFixture[str]) -> None:
+    have = listed("vllm")
+    first = [unlisted(M, Wish("vllm", f"{'.'.join(map(str, numbers(one)))}.7.7")) for one in have[:-1]]
+    said = [answer(capsys, f"vllm=={one.pin}")[0] for one in first if one]
+    assert 3 in said and 0 in said
+
+
+@for_each("form", ["requirements", "pyproject", "html"])
+def test_other_formats_say_it_too(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for package, code in (("vllm==0.31.0", 0), ("torch==2.99", 3)):
+        assert run(["resolve", *MACHINE, package, "--format", form]) == code
+        printed = capsys.readouterr()
+        said = printed.out if form == "html" else printed.err
+        assert "This matrix does not list" in said and "No build runs there" not in printed.out
+
+
+def test_a_machine_without_a_build_is_still_told_so(capsys: pytest.CaptureFixture[str]) -> None:
+    code = run(["resolve", "--gpu", "GTX 680", "--driver", "470", "vllm"])
+    assert code == 3 and "Nothing fits" in capsys.readouterr().out
