@@ -50,10 +50,12 @@ class RankedBuild(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BestBuilds(msgspec.Struct, frozen=True):
-    """builds: best first; reason: why there is none, '' otherwise. Iterates over and counts `builds`."""
+    """builds: best first; reason: why there is none, '' otherwise; more: how many fit beyond them. Iterates over and
+    counts `builds`."""
 
     builds: tuple[RankedBuild, ...]
     reason: str = ""
+    more: int = 0
 
     def __iter__(self) -> Iterator[RankedBuild]:
         return iter(self.builds)
@@ -104,7 +106,8 @@ def best_builds(
                 step = _STEPS[one.filter].format(python=python, driver=driver, lacks=_lack(one.reason))
                 rejected[step] = rejected.get(step, 0) + 1
         return BestBuilds((), _reason(gpus, q.platform, torch, rejected))
-    return BestBuilds(tuple(ranked_build(m, one, python, packages) for one in found[:limit]))
+    shown = tuple(ranked_build(m, one, python, packages) for one in found[:limit])
+    return BestBuilds(shown, more=len(found) - len(shown))
 
 
 def ranked_build(m: Store, one: Candidate, python: str | None, packages: Sequence[str]) -> RankedBuild:

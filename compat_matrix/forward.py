@@ -13,6 +13,8 @@ from .versions import minor
 
 if TYPE_CHECKING:
     from .rows_driver import Row
+    from .rows_gpu import Board
+    from .rows_gpu import Gpu as GpuRow
     from .store import Store
 
 
@@ -83,6 +85,11 @@ def forward_compat(
         return ForwardCompatGrade(grade="unknown", reason=why, rows=cited, packages=packages)
     why = f"branch {host} is a listed host for CUDA {cuda} and this GPU is eligible"
     return ForwardCompatGrade(grade="possible", reason=why, rows=cited, packages=packages)
+
+
+def for_all_of(rows: Sequence[GpuRow | Board]) -> bool:
+    """Whether forward compatibility is for every product that a GPU may be; not for one that is not listed."""
+    return bool(rows) and all(getattr(row, "forward_compat", "unknown") == "yes" for row in rows)
 
 
 def _eligible(

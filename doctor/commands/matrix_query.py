@@ -11,6 +11,7 @@ import msgspec
 
 from compat_matrix import Matrix, MatrixError
 from compat_matrix.drivers import Platform
+from compat_matrix.forward import for_all_of
 
 from .matrix_answer import Lines, cited, emit, named_capability, unlisted
 from .matrix_show import load
@@ -108,6 +109,8 @@ def _torch(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tup
 def _build(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
     if not options["gpus"]:
         raise click.UsageError("matrix query build needs --gpu (a compute capability or a GPU name)")
+    named = [text for text in options["gpus"] if not m.compute_capability(text)]
+    refused = [text for text in named if not for_all_of(m.gpu(name=text).rows)] if options["forward_compat"] else []
     best = m.best_builds(
         [named_capability(m, text) for text in options["gpus"]],
         options["driver"],
@@ -115,7 +118,7 @@ def _build(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tup
         options["arch"],
         options["python"],
         options["torch"],
-        options["forward_compat"],
+        options["forward_compat"] and not refused,
     )
     from ..fixes.install import of_build, pip_line, uv_line
 
@@ -124,8 +127,10 @@ def _build(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tup
         request = of_build(b)
         lines.append(f"{pip_line(request)}\n    torch {b.torch} {b.tag}, {b.grade}: {b.why}")
         for_json.append({**msgspec.structs.asdict(b), "pip_line": pip_line(request), "uv_line": uv_line(request)})
-    data = {"reason": best.reason, "builds": for_json}
-    return data, lines or [f"none: {best.reason}"]
+    lines = lines or [f"none: {best.reason}"]
+    lines += [f"{best.more} more fit: gpudoctor resolve --explain-all"] if best.more else []
+    lines += [f"cuda-compat is not for {' and '.join(refused)} (error 804): left out"] if refused else []
+    return {"reason": best.reason, "builds": for_json, "more": best.more, "no_forward_compat": refused}, lines
 
 
 def _row(m: Matrix, row: Any, what: str, text: str) -> tuple[Any, Lines]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from compat_matrix.forward import for_all_of
 from compat_matrix.resolver import Question
 from compat_matrix.versions import numbers
 from compat_matrix.wish import Wish
@@ -120,8 +121,7 @@ def card(m: Matrix, text: str) -> Card:
         raise Unclear(f"{name!r} may be {several}: say which")
     named = match.rows[0].name.removeprefix("NVIDIA ") if len({row.name for row in match.rows}) == 1 else name
     about = m.compute_capability(match.capability)
-    forward = all(getattr(row, "forward_compat", "unknown") == "yes" for row in match.rows)
-    return Card(named, match.capability, count, forward, bool(about and about.tegra))
+    return Card(named, match.capability, count, for_all_of(match.rows), bool(about and about.tegra))
 
 
 def _jetson(m: Matrix, name: str, count: int) -> Card:
@@ -212,7 +212,7 @@ def of_snapshot(s: Snapshot, m: Matrix) -> Machine:
         before = cards.get(seen.name)
         match = m.gpu(seen.name)
         row = m.compute_capability(seen.capability)
-        forward = bool(match.rows) and all(getattr(r, "forward_compat", "") == "yes" for r in match.rows)
+        forward = for_all_of(match.rows)
         count = before.count + 1 if before else 1
         cards[seen.name] = Card(
             seen.name.removeprefix("NVIDIA "), seen.capability, count, forward, bool(row and row.tegra)

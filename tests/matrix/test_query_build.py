@@ -1,0 +1,41 @@
+"""`matrix query build`: it offers cuda-compat to the GPUs that `resolve` offers it to, and says what it left out."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from doctor.cli import run
+
+from ..rows import for_each
+
+
+@for_each(
+    ("gpu", "offered"),
+    [("H100", True), ("Tesla T4", True), ("9.0", True), ("RTX 4090", False), ("RTX 5090", False), ("TITAN RTX", False)],
+)
+def test_cuda_compat_is_for_the_same_gpus_as_by_resolve(
+    gpu: str, offered: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["matrix", "query", "build", "--gpu", gpu, "--driver", "535", "--forward-compat"]
+    assert run([*words, "--format", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    found = data.get("result", data)
+    assert found["no_forward_compat"] == ([] if offered else [gpu])
+    grades = {build["grade"] for build in found["builds"]}
+    assert offered or "needs-forward-compat" not in grades
+    run(words)
+    printed = capsys.readouterr().out
+    assert ("cuda-compat is not for" in printed) is not offered
+    if gpu != "9.0":  # a capability alone stands for boards of both kinds: the flag decides
+        assert run(["resolve", "--gpu", gpu, "--driver", "535", "--explain-all", "--format", "json"]) in (0, 3)
+        best = json.loads(capsys.readouterr().out)
+        assert any(one["grade"] == "forward-compat" for one in best["candidates"]) is offered
+
+
+def test_what_is_beyond_the_list_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["matrix", "query", "build", "--gpu", "8.0", "--driver", "580"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[-1].endswith("more fit: gpudoctor resolve --explain-all")
+    assert int(printed[-1].split()[0]) > 8
