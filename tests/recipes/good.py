@@ -144,3 +144,62 @@ metadata: {name: llm}
 spec: {ports: [{port: 80}]}
 """,
 }
+
+_POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n"
+_CLAIM = "resources: {limits: {nvidia.com/gpu: %s}}"
+
+
+def _runs(image: str, *rows: str, kind: str = "apps/v1\nkind: DaemonSet", name: str = "a") -> str:
+    """A workload of one container with this image, and these rows of it."""
+    own = "".join(f"\n          {row}" for row in rows)
+    return (
+        f"apiVersion: {kind}\nmetadata: {{name: a}}\nspec:\n  template:\n    spec:\n      containers:\n"
+        f"        - name: {name}\n          image: {image}{own}\n"
+    )
+
+
+_VOID = "env: [{name: NVIDIA_VISIBLE_DEVICES, value: void}]"
+_SHM = "volumeMounts: [{name: shm, mountPath: /dev/shm}]"
+KUBERNETES: dict[str, str] = {
+    "the operator's manager asks for nothing": _runs("nvcr.io/nvidia/cloud-native/k8s-cc-manager:v0.1", _VOID),
+    "its driver container": _runs("nvcr.io/nvidia/driver:580.95.05-ubuntu22.04", _VOID),
+    "the device plugin": _runs("nvcr.io/nvidia/k8s-device-plugin:v0.17.0"),
+    "labels by feature discovery": _runs("nvcr.io/nvidia/gpu-feature-discovery:v0.17.0"),
+    "DCGM's exporter": _runs("nvcr.io/nvidia/k8s/dcgm-exporter:4.2.3-4.3.0-ubuntu22.04"),
+    "void in a pod without GPUs": _runs("me/x", _VOID),
+    "Ray's head": "apiVersion: ray.io/v1\nkind: RayCluster\nmetadata: {name: r}\nspec:\n  headGroupSpec:\n    rayStartParams: {}\n    template:\n      spec:\n        containers:\n        - {name: ray-head, image: 'rayproject/ray:2.46.0-gpu', resources: {limits: {nvidia.com/gpu: 4}}}\n",
+    "Ray's workers in a service": "apiVersion: ray.io/v1\nkind: RayService\nmetadata: {name: r}\nspec:\n  rayClusterConfig:\n    workerGroupSpecs:\n    - template:\n        spec:\n          containers:\n          - {name: w, image: 'rayproject/ray:2.46.0-gpu', command: [python, train.py], resources: {limits: {nvidia.com/gpu: 1}}}\n",
+    "KServe's own service": "apiVersion: serving.kserve.io/v1alpha1\nkind: LLMInferenceService\nmetadata: {name: r}\nspec:\n  template:\n    containers:\n    - {name: main, image: 'vllm/vllm-openai:v0.10.0', resources: {limits: {nvidia.com/gpu: 8}}}\n",
+    "GKE's folder": f"{_POD}  volumes: [{{name: n, hostPath: {{path: /home/kubernetes/bin/nvidia}}}}, {{name: shm, emptyDir: {{medium: Memory}}}}]\n  containers:\n  - name: c\n    image: nvcr.io/nvidia/pytorch:25.06-py3\n    {_SHM}\n    {_CLAIM % 8}\n",
+    "no runtime class, and none in the file": _runs("me/x", _CLAIM % 1, kind="apps/v1\nkind: Deployment"),
+    "a share by HAMi": _runs("vllm/vllm-openai:v0.10.0", "resources: {limits: {nvidia.com/gpumem: 3000}}"),
+    "a share by volcano": _runs("vllm/vllm-openai:v0.10.0", "resources: {limits: {volcano.sh/vgpu-number: 1}}"),
+    "memory of a GPU by Alibaba Cloud": _runs(
+        "vllm/vllm-openai:v0.10.0", "resources: {limits: {aliyun.com/gpu-mem: 3}}"
+    ),
+    "a MIG instance": _runs("vllm/vllm-openai:v0.10.0", "resources: {limits: {nvidia.com/mig-1g.10gb: 1}}"),
+    "mpirun's launcher": "apiVersion: kubeflow.org/v2beta1\nkind: MPIJob\nmetadata: {name: m}\nspec:\n  mpiReplicaSpecs:\n    Launcher:\n      template:\n        spec:\n          containers:\n          - {name: l, image: 'nvcr.io/nvidia/pytorch:25.06-py3', command: [mpirun, python, train.py]}\n",
+    "as many as it gets": _runs(
+        "vllm/vllm-openai:v0.10.0",
+        'args: [--tensor-parallel-size, "2"]',
+        _SHM,
+        _CLAIM % 2,
+        kind="apps/v1\nkind: Deployment",
+    ),
+    "GPUs of two nodes": _runs(
+        "lmsysorg/sglang:v0.5.3",
+        'args: [--tp, "16", --nnodes, "2"]',
+        _SHM,
+        _CLAIM % 8,
+        kind="apps/v1\nkind: StatefulSet",
+    ),
+}
+"""Manifests of public projects, reduced: operators, controllers and schedulers that do by themselves what a pod need not."""
+COMPOSE: dict[str, str] = {
+    "one service of an image has the GPU": "services:\n  controller:\n    image: nvidia/cuda:12.2.0-runtime-ubuntu20.04\n    command: [python3, -m, app.controller]\n  worker:\n    image: nvidia/cuda:12.2.0-runtime-ubuntu20.04\n    shm_size: 8gb\n    deploy: {resources: {reservations: {devices: [{driver: nvidia, count: 1, capabilities: [gpu]}]}}}\n",
+}
+TEMPLATES: dict[str, str] = {
+    "a chart that is YAML too": "apiVersion: apps/v1\nkind: Deployment\nspec:\n  template:\n    spec:\n      containers:\n      - name: {{ .Chart.Name }}\n        image: nvcr.io/nvidia/tritonserver:25.06-py3\n        resources: {limits: {nvidia.com/gpu: {{ .Values.image.numGpus }}}}\n",
+    "a value alone": "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - {name: a, image: '{{ .Values.image }}'}\n",
+    "a helper": "apiVersion: v1\nkind: Pod\nmetadata: {name: '{{ include \"a.name\" . }}'}\nspec:\n  containers: [{name: a, image: b}]\n",
+}

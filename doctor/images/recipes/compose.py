@@ -25,20 +25,32 @@ def compose_faults(document: dict[str, Any], folder: Path) -> Iterator[Fault]:
     services = document.get("services")
     if not isinstance(services, dict):
         return
+    own = [service for service in services.values() if isinstance(service, dict)]
+    on_gpu = {str(service.get("image")) for service in own if service.get("image") and _asks(service)}
     for name, service in services.items():
         if isinstance(service, dict):
-            yield from _service(str(name), line_of(services, name), service, folder)
+            yield from _service(str(name), line_of(services, name), service, folder, on_gpu)
 
 
-def _service(name: str, line: int, service: dict[str, Any], folder: Path) -> Iterator[Fault]:
+def _reserved(service: dict[str, Any]) -> list[dict[str, Any]]:
     devices = at(service, "deploy", "resources", "reservations", "devices")
-    reserved = [one for one in devices or () if isinstance(one, dict)] if isinstance(devices, list) else []
-    asks = bool(reserved or service.get("gpus") or service.get("runtime") == "nvidia" or _cdi(service))
+    return [one for one in devices or () if isinstance(one, dict)] if isinstance(devices, list) else []
+
+
+def _asks(service: dict[str, Any]) -> bool:
+    return bool(_reserved(service) or service.get("gpus") or service.get("runtime") == "nvidia" or _cdi(service))
+
+
+def _service(name: str, line: int, service: dict[str, Any], folder: Path, on_gpu: set[str]) -> Iterator[Fault]:
+    """on_gpu: images of services that ask for a GPU; without one, such an image is meant to run so."""
+    devices = at(service, "deploy", "resources", "reservations", "devices")
+    reserved, asks = _reserved(service), _asks(service)
     started = f"{name} {words(service.get('command'))} {words(service.get('entrypoint'))} {service.get('image', '')}"
     elsewhere = FETCHES.search(started) or re.search(
         r"(?i)(?:^|[^a-z])cpu(?:[^a-z]|$)", f"{started} {service.get('environment')}"
     )
-    needs = "" if elsewhere else _needs_gpu(service, folder)
+    meant = str(service.get("image")) in on_gpu
+    needs = "" if elsewhere or meant else _needs_gpu(service, folder)
     variables = environment(service.get("environment"))
     if needs and not asks and "extends" not in service and "NVIDIA_VISIBLE_DEVICES" not in variables:
         detail = f"{name}: {needs} is started without a GPU."

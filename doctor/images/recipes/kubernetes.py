@@ -7,35 +7,50 @@ from collections.abc import Iterator
 from typing import Any
 
 from .bases import base_of
+from .cluster import is_known
 from .docker_rules import by_nvidia_smi
 from .lint import Fault
 from .yaml_nodes import FETCHES, at, environment, hidden, line_of, of_the_driver, words
 
-_GPU = re.compile(r"nvidia\.com/(?:gpu|mig-[\w.-]+|gpu\.shared)")
 _TRAINS = re.compile(r"(?i)torchrun|accelerate|deepspeed|train|num.?workers")
 
 
-def kubernetes_faults(document: dict[str, Any]) -> Iterator[Fault]:
-    """Of every pod in a document: a Pod, a template at any depth, items of a List."""
-    for pod in _pods(document):
-        yield from _pod(pod)
+_PARALLEL = re.compile(
+    r"--(tensor-parallel-size|pipeline-parallel-size|tp-size|tp|pp-size|nproc[-_]per[-_]node)[= ](\d+)\b"
+)
+"""Options of vLLM, SGLang and torchrun that take a number of GPUs each."""
+_OVER_NODES = re.compile(r"(?i)--(?:nnodes|node-rank|dist-init-addr|headless|data-parallel)|\bray\b|\bLWS_")
+"""Where one of these is, the GPUs of other pods count too."""
+_ALONE = ("Pod", "Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "Job", "CronJob")
+"""Kinds whose pods know nothing of each other's GPUs."""
 
 
-def _pods(node: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
+def kubernetes_faults(documents: list[dict[str, Any]]) -> Iterator[Fault]:
+    """Of every pod in a file's documents: a Pod, a template at any depth, items of a List."""
+    pods = [found for document in documents for found in _pods(document, str(document.get("kind") or ""))]
+    named = any(pod.get("runtimeClassName") for pod, _, _ in pods)
+    for pod, kind, replica in pods:
+        yield from _pod(pod, kind, replica, named)
+
+
+def _pods(node: Any, kind: str, key: str = "", depth: int = 0) -> Iterator[tuple[dict[str, Any], str, str]]:
+    """(pod, kind of what it belongs to, the name that its replica has there)."""
     if depth > 12:
         return
     if isinstance(node, dict):
         if isinstance(node.get("containers"), list):
-            yield node
+            yield node, kind, key
             return
-        for value in node.values():
-            yield from _pods(value, depth + 1)
+        kind = str(node.get("kind") or kind)
+        for name, value in node.items():
+            yield from _pods(value, kind, key if name in ("template", "spec") else str(name), depth + 1)
     elif isinstance(node, list):
         for value in node:
-            yield from _pods(value, depth + 1)
+            yield from _pods(value, kind, key, depth + 1)
 
 
-def _pod(pod: dict[str, Any]) -> Iterator[Fault]:
+def _pod(pod: dict[str, Any], kind: str, replica: str, named: bool) -> Iterator[Fault]:
+    """named: another pod of this file names a runtime class, so the cluster's default is another."""
     total = 0
     containers = [(pod["containers"], n, one) for n, one in enumerate(pod["containers"]) if isinstance(one, dict)]
     claims = bool(pod.get("resourceClaims"))
@@ -50,6 +65,7 @@ def _pod(pod: dict[str, Any]) -> Iterator[Fault]:
             and not claims
             and base_of(image).gpu
             and "cpu" not in image
+            and not (is_known("image", image) or is_known("container", name) or is_known("replica", replica))
             and not FETCHES.search(command_line)
         ):
             line = line_of(one, "image")
@@ -57,21 +73,35 @@ def _pod(pod: dict[str, Any]) -> Iterator[Fault]:
         yield from _quantities(name, one)
         yield from _probes(name, one)
         for variable, (value, line) in environment(one.get("env")).items():
-            yield from hidden(variable, value, line)
+            if count or variable != "NVIDIA_VISIBLE_DEVICES":  # void is how a pod without GPUs asks for none
+                yield from hidden(variable, value, line)
             if variable == "NVIDIA_VISIBLE_DEVICES" and value.strip().lower() not in ("none", "void", ""):
                 detail = f"{name}: {variable}={value} beside what the device plugin allots."
                 yield Fault(rule="gpus-beside-the-scheduler", line=line, detail=detail)
         started = words(one.get("command")) + words(one.get("args")) + image
         shm = any("/dev/shm" in str(at(mount, "mountPath")) for mount in one.get("volumeMounts") or ())
-        if count and not shm and (count > 1 or _TRAINS.search(started)):
+        if count and not shm and not is_known("shm", kind) and (count > 1 or _TRAINS.search(started)):
             detail = f"{name}: {count} GPU{'s' if count > 1 else ''}, and nothing mounted at /dev/shm."
             yield Fault(rule="shared-memory-small", line=line_of(within, number), detail=detail)
-    if total and not pod.get("runtimeClassName"):
+        if kind in _ALONE:
+            yield from _too_few(name, one, count, line_of(within, number))
+    if total and named and not pod.get("runtimeClassName"):
         yield Fault(rule="runtime-class-not-set", line=line_of(pod, "containers"), detail="")
     for number, volume in enumerate(pod.get("volumes") or ()):
         path = str(at(volume, "hostPath", "path") or "")
-        if of_the_driver(path):
+        if of_the_driver(path) and not is_known("folder", path):
             yield Fault(rule="driver-mounted-by-hand", line=line_of(pod["volumes"], number), detail=f"{path}.")
+
+
+def _too_few(name: str, container: dict[str, Any], count: int | None, line: int) -> Iterator[Fault]:
+    """More GPUs in the arguments of the program than the container gets."""
+    started = f"{words(container.get('command'))} {words(container.get('args'))}"
+    wanted = 1
+    for number in dict(_PARALLEL.findall(started)).values():  # the last one of an option counts
+        wanted *= int(number)
+    if count and count < wanted and not _OVER_NODES.search(started):
+        detail = f"{name}: its arguments want {wanted} GPUs, and it gets {count}."
+        yield Fault(rule="more-gpus-than-given", line=line, detail=detail)
 
 
 def _quantity(container: dict[str, Any]) -> int | None:
@@ -80,9 +110,11 @@ def _quantity(container: dict[str, Any]) -> int | None:
     for kind in ("limits", "requests"):
         rows = at(container, "resources", kind)
         for key in rows if isinstance(rows, dict) else ():
-            if _GPU.fullmatch(str(key)):
-                text = str(rows[key])
+            text = str(rows[key])
+            if is_known("resource", str(key)):
                 found = max(found or 0, int(text) if text.isdecimal() else 0)
+            elif is_known("part", str(key)):
+                found = found or 0
     if found is None and at(container, "resources", "claims"):
         return 0
     return found
@@ -93,13 +125,13 @@ def _quantities(name: str, container: dict[str, Any]) -> Iterator[Fault]:
     for rows in (limits, requests):
         for key in rows if isinstance(rows, dict) else ():
             text = str(rows[key])
-            if _GPU.fullmatch(str(key)) and not re.fullmatch(r"\d+|\{\{.*\}\}|\$.*", text):
+            if is_known("resource", str(key)) and not re.fullmatch(r"\d+|\{\{.*\}\}|\$.*", text):
                 detail = (
                     f"{name}: {key} is {text!r}; GPUs are not divided (MIG and time-slicing have names of their own)."
                 )
                 yield Fault(rule="gpu-quantity-wrong", line=line_of(rows, key), detail=detail)
     for key in requests if isinstance(requests, dict) else ():
-        if not _GPU.fullmatch(str(key)):
+        if not is_known("resource", str(key)):
             continue
         if not isinstance(limits, dict) or key not in limits:
             detail = f"{name}: {key} stands in requests alone."

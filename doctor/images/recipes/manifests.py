@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,11 @@ from .lint import Recipe
 if TYPE_CHECKING:
     from ruamel.yaml.composer import Composer
 
+_TEMPLATE = re.compile(
+    r"\{\{-?\s*(?:\.(?:Values|Chart|Release|Files|Capabilities|Template)\b"
+    r"|(?:include|template|range|if|with|end|define)\b)"
+)
+"""Helm's, which may be YAML all the same."""
 _MOST_DOCUMENTS = 500
 _MOST_NODES = 50_000
 """Comments are no nodes, and are kept."""
@@ -26,12 +32,14 @@ _NODE_BYTES = 100
 
 def read_manifests(path: Path, text: str, folder: Path) -> Recipe:
     """All documents of a file; `folder`: what its paths are relative to. Raises Unparsed."""
+    if _TEMPLATE.search(text):
+        raise Unparsed(f"{path}: a template; what it makes can be judged: helm template ... > FILE")
     documents = list(_documents(text, str(path)))
     if any(isinstance(one, dict) and isinstance(one.get("services"), dict) for one in documents):
         faults = [fault for one in documents if isinstance(one, dict) for fault in compose_faults(one, folder)]
         kind = "compose"
     elif any(isinstance(one, dict) and one.get("kind") and one.get("apiVersion") for one in documents):
-        faults = [fault for one in documents if isinstance(one, dict) for fault in kubernetes_faults(one)]
+        faults = list(kubernetes_faults([one for one in documents if isinstance(one, dict)]))
         kind = "kubernetes"
     else:
         raise Unparsed(f"{path}: neither a compose file (services) nor a Kubernetes manifest (apiVersion, kind)")
