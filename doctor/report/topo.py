@@ -16,7 +16,8 @@ def topo_text(found: Answer) -> str:
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     lines += ["", *(f"  {name:<4}  {words}" for name, words in _legend(found)), ""]
-    lines += _wrapped(found.verdict, "", "  ")
+    for words in (*found.odd, found.verdict):
+        lines += _wrapped(words, "", "  ")
     for words in _facts(found):
         lines += _wrapped(words, "  ", "  ")
     if found.costs:
@@ -32,7 +33,8 @@ def topo_text(found: Answer) -> str:
 def topo_markdown(found: Answer) -> str:
     """The same as tables."""
     lines = [*_table(_matrix(found)), ""]
-    lines += [f"- `{name}`: {words}" for name, words in _legend(found)] + ["", f"**{_cell(found.verdict)}**", ""]
+    lines += [f"- `{name}`: {words}" for name, words in _legend(found)] + [""]
+    lines += [f"**{_cell(words)}**\n" for words in (*found.odd, found.verdict)]
     lines += [f"- {_cell(words)}" for words in _facts(found)]
     if found.costs:
         lines += ["", _question(found), "", *_table([["way", "sent", "time", ""], *_ways(found)])]
@@ -43,7 +45,7 @@ def topo_markdown(found: Answer) -> str:
 def topo_tables(found: Answer) -> tuple[list[list[str]], list[str], str, list[list[str]]]:
     """The matrix with its heads, the facts with the legend, the question, and the ways."""
     legend = [f"{name}: {words}" for name, words in _legend(found)]
-    return _matrix(found), [*_facts(found), *legend], _question(found), _ways(found)
+    return _matrix(found), [*found.odd, *_facts(found), *legend], _question(found), _ways(found)
 
 
 def _wrapped(words: str, first: str, later: str) -> list[str]:

@@ -12,6 +12,7 @@ from ..fit.ladder import ladder
 from ..fit.shape import typical
 from ..fit.work import Work
 from .matrix import LEGEND, SLOWEST_FIRST, Device, Table
+from .odd import odd
 from .verdicts import EQUAL, Cost, Fastest, grade_of, meaning, verdict
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class Answer(Struct, frozen=True, kw_only=True):
     tokens: int
     costs: tuple[Cost, ...]
     missing: tuple[str, ...]
+    odd: tuple[str, ...] = ()
+    """Sentences of what is wrong with the table by itself: a GPU without the others' NVLink."""
 
 
 def answer(m: Matrix, table: Table, parameters: float, tokens: int, named: str = "") -> Answer:
@@ -83,7 +86,16 @@ def answer(m: Matrix, table: Table, parameters: float, tokens: int, named: str =
         tokens=tokens,
         costs=tuple(costs),
         missing=tuple(missing),
+        odd=odd(table, _own_nvlink(spec, board)),
     )
+
+
+def _own_nvlink(spec: GpuSpec | None, board: Board | None) -> str:
+    """`NV18` of boards that have NVLink without a bridge between two of them."""
+    known = spec is not None and board is not None and spec.nvlink_links and spec.nvlink_confidence != "memory"
+    if not known or board is None or spec is None or board.pairs_only or not board.nvlink_gb_s:
+        return ""
+    return f"NV{spec.nvlink_links:g}"
 
 
 def _slowest(links: list[str]) -> str:

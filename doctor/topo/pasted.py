@@ -47,8 +47,12 @@ def parse_table(text: str) -> Table:
             rows[name] = _row(cells, names, tail, number)
     if not names:
         raise Garbled("no table of nvidia-smi topo -m is in this text (its first line begins with GPU0)")
-    if lost := [name for name in names if name not in rows]:
+    lost = [name for name in names if name not in rows]
+    if any(name.startswith("GPU") for name in lost):
         raise Garbled(f"the row of {lost[0]} is missing: the text is cut off")
+    for name in lost:  # people leave the cards' rows out; their columns say the same
+        own = [rows[other][names.index(name)] if other in rows else "" for other in names]
+        rows[name] = ["X" if other == name else cell for other, cell in zip(names, own, strict=True)]
     _symmetric(names, rows)
     count = len(names)
     links = tuple(tuple("SYS" if cell == "SOC" else cell for cell in rows[name][:count]) for name in names)
@@ -62,8 +66,9 @@ def parse_table(text: str) -> Table:
         )
         for name in names
     )
-    notes = () if tail else ("the columns of CPU and NUMA affinity are not in this text",)
-    return Table(devices=devices, links=links, notes=notes)
+    notes = [] if tail else ["the columns of CPU and NUMA affinity are not in this text"]
+    notes += [f"the rows of {lost[0]}{f' to {lost[-1]}' if len(lost) > 1 else ''} are not in this text"] if lost else []
+    return Table(devices=devices, links=links, notes=tuple(notes))
 
 
 _HEADS = ("CPU", "NUMA")
