@@ -64,9 +64,10 @@ def _versions(m: Store, package: str) -> frozenset[str]:
             found = {build.torch for build in m.builds}
         elif package in _TORCH:
             found = {row.version for row in m.companion_rows if row.package == package}
-        elif package in EXTENSIONS or package in WHEELS:
-            tables = (m.extensions, m.extension_wheels)
-            found = {row.version for table in tables for row in table if row.package == package}
+        elif package in EXTENSIONS:
+            found = {row.version for row in m.extensions if row.package == package}
+        elif package in WHEELS:  # the other table has releases whose wheels it does not name
+            found = {row.version for row in m.extension_wheels if row.package == package}
         elif package in FRAMEWORKS:
             found = {row.version for row in framework_rows(m, Wish(package))}
         else:

@@ -53,6 +53,8 @@ def read_lines(path: str, q: Question) -> tuple[Pinned, ...]:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Refusal(f"{path} is not UTF-8: no list of requirements") from None
+    if path.endswith((".yml", ".yaml", ".toml", ".cfg", ".py", ".json")):
+        raise Refusal(f"{path} is of a kind that -r does not read: it reads requirements.txt and uv.lock")
     if not path.endswith(".lock"):
         return _few(of_requirements(text, path, q), path)
     from .toml import NotToml, loads

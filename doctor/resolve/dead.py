@@ -12,10 +12,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from compat_matrix.builds import _build
+from compat_matrix.framework_wishes import FRAMEWORKS, framework_rows
 from compat_matrix.resolver import FILTERS, Candidate, Question, Rejected, fit, resolve
 from compat_matrix.served import chooser
 from compat_matrix.unlisted import unlisted
 from compat_matrix.versions import numbers
+from compat_matrix.wish import Wish
 
 from ..fixes.install import name_of
 from .keep import smallest_change
@@ -23,6 +25,8 @@ from .pinned import Pinned
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
+    from compat_matrix.drivers import Platform
+    from compat_matrix.rows_library import Framework
 
 
 class DeadLine(Struct, frozen=True):
@@ -58,6 +62,8 @@ def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
     tag = torch.local if torch else ""
     if not lines:
         return Answered(unknown=tuple(unknown))
+    if all(one.wish.package in FRAMEWORKS for one in lines):
+        return _without_torch(m, q, lines, unknown)
     if tag and not tag.startswith("cu"):
         dead = [DeadLine(one.number, one.text, f"{tag} is no CUDA build") for one in lines if one.local == tag]
         return _instead(m, q, lines, dead, "", "", unknown)
@@ -83,6 +89,38 @@ def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
     else:
         dead = [_of_torch(lines, torch, takes, verdict.reason)]
     return _instead(m, q, lines, dead, build.torch, build.tag, unknown, takes)
+
+
+def _without_torch(m: Matrix, q: Question, lines: Sequence[Pinned], unknown: list[str]) -> Answered:
+    """A file that names no torch: each framework by itself, and no torch is added."""
+    dead, instead = [], []
+    for one in lines:
+        lacks = [_framework_lacks(m, q, row) for row in framework_rows(m, one.wish)]
+        if not lacks or "" in lacks:
+            continue
+        dead.append(DeadLine(one.number, one.text, lacks[0]))
+        others = framework_rows(m, Wish(one.wish.package))
+        better = next((row for row in others if not _framework_lacks(m, q, row)), None)
+        if better is not None:
+            instead.append(Instead(one.number, f"{better.package}=={better.version}.*"))
+    return Answered(dead=tuple(dead), instead=tuple(instead), unknown=tuple(unknown))
+
+
+def _framework_lacks(m: Matrix, q: Question, row: Framework) -> str:
+    """What keeps this release from using the machine's GPU; '' where nothing does."""
+    what = f"{row.package} {row.version}"
+    if q.python and row.pythons and q.python not in row.pythons:
+        return f"{what} is for Python {row.pythons[0]} to {row.pythons[-1]}"
+    if q.platform not in row.gpu_platforms:
+        return f"{what} uses no GPU on {q.platform}"
+    if not q.driver:
+        return ""
+    system: Platform = "windows" if q.os != "linux" else "linux"
+    grade = m.driver_for_cuda(q.driver, row.cuda, system)
+    runs = grade.grade in ("native", "minor-version", "unknown") or (
+        grade.grade == "needs-forward-compat" and q.eligible
+    )
+    return "" if runs else f"{what} is built for CUDA {row.cuda}: {grade.reason}"
 
 
 def _unlisted(one: Pinned) -> str:

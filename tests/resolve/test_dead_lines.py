@@ -11,7 +11,7 @@ import pytest
 from doctor.cli import run
 
 from ..cli.command import gpudoctor, one_line
-from ..rows import Faults
+from ..rows import Faults, for_each
 
 LOCK = """\
 version = 1
@@ -51,7 +51,8 @@ ROWS: list[tuple[str, str, tuple[str, str], list[int], str]] = [
     ("another platform", "torch==2.5.1 ; sys_platform == 'win32'\n", NEW, [], ""),
     ("range takes the newest", "torch>=2.4\n", OLD, [1], "torch=="),
     ("companion of another", "torch==2.8.0\ntorchvision==0.22.0\n", ("H100", "580"), [2], "torchvision==0.23.0"),
-    ("each of two", "torch==2.4.0\nflash-attn==2.6.3\n", NEW, [1, 2], "torch==2.7.1+cu128"),
+    ("one of two, and one that is not listed", "torch==2.4.0\nflash-attn==2.6.3\n", NEW, [1], "torch==2.7.1+cu128"),
+    ("each of two", "torch==2.4.0\nflash-attn==2.8.3\n", NEW, [1], "torch==2.7.1+cu128"),
     ("wheel by address", "https://download.pytorch.org/whl/cu128/torch-2.8.0%2Bcu128-cp311-cp311-manylinux_2_28_x86_64.whl\n",
      OLD, [1], "torch==2.8.0+cu126"),
 ]  # fmt: skip
@@ -147,3 +148,33 @@ def test_a_list_that_names_torch_very_often_is_refused(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
         line = one_line(gpudoctor("resolve", "-r", tmp_path / name, "--gpu", "H100", "--driver", "575"))
         assert "more than 300 times" in line
+
+
+@for_each(
+    ("text", "driver", "dead", "written"),
+    [
+        ("tensorflow==2.11.0\n", "535", [], ""),  # CUDA 11.2, and no torch beside it
+        ("onnxruntime-gpu==1.20.1\n", "535", [], ""),
+        ("tensorflow==2.21\n", "450.80.02", [1], "tensorflow==2.14.*"),
+        ("jax==0.4.30\nnumpy\n", "450.80.02", [1], ""),
+    ],
+)
+def test_a_file_without_torch_gets_none(
+    text: str, driver: str, dead: list[int], written: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "requirements.txt"
+    file.write_text(text)
+    code, data, _ = ask(["-r", str(file), "--gpu", "T4", "--driver", driver], capsys)
+    assert [one["number"] for one in data["dead"]] == dead and code == (0 if not dead else 1 if written else 3)
+    assert [one["write"] for one in data["instead"]] == ([written] if written else [])
+    assert "torch" not in json.dumps(data["instead"]) + data["takes"]
+
+
+@for_each("name", ["environment.yml", "pyproject.toml", "setup.py", "setup.cfg", "Pipfile.json"])
+def test_another_kind_of_file_is_named_in_one_line(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).write_text("name: ldm\ndependencies:\n  - pytorch=1.11.0\n")
+    assert run(["resolve", "-r", str(tmp_path / name), "--gpu", "T4"]) == 2
+    printed = capsys.readouterr()
+    assert "it reads requirements.txt and uv.lock" in printed.err and printed.err.count("\n") == 1
