@@ -94,7 +94,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 def resolve(m: Store, q: Question) -> Answer:
     """Every build judged, the fitting ones ranked."""
-    unknown = tuple(found for wish in q.wishes if (found := unlisted(m, wish)))
+    unknown = tuple(one for wish in q.wishes if (one := unlisted(m, wish)))
     if unknown:
         return _by_neighbors(m, q, unknown)
     found, out, uv = ranked(m, q)
