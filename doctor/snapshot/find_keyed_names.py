@@ -11,8 +11,8 @@ from .spans import NameSpan, Scan, left_of
 
 NAME_SIGNS = frozenset("_.-")
 NO_HOST = lazy(
-    r"(?i)(?:v\d[\w.+-]*|\d+\.[\w.+-]*|\d+|latest|main|master|nightly|stable|head|dev|sha256|sha512|lib\w*|localhost|glibc.*|now|next|beta|first_node|"
-    r"alpha|property|.*\.(?:so|service|socket|slice|target|txt|py|whl|git|invalid)[\d.]*|[\d.]+|git|github\.com|gitlab\.com|bitbucket\.org)"
+    r"(?i)(?:v\d[\w.+-]*|\d+\.[\w.+-]*|\d+|latest|main|master|nightly|stable|head|dev|sha256|sha512|lib\w*|glibc.*|now|next|beta|first_node|"
+    r"alpha|property|.*\.(?:so|service|socket|slice|target|txt|py|whl|git|invalid)[\d.]*|[\d.]+|github\.com|gitlab\.com|bitbucket\.org)"
 )
 _NAME = lazy(r"[\w-]*")
 _BEFORE_VALUE = frozenset("\"'`\\])\t :=|\r\n")
@@ -28,22 +28,25 @@ HOST_LIKE = lazy(
     r"(?=.*[a-z])(?=.*[\d.-])(?!v?\d+\.)[a-z0-9][a-z0-9.-]{3,80}"
 )
 _USERS = frozenset(("user", "username", "login", "logname", "owner", "submitter", "runas", "uid", "account"))
-_HOSTS = frozenset(["hostname", "nodename", "computername", "machinename", "servername", "fqdn",
+_HOSTS = frozenset(["hostname", "nodename", "computername", "machinename", "fqdn",
                     "submithost", "exechost", "hostid", "nodelist"])  # fmt: skip
 _THINGS = frozenset(["host", "node", "server", "machine", "instance", "worker", "endpoint", "remote", "peer", "nodes",
-                     "hosts", "addr", "master"])  # fmt: skip
-_NUMBERS = frozenset(["serial", "serialnumber", "guid", "wwn", "nguid", "eui", "imei"])
+                     "hosts", "addr"])  # fmt: skip
+_NUMBERS = frozenset(["serial", "serialnumber", "guid", "nguid", "eui", "imei"])
 _SHORTEST_ID = 6
 _LONGEST = 30
 """Characters of a name of several words."""
 _USERS_OF = frozenset(("username", "loginname", "sudouser", "remoteuser"))
-_NUMBERS_OF = frozenset(("assettag", "servicetag", "productuuid", "systemuuid"))
-_IDS_OF = frozenset(("machine", "boot", "system", "host", "instance", "invocation", "account", "tenant", "subscription",
+_HOSTS_OF = ("masteraddr", "rdzvendpoint")
+_NO_USERS = ("sys", "super", "per", "multi", "single")
+"""Before `user`: how many, or which kind."""
+_NUMBERS_OF = frozenset(("assettag", "servicetag"))
+_IDS_OF = frozenset(("machine", "boot", "system", "instance", "invocation", "account", "tenant", "subscription",
                      "organization", "org", "chassis", "product", "client"))  # fmt: skip
-_STEMS = ("user", "login", "logname", "owner", "uname", "submitter", "runas", "host", "node", "computer",
-          "machine", "server", "fqdn", "addr", "instance", "worker", "endpoint", "remote", "peer", "serial", "guid",
-          "wwn", "eui", "imei", "s/n", "asset", "boot", "system", "invocation", "account", "tenant", "subscription",
-          "uid", "org", "chassis", "product", "service tag", "maintainer", "rdzv", "client")  # fmt: skip
+_STEMS = ("user", "login", "logname", "owner", "submitter", "runas", "host", "node", "computer",
+          "machine", "server", "fqdn", "addr", "instance", "worker", "endpoint", "remote", "peer", "serial",
+          "wwn", "eui", "imei", "asset", "boot", "system", "invocation", "account", "tenant", "subscription",
+          "uid", "org", "chassis", "product", "service tag", "client")  # fmt: skip
 
 
 def _after(text: str, at: int) -> int:
@@ -55,9 +58,7 @@ def find_keyed_names(scan: Scan) -> Iterator[NameSpan]:
     """`user: x`, `"hostname": "x"`, `Serial Number : x`."""
     text = scan.text
     done = -1
-    for at in sorted(
-        at for stem in _STEMS if scan.may_hold(stem.split("/")[0].split()[0]) for at in scan.offsets(stem)
-    ):
+    for at in sorted(at for stem in _STEMS if scan.may_hold(stem.split()[0]) for at in scan.offsets(stem)):
         if at < done:
             continue
         end = _after(text, at)
@@ -101,9 +102,9 @@ def kind_of_name(name: str) -> str:
         return ""
     last, before = parts[-1], parts[-2] if len(parts) > 1 else ""
     both = before + last
-    if (last in _USERS and before not in ("sys", "super", "per", "multi", "single")) or both in _USERS_OF:
+    if (last in _USERS and before not in _NO_USERS) or both in _USERS_OF:
         return "user"
-    if last in _HOSTS or both in _HOSTS or both in ("masteraddr", "rdzvendpoint", "slurmdnodename", "ncclhostid"):
+    if last in _HOSTS or both in _HOSTS or both in _HOSTS_OF:
         return "host"
     if last in _NUMBERS or (last in ("number", "no", "num") and before == "serial") or both in _NUMBERS_OF:
         return "number"

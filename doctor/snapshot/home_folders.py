@@ -8,13 +8,11 @@ from collections.abc import Iterator
 from ..formats.lazy import lazy
 from .spans import NameSpan, Scan
 
-_ROOTS = ("home", "users/", "users\\", "user/", "/u/", "scratch", "homes/", "ptmp/", "nobackup", "workspaces/", "~")
+_ROOTS = ("home", "users/", "users\\", "user/", "/u/", "scratch", "ptmp/", "nobackup", "workspaces/", "~")
 _FOLDER = lazy(
-    r"(?i)[/\\]+(?:home\d{0,2}|homes|users?|jusers|u|scratch\d{0,2}|gscratch|netscratch|[a-z]{0,8}scratch\d{0,2}|ptmp|nobackup|workspaces)[/\\]+"
+    r"(?i)[/\\]+(?:home\d{0,2}|homes|users?|jusers|u|[a-z]{0,8}scratch\d{0,2}|ptmp|nobackup|workspaces)[/\\]+"
 )
-_GROUPING = lazy(
-    r"(?:[a-z0-9]|\d{2,8}|users?|homes?|work|projects?|proj\w{0,12}|groups?|shared?|lab|labs|tmp|[a-z]+_\d+)[/\\]"
-)
+_GROUPING = lazy(r"(?:[a-z0-9]|\d{2,8}|work|proj\w{0,12}|groups?|shared?|lab|labs|tmp|[a-z]+_\d+)[/\\]")
 """Between such a folder and a name: the name's first letter, a group's number, a project."""
 SHARED_FOLDERS = ("shared", "public", "common", "groups", "projects", "software")
 """Beside the users' own folders: nobody's name."""

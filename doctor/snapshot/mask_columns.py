@@ -16,8 +16,8 @@ from .secret_keys import SURE, is_nothing, is_secret_like, kind_of
 from .spans import NameSpan, Scan, Span
 from .translated_keys import DIAL, kind_of_phrase, phrase_offsets
 
-_STEMS = ("user", "owner", "login", "account", "submitter", "host", "node", "server", "machine", "serial", "pass",
-          "pwd", "token", "secret", "api", "access", "phone", "fax", "imei", "wwn", "guid")  # fmt: skip
+_STEMS = ("user", "owner", "login", "account", "submitter", "host", "node", "server", "machine", "pass", "pwd",
+          "secret", "api", "access", "imei", "wwn", "guid")  # fmt: skip
 _LONGEST = 400
 """Characters of a head."""
 _CELL = lazy(r"[^\W\d_][\w .%/#-]{0,40}(?:[(\[][^()\[\]]{0,20}[)\]])?")

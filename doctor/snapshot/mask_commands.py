@@ -18,11 +18,11 @@ _ASKS = r"(?:\bsudo\b.{0,40}\s-S\b|passw|\blogin\b|\bkinit\b|stdin|\bcryptsetup\
 """Programs that read a secret from their input."""
 _FLAGS = (
     ("login", r"(?:docker|podman|nerdctl|buildah|skopeo|crane|oras|helm|oc|az)\b[^\n|;]{0,80}\blogin\b", _LOGIN_P),
-    ("mysql", r"\b(?:mysql\w{0,12}|mariadb[\w-]{0,12})\s", rf"\s-p(?:\s|(?=[^\s-])){_NEXT}"),
+    ("mysql|mariadb", r"\b(?:mysql\w{0,12}|mariadb[\w-]{0,12})\s", rf"\s-p(?:\s|(?=[^\s-])){_NEXT}"),
     ("sshpass", r"\bsshpass\s", _LOGIN_P),
     ("twine", r"\btwine\s", _LOGIN_P),
-    ("plink", r"\b(?:plink|pscp|psftp|putty)\b", rf"\s-pw\s{_NEXT}"),
-    ("sqlcmd", r"\b(?:sqlcmd|bcp|osql)\s", rf"\s-P{_NEXT}"),
+    ("plink|pscp|psftp|putty", r"\b(?:plink|pscp|psftp|putty)\b", rf"\s-pw\s{_NEXT}"),
+    ("sqlcmd|bcp|osql", r"\b(?:sqlcmd|bcp|osql)\s", rf"\s-P{_NEXT}"),
     ("mosquitto", r"\bmosquitto_\w+\s", rf"\s-P{_NEXT}"),
     ("redis-cli", r"\bredis-cli\b", rf"\s(?:-a|--pass){_NEXT}"),
     ("mongo", r"\bmongo\w{0,8}\b", rf"\s-p(?:\s|=){_NEXT}"),
@@ -38,11 +38,10 @@ _FLAGS = (
     ("<<<", rf"(?i){_ASKS}", rf"<<<\s{{0,4}}{_WORD}"),
     ("unzip", r"\bunzip\s", rf"\s-P{_NEXT}"),
     ("zip", r"\bzip\s", rf"\s-P{_NEXT}"),
-    ("7za", r"\b7za\s", rf"\s-p(?=\S){_NEXT}"),
     ("7z", r"\b7z[ar]?\s", rf"\s-p(?=\S){_NEXT}"),
     ("smbclient", r"\bsmbclient\b", r"\s-U[ ']{0,2}()()[\w.\\-]{1,60}%([^\s']+)"),
     ("lftp", r"\blftp\b", r"\s-u\s()()[\w.-]{1,60},(\S+)"),
-    ("curl", r"\b(?:curl|wget)\s", rf"\s(?:-u|--user|-U|--proxy-user){_NEXT}"),
+    ("curl", r"\bcurl\s", rf"\s(?:-u|--user|-U|--proxy-user){_NEXT}"),
     ("curl", r"\bcurl\s", rf"\s(?:-b|--cookie){_NEXT}"),
     ("http", r"\bhttps?\s", rf"\s(?:-a|--auth){_NEXT}"),
     ("openssl", r"\bopenssl\b", r"\bpass:()()([^\s\"']+)"),
@@ -52,11 +51,11 @@ _FLAGS = (
     ("passwd --stdin", r"\bpasswd --stdin\b", rf"echo\s+(?:-n\s)?{_WORD}"),
     ("password-stdin", r"--password-stdin\b", rf"(?:echo|printf)\s+(?:-n\s)?(?:[\"']?%s[\"']?\s)?{_WORD}\s{{0,4}}\|"),
     ("sudo -s", r"\bsudo -S\b", rf"echo\s+(?:-n\s)?{_WORD}\s{{0,4}}\|"),
-    ("doctl", r"\bdoctl\b", rf"\s(?:-t|--access-token){_NEXT}"),
+    ("doctl", r"\bdoctl\b", rf"\s-t{_NEXT}"),
     ("prefect", r"\bprefect\b", rf"\s(?:-k|--key){_NEXT}"),
     ("vault login", r"\bvault login\s", rf"login\s{_NEXT}"),
     ("nmcli", r"\bnmcli\b", rf"\bpassword\s{_NEXT}"),
-    ("wpa_passphrase", r"\bwpa_passphrase\s", rf"wpa_passphrase\s+\S+\s{_NEXT}"),
+    ("wpa", r"\bwpa_passphrase\s", rf"wpa_passphrase\s+\S+\s{_NEXT}"),
     ("net use", r"\bnet use\s", r"/user:()()\S+\s+(\S+)"),
     ("mc alias set", r"\bmc alias set\s", rf"mc alias set\s+\S+\s+\S+\s+\S+\s{_NEXT}"),
     ("mc alias set", r"\bmc alias set\s", rf"mc alias set\s+\S+\s+\S+\s{_NEXT}"),
@@ -66,11 +65,10 @@ _FLAGS = (
     ("password '", "", r"(?i)\bpassword\s+'([^'\n]+)'"),
     ("machine ", r"\bmachine\s", rf"\b(?:login|password|account)\s+{_WORD}"),
     ("from-literal", r"--from-literal\b", r"--from-literal[= ][\"']?[\w.-]+=()()([^\s\"']+)"),
-    ("docker-password", r"--docker-password\b", rf"--docker-password{_NEXT}"),
     ("mount", r"\bmount\b", r"\bpass(?:word)?=()()([^\s,\"']+)"),
 )  # fmt: skip
-"""(text that must be there, command, secret behind it); the secret is the last group that matched."""
-_LOGINS = ("login", "authtoken", "api-key", "apikey", "set-key", "token ", "activate", "authkey", "join")
+"""(texts one of which must be there, command, secret behind it); the secret is the last group that matched."""
+_LOGINS = ("login", "api-key", "apikey", "set-key", "token ", "activate", "authkey", "join")
 _TOOLS = (
     r"\b(?:"
     r"wandb|huggingface-cli|hf auth|comet|ngrok|cargo|vastai|runpodctl|modal|fly|flyctl|heroku|"
@@ -86,7 +84,7 @@ _TOOLS = (
 def find_in_commands(scan: Scan) -> Iterator[Span]:
     """The secrets of every command that takes one without a name."""
     text = scan.text
-    for word, command, secret in _FLAGS:
+    for word, command, secret in ((word, *row) for words, *row in _FLAGS for word in words.split("|")):
         head = compiled(r"\w+").search(word)
         if not (scan.may_begin(head[0]) if head else word in text):
             continue

@@ -8,22 +8,19 @@ from ..formats.lazy import lazy
 from .secret_keys import HEADER, LIKELY, NO, SURE, is_nothing, is_secret_like, kind_of
 from .spans import Scan, Span, compiled
 
-_STEMS = ("token", "secret", "pass", "pwd", "key", "credential", "auth", "cookie", "sess", "csrf", "xsrf", "jwt",
-          "bearer", "dsn", "sig", "otp", "psk", "pin", "connection", "connstr", "license", "salt", "webhook", "sid",
-          "creds", "mnemonic", "phrase", ".pat", "_pat", "nonce", "login", "pw")  # fmt: skip
+_STEMS = ("token", "secret", "pass", "key", "cred", "auth", "cookie", "sess", "csrf", "xsrf", "jwt",
+          "bearer", "dsn", "sig", "otp", "psk", "pin", "connection", "connstr", "licen", "salt", "webhook", "sid",
+          "mnemonic", "phrase", ".pat", "_pat", "nonce", "login", "pw")  # fmt: skip
 _NAME_LEFT = 60
 _NAME_RIGHT = lazy(r"[\w.-]{0,60}")
 _SPACED = lazy(
     r"(?i)(?:(?:api|access|private|secret|license|account|auth|recovery|encryption|product|shared|preshared|"
-    r"signing) key|pin code|(?:recovery|seed|secret|pass) phrase|"
-    r"(?:access|auth|api|bearer|refresh|session) token|connection string|client secret)s?\b"
+    r"signing) keys?|pin code|(?:recovery|seed|secret|pass) phrase|connection string)\b"
 )
 _QUOTES = r"[\"'`\\\])]{0,4}"
-_FOLLOWS = frozenset("\"'`\\]) \t\r\n:=|-,")
+_FOLLOWS = frozenset("\"'`\\]) \t\r\n:=|-")
 """After a name that has a value."""
-_OF_TWO = frozenset(
-    ("pin", "phrase", "key", "keys", "token", "tokens", "secret", "connection", "license", "strings", "string")
-)
+_OF_TWO = frozenset(("pin", "phrase", "key", "keys", "connection"))
 """Words of a name of two words: `api key`, `connection string`."""
 _SIGN = lazy(
     rf"{_QUOTES}\s{{0,20}}(?::=|=>|->|:(?!:)|=(?!=)|\|)[ \t]{{0,40}}(?:[rbfu]{{0,2}}(?=[\"']))?"

@@ -48,7 +48,7 @@ def find_tokens(scan: Scan) -> Iterator[Span]:
     led: dict[str, list[str]] = {}
     random: list[str] = []
     for word in scan.words:
-        if len(word) < 10:
+        if len(word) < 4:
             continue
         bare = word.lstrip("_.-")
         if rows := beginnings.get(bare[:2]):

@@ -11,10 +11,10 @@ from .fact import Missing
 
 NEVER = frozenset(
     (  # noqa: SIM905
-        "id kind status severity layer where missing role libc architecture system os_id os_name os_version kernel "
+        "id kind status severity layer where missing role libc architecture system os_id os_name kernel "
         "cpu_model sha256 base64 soname arch section sass ptx special_sass arch_text arch_list modules "
-        "compute_capability git_version build cuda hip vbios cu_init_name pci_address pci_device_id pci_subsystem_id "
-        "vendor device address class_code generated_at gathered_at schema_version requires_python installer "
+        "compute_capability build cuda hip vbios cu_init_name pci_address pci_device_id pci_subsystem_id "
+        "vendor device address class_code generated_at gathered_at requires_python installer "
         "implementation image_cuda image_torch driver_capabilities at "
     ).split()
 )
@@ -31,8 +31,7 @@ HOST_VARIABLES = ("HOSTNAME", "MASTER_ADDR", "NCCL_HOSTID", "SLURMD_NODENAME", "
 IDENTITY = ("_POD_ID", "_JOB_ID", "_JOBID", "_TASK_ID", "_RUN_ID", "_NODE_ID", "_PROJECT_ID", "_WORKLOAD_ID",
              "CONTAINERLABEL", "CONTAINER_NAME", "METADATA_URI", "METADATA_URI_V4", "WORKSTATIONS")  # fmt: skip
 IDENTITIES = ("JOB_ID", "SPACE_ID")
-SECRETS = ("TOKEN", "SECRET", "PASSW", "CREDENTIAL", "API_KEY", "APIKEY", "ACCESS_KEY", "PRIVATE_KEY", "AUTH_KEY",
-            "AUTHORIZATION", "_PWD", "_KEY")  # fmt: skip
+SECRETS = ("TOKEN", "SECRET", "PASSW", "CREDENTIAL", "APIKEY", "AUTHORIZATION", "_PWD", "_KEY")
 SERIALS = ("serial", "board_serial", "serial_number", "product_serial")
 PRODUCTS = ("Distribution", "Gpu", "CudaDevice", "MigInstance", "LoaderLibrary", "EnvVar", "Tool", "DriverProof",
              "TorchProof", "CpuScore")  # fmt: skip

@@ -14,15 +14,15 @@ SURE, LIKELY, HEADER, NO = "sure", "likely", "header", ""
 """A value of a SURE name is a secret whatever it looks like, that of a LIKELY one if it looks like one."""
 _WORDS = frozenset(
     (  # noqa: SIM905
-        "password passwd passwort passphrase passcode pwd passwords secret secrets credential credentials psk otp "
-        "totp jwt apikey apikeys authtoken accesstoken refreshtoken identitytoken idtoken sessiontoken accesskey "
-        "secretkey privatekey accountkey authkey licensekey apitoken apisecret clientsecret sharedsecret mnemonic "
-        "bearer dsn connectionstring connstr requirepass masterauth keypass storepass sshpass pgpass mysqlpwd"
+        "passwort passwords secrets credential credentials psk otp "
+        "totp jwt apikeys accesstoken refreshtoken identitytoken idtoken sessiontoken accesskey "
+        "secretkey privatekey accountkey authkey licensekey apitoken mnemonic "
+        "bearer dsn connectionstring connstr requirepass masterauth keypass storepass sshpass pgpass "
     ).split()
 )
 _KEYS = frozenset(
     (  # noqa: SIM905
-        "api access private secret account auth encryption signing master license licence session storage deploy "
+        "api access private account auth encryption signing master license licence session storage deploy "
         "service client admin shared ssh server write read integration ingestion ingest subscription join "
         "registration activation wandb openai anthropic hf huggingface ngc comet neptune aws azure gcp stripe app "
         "application functions project user root preshared wireguard tailscale recovery product"
@@ -30,8 +30,8 @@ _KEYS = frozenset(
 )
 _LIKELY = frozenset(
     (  # noqa: SIM905
-        "key keys token tokens auth session sess sessid sessionid phpsessid jsessionid sid sig signature csrf xsrf "
-        "csrftoken xsrftoken nonce salt license licence pin webhook pass pat hash cred creds userpass login data pw"
+        "key keys tokens auth session sess sessid sessionid phpsessid jsessionid sid sig signature csrf xsrf "
+        "nonce salt license licence pin webhook pass pat hash cred creds userpass login data pw"
     ).split()
 )
 _TEXT_TOKENS = frozenset(
@@ -51,6 +51,15 @@ _ENDINGS = ("password", "passwd", "passphrase", "passcode", "secret", "pwd", "ap
 """What a word ends with that is written as one: `pgpassword`, `dbpwd`."""
 _OF_CORES = frozenset(("cpu", "core", "cores", "gpio", "memory", "mem", "thread", "gpu", "irq", "host"))
 """Before `pin`: where something runs or lies, not what unlocks it."""
+_PHRASES = frozenset(("recovery", "seed", "pass", "backup"))
+"""Before `phrase`."""
+_ABOUT = frozenset(
+    (  # noqa: SIM905
+        "file path files dir name url uri length size type expired expires expiry version required policy store env "
+        "class id"
+    ).split()
+)
+"""What a name ends with whose value says something about a secret."""
 _HEADERS = frozenset(("authorization", "cookie", "cookies"))
 
 
@@ -73,31 +82,7 @@ def _kind_of(name: str) -> str:
     if last in _HEADERS:
         return HEADER
     if "public" in parts or (
-        last
-        in (
-            "file",
-            "path",
-            "files",
-            "dir",
-            "name",
-            "url",
-            "uri",
-            "length",
-            "size",
-            "type",
-            "expired",
-            "expires",
-            "expiry",
-            "version",
-            "required",
-            "policy",
-            "store",
-            "env",
-            "class",
-            "id",
-        )
-        and not {"access", "session"} & set(parts)
-        and parts[-3:-1] != ["private", "key"]
+        last in _ABOUT and not {"access", "session"} & set(parts) and parts[-3:-1] != ["private", "key"]
     ):
         return NO
     pairs = list(pairwise(parts))
@@ -105,7 +90,7 @@ def _kind_of(name: str) -> str:
         return SURE
     if last.endswith("pw") and len(last) in range(4, 9):  # `rootpw`, `bindpw`
         return SURE
-    if "phrase" in parts and {"recovery", "seed", "pass", "secret", "backup"} & set(parts):
+    if "phrase" in parts and _PHRASES & set(parts):
         return SURE
     if len(parts) > 1 and ("pin" in parts and last in ("pin", "code", "number")) and not _OF_CORES & set(parts):
         return SURE
@@ -125,7 +110,7 @@ def _kind_of(name: str) -> str:
 _NOTHING = frozenset(
     (  # noqa: SIM905
         "none null nil true false yes no on off unset undefined empty required optional missing invalid "
-        "incorrect wrong expired string str int bool bytes any default not is was the a an for your and or "
+        "incorrect wrong expired string str int bool bytes any default not is was the a an for and or "
         "from in with to n/a auto must should can cannot has will does be of environment variable variables "
         "set given provided found failed"
     ).split()

@@ -103,7 +103,7 @@ def _wanted(scan: Scan) -> Iterator[tuple[str, str, str]]:
         if not head.isascii():
             wanted = not plain and head in scan.lower
         else:
-            wanted = (escaped or not escape) and (not head or scan.may_begin(head.strip(".")))
+            wanted = (escaped or not escape) and (not head or scan.may_begin(head.strip(".").partition("/")[0]))
         if wanted:
             yield row
 
