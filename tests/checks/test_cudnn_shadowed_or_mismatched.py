@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from doctor.checks._cudnn import compiled_with
 from doctor.snapshot import LoaderLibrary, Missing, Snapshot
 
 from ..healthy import healthy
-from ..judging import assert_fix_works, ids, run
+from ..judging import assert_fix_works, ids, matrix, run
 from ..rows import for_each
-from ..torches import not_asked, with_version
+from ..torches import not_asked, with_torch, with_version
 
 ID = "cudnn-shadowed-or-mismatched"
 FOLDER = "/usr/local/cuda/lib64"
@@ -86,3 +87,17 @@ def test_a_wheel_of_a_lower_minor_fails() -> None:
 def test_unknown_without_the_deciding_fact() -> None:
     gone = {"torch.cudnn_shadow": Missing("error"), "torch.requires": (), "python.distributions": Missing("denied")}
     assert run(ID, not_asked(healthy()).replace(gone))[0] == "unknown"
+
+
+@for_each(
+    ("torch", "tag", "cudnn"),
+    [
+        ("2.6.0", "cu126", "9.5.1.17"),  # a build of its own
+        ("2.6.0", "cu124", "9.1.0.70"),
+        ("2.15.0", "cu132", "9.26.0.51"),  # the one on PyPI: the release's
+        ("2.9.1", "cu129", ""),  # neither: not known
+    ],
+)
+def test_without_a_pin_the_matrix_says_what_torch_was_built_with(torch: str, tag: str, cudnn: str) -> None:
+    s = with_torch(healthy(), torch, tag)
+    assert compiled_with(s.replace({"torch.requires": ()}), matrix()) == cudnn

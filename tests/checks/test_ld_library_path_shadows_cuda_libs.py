@@ -58,3 +58,12 @@ def test_the_loaders_view_unknown() -> None:
         run("ld-library-path-shadows-cuda-libs", healthy().replace({"cuda.libraries": Missing("error")}))[0]
         == "unknown"
     )
+
+
+def test_what_the_import_names_is_guilty_where_it_is_older_or_of_no_known_version() -> None:
+    """A failed import names libnvJitLink: a newer one on the path has every symbol, one of no known version may not."""
+    check = "ld-library-path-shadows-cuda-libs"
+    sick = import_fails(nvjitlink_on_the_path(healthy()), NVJITLINK)
+    item = (known(sick.cuda.libraries) or ())[0]
+    for version, status in (("12.1.105", "fail"), (Missing("error"), "fail"), ("12.9.86", "pass")):
+        assert run(check, sick.replace({"cuda.libraries": (replace(item, version=version),)}))[0] == status, version

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from doctor.snapshot import NOT_ASKED, Missing
+from doctor.snapshot import ABSENT, NOT_ASKED, Missing
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, report, run
@@ -47,3 +47,22 @@ def test_healthy_machine_passes_and_missing_facts_do_not() -> None:
     assert not isinstance(s.driver.pci_devices, Missing)
     unread = tuple(replace(card, driver=NOT_ASKED) for card in s.driver.pci_devices)
     assert run("other-kernel-driver-bound", s.replace({"driver.pci_devices": unread}))[0] == "unknown"
+
+
+def test_whether_the_driver_is_installed_is_said_only_where_its_libraries_were_looked_for() -> None:
+    """No library found: install it, in one step. Found: nothing of it. Not looked: where it is not installed yet."""
+    missing = "the driver is not installed"
+    s = bound_to(healthy(), "nouveau")
+    for path, container, told, installs, noted in (
+        (ABSENT, False, True, True, False),
+        (ABSENT, True, False, True, False),
+        ("/usr/lib/libnvidia-ml.so.1", False, False, False, False),
+        (NOT_ASKED, False, False, False, True),
+    ):
+        facts = {"driver.nvml_library_path": path, "driver.libcuda_path": path}
+        sick = bound_to(healthy(container=True), "nouveau") if container else s
+        finding = run("other-kernel-driver-bound", sick.replace(facts))[2][0]
+        fix = next(fix for fix in finding.fixes if fix.id == "release-card")
+        assert (missing in finding.detail) == told, path
+        assert any(step.text == "Install the NVIDIA driver." for step in fix.steps) == installs, path
+        assert fix.note.startswith("Where the NVIDIA driver is not installed yet") == noted, path

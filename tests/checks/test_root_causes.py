@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from doctor.findings import Finding, Fix, Step
 from doctor.judge.rank import rank
 
@@ -55,3 +57,23 @@ def test_the_cause_is_the_one_of_the_same_gpu() -> None:
 def test_a_circle_of_causes_hides_none() -> None:
     found = ranked(finding(TORCH, DRIVER), finding(DRIVER, TORCH), finding(KERNEL, TORCH))
     assert set(found.values()) == {("", True)}
+
+
+def order(*findings: Finding) -> list[str]:
+    return [f.id for f in rank(findings, {})]
+
+
+def test_each_rule_of_the_order_decides_where_those_before_it_do_not() -> None:
+    """Status, layer, severity, direct evidence before inference, then the id: one pair each, against the alphabet."""
+    base = finding("z-last", layer="driver")
+    for first, second in (
+        (base, replace(base, id="a-first", status="unknown")),
+        (replace(base, status="unknown"), replace(base, id="a-first", status="warn")),
+        (base, replace(base, id="a-first", layer="python")),
+        (replace(base, severity="critical"), replace(base, id="a-first", severity="error")),
+        (base, replace(base, id="a-first", direct=False)),
+    ):
+        assert order(first, second) == order(second, first) == ["z-last", "a-first"], second
+    assert order(base, replace(base, id="a-first")) == ["a-first", "z-last"]
+    subjects = [f.subject for f in rank([replace(base, subject="GPU-1"), replace(base, subject="GPU-0")], {})]
+    assert subjects == ["GPU-0", "GPU-1"]

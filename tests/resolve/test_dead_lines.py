@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from compat_matrix.resolver import Question
 from doctor.cli import run
+from doctor.resolve.pinned import of_requirements
 
 from ..cli.command import gpudoctor, one_line
 from ..rows import Faults, for_each
@@ -47,6 +49,8 @@ ROWS: list[tuple[str, str, tuple[str, str], list[int], str]] = [
     ("by its index", "--index-url https://download.pytorch.org/whl/cu126\ntorch==2.8.0\n", NEW, [2], "torch==2.8.0"),
     ("its index does", "--index-url https://download.pytorch.org/whl/cu126\ntorch==2.8.0\n", OLD, [], ""),
     ("driver", "torch==2.9.1+cu130\n", ("RTX 4090", "535"), [1], "torch==2.9.1"),
+    ("no torch among them", "torchvision==0.20.1\n", NEW, [1], "torch==2.7.1+cu128"),
+    ("CPU build beside a companion", "torchvision==0.23.0\ntorch==2.8.0+cpu\n", NEW, [2], "torch==2.8.0"),
     ("CPU build", "torch==2.8.0+cpu\n", NEW, [1], "torch==2.8.0"),
     ("another platform", "torch==2.5.1 ; sys_platform == 'win32'\n", NEW, [], ""),
     ("range takes the newest", "torch>=2.4\n", OLD, [1], "torch=="),
@@ -112,6 +116,23 @@ def test_uv_lock(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ]
     assert found["instead"][0]["write"] == "torch==2.8.0+cu126" and "uv lock" in printed
     assert ask(["-r", str(file), "--gpu", "RTX 5090", "--driver", "580"], capsys)[0] == 0
+
+
+def test_markers_are_those_of_the_platform_asked_for() -> None:
+    """Each variable of a marker that Windows and Linux answer differently, and Python's."""
+    lines = (
+        "torch==2.8.0 ; sys_platform == 'win32'\ntorch==2.7.1 ; platform_system == 'Windows'\n"
+        "torch==2.6.0 ; os_name == 'nt'\ntorch==2.5.1 ; platform_machine == 'AMD64'\n"
+        "torch==2.4.1 ; sys_platform == 'linux'\ntorch==2.3.1 ; platform_system == 'Linux'\n"
+        "torch==2.2.2 ; os_name == 'posix'\ntorch==2.1.2 ; platform_machine == 'aarch64'\n"
+        "torch==2.0.1 ; python_version == '3.12'\ntorch==1.13.1 ; python_version == '3.13'\n"
+    )
+    for question, wanted in (
+        (Question(gpus=(), os="windows"), ["2.8.0", "2.7.1", "2.6.0", "2.5.1", "2.0.1"]),
+        (Question(gpus=(), arch="aarch64", python="3.13t"), ["2.4.1", "2.3.1", "2.2.2", "2.1.2", "1.13.1"]),
+        (Question(gpus=(), os="wsl"), ["2.4.1", "2.3.1", "2.2.2", "2.0.1"]),
+    ):
+        assert [one.wish.specifier for one in of_requirements(lines, "requirements.txt", question)] == wanted, question
 
 
 def test_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,6 +36,8 @@ ROWS: list[tuple[str, Snapshot, tuple[str, ...], dict[str, Any]]] = [
     ("companion of another release", machine("h100", "580.82.07", torchvision="0.22.0"), (),
      {"torch": "2.8.0", "tag": "", "vision": "0.23.0"}),
     ("CPU build", not_asked(with_other_build(healthy("l4"))), (), {"torch": "2.8.0", "tag": ""}),
+    ("cupy by its wheel's name", machine("gtx1080", "580.82.07", cupy_cuda12x="13.6.0"), (),
+     {"torch": "2.8.0", "tag": "cu126", "with": "cupy-cuda12x"}),
     ("no torch", without_torch(healthy("l4")), (), {"torch": "2.", "tag": ""}),
     ("another package", machine("h100", "580.82.07"), ("vllm",), {"torch": "2.", "tag": "", "with": "vllm=="}),
 ]  # fmt: skip
