@@ -64,10 +64,10 @@ def _indented(text: str, start: str) -> list[str]:
     return [f"{start}{line}".rstrip() for line in text.splitlines() if line.strip()]
 
 
-def read() -> Tables:
+def read(folder: Path = FOLDER) -> Tables:
     """The tables as they are committed."""
     tables: Tables = {}
-    for path in sorted(FOLDER.glob("*.txt")):
+    for path in sorted(folder.glob("*.txt")):
         for block in path.read_text("utf-8").split(f"\n{_HEAD}")[1:]:
             head, _, text = block.partition("\n")
             finding, _, machines = head.partition(" on ")
@@ -75,7 +75,7 @@ def read() -> Tables:
     return tables
 
 
-def write(tables: Tables) -> None:
+def write(tables: Tables, folder: Path = FOLDER) -> None:
     """Write all of them; machines of which the same is said stand together."""
     alike: dict[tuple[str, str, str], list[str]] = {}
     for (layer, finding, machine), text in sorted(tables.items()):
@@ -83,8 +83,8 @@ def write(tables: Tables) -> None:
     files: dict[str, str] = {}
     for (layer, finding, text), machines in alike.items():
         files[layer] = files.get(layer, "") + f"\n{_HEAD}{finding} on {', '.join(machines)}\n{text}\n"
-    FOLDER.mkdir(exist_ok=True)
-    for path in FOLDER.glob("*.txt"):
+    folder.mkdir(exist_ok=True)
+    for path in folder.glob("*.txt"):
         path.unlink()
     for layer, text in files.items():
-        (FOLDER / f"{layer}.txt").write_text(text, "utf-8")
+        (folder / f"{layer}.txt").write_text(text, "utf-8")
