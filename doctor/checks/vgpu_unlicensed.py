@@ -1,13 +1,13 @@
-"""A virtual GPU (vGPU) has no licence.
+"""A virtual GPU (vGPU) has no license.
 
-What is wrong: a hypervisor's virtual GPU runs at full speed and function only with a licence from NVIDIA's licence
+What is wrong: a hypervisor's virtual GPU runs at full speed and function only with a license from NVIDIA's license
 server. This one has none.
 
 How it shows: after some minutes everything is slow (clocks and frames are held down), and CUDA programs end with `all
 CUDA-capable devices are busy or unavailable` (46); `nvidia-smi -q` says `License Status: Unlicensed`; the log of
 nvidia-gridd names the reason.
 
-Why it happens: no token file in /etc/nvidia/ClientConfigToken, a licence server that cannot be reached, a wrong system
+Why it happens: no token file in /etc/nvidia/ClientConfigToken, a license server that cannot be reached, a wrong system
 clock, the wrong FeatureType in gridd.conf.
 
 How to fix it: put the client token there and restart nvidia-gridd; on a rented machine ask the provider.
@@ -24,8 +24,8 @@ from ._readings import Readings, listed, name_of
 
 CHECK = Check(
     __name__,
-    title="A virtual GPU has no licence",
-    sound="No virtual GPU lacks a licence",
+    title="A virtual GPU has no license",
+    sound="No virtual GPU lacks a license",
     severity="error",
     layer="driver",
     tags=("gpu", "vgpu"),
@@ -36,7 +36,7 @@ _DEVICES_UNAVAILABLE = 46
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns for a virtual GPU without a licence; fails where CUDA already refuses."""
+    """Warns for a virtual GPU without a license; fails where CUDA already refuses."""
     seen, virtual = Readings(), 0
     for gpu in listed(s):
         mode = seen.of("virtualization_mode", gpu.virtualization_mode)
@@ -48,7 +48,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         refused = s.torch_run.first_call_code == _DEVICES_UNAVAILABLE or s.driver.cu_init == _DEVICES_UNAVAILABLE
         make = CHECK.fail if refused else CHECK.warn
         yield make(
-            f"{name_of(gpu)} is a virtual GPU without a licence",
+            f"{name_of(gpu)} is a virtual GPU without a license",
             "CUDA answers 46 (devices unavailable)." if refused else "It will be slow and refuse CUDA programs.",
             facts={"vgpu_licensed": False},
             subject=gpu.key,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..findings import Fix, Matrix, Step
 from ..snapshot import Snapshot, known
-from .driver import APT, ARCH, DOCS, RPM, install_compatible, install_note, other_host
+from .distribution import APT, ARCH, RPM
+from .driver import DOCS, install_compatible, install_note, other_host
 from .where import driver_changes, guest, host_sudo, on_host, reboot_step
 
 

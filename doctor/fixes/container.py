@@ -148,7 +148,8 @@ def variable_line(s: Snapshot, name: str, value: str) -> str:
         return f"{name}={value}   # an environment variable of the template, pod or image"
     if kind == "apptainer":
         return f"export {name}={value}   # before apptainer exec --nvccli --nv"
-    return f"{'podman' if kind == 'podman' else 'docker'} run -e {name}={value} --gpus all ...   # or ENV in the image"
+    run, gpus = ("podman run", "--device nvidia.com/gpu=all") if kind == "podman" else ("docker run", "--gpus all")
+    return f"{run} -e {name}={value} {gpus} ...   # or ENV in the image"
 
 
 Missed = Literal["uvm", "all"]

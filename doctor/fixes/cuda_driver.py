@@ -10,6 +10,7 @@ from compat_matrix.versions import minor, numbers
 from ..findings import Fix, Step
 from ..snapshot import Snapshot, known
 from .compatible import other_gpu, usual_gpus
+from .distribution import manager
 from .driver import install_compatible, install_offered, offer
 from .machine import capabilities, driver_platform, driver_version
 from .python import new_python_fix
@@ -71,7 +72,9 @@ def forward_compat(s: Snapshot, m: Matrix, cuda: str) -> Fix | None:
     folder = here.path.rpartition("/")[0] if here else f"/usr/local/cuda-{version}/compat"
     steps: list[Step] = []
     if here is None:
-        tool = "apt-get" if known(s.host.os_id) in (None, "ubuntu", "debian") else "dnf"
+        tool = manager(s)
+        if tool in ("", "pacman"):  # NVIDIA's repository has no packages for it
+            return None
         steps.append(
             Step(
                 text=f"Install {package} from NVIDIA's CUDA repository (in a container: there, not on the host).",

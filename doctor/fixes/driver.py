@@ -10,14 +10,12 @@ from msgspec import Struct
 
 from ..findings import Fix, Matrix
 from ..snapshot import Snapshot, known
+from .distribution import ARCH, RPM, manager
 from .machine import capabilities, driver_platform
 from .where import another_machine, container_kind, cuda_changes, driver_changes, guest, host_sudo, on_host, reboot_step
 from .windows import update_windows_driver
 
 DOCS = "docs.nvidia.com/datacenter/tesla/driver-installation-guide"
-RPM = ("rhel", "rocky", "almalinux", "centos", "fedora", "ol", "amzn", "azurelinux")
-APT = ("ubuntu", "debian", "pop", "linuxmint", "elementary")
-ARCH = ("arch", "manjaro", "endeavouros")
 
 
 def install_command(s: Snapshot, branch: int | None = None, flavour: str = "", last: bool = False) -> str:
@@ -186,15 +184,11 @@ def older_driver(s: Snapshot, branch: int) -> tuple[Fix, ...]:
 def pinned(s: Snapshot, package: str, version: str) -> str:
     """The command that installs exactly this version of a driver's package, of whatever release; '' where the
     distribution's is not known. `version` '': the newest."""
-    root, system = host_sudo(s), (known(s.host.os_id) or "").lower()
-    if system in RPM:
-        old = system in ("rhel", "centos", "ol") and (known(s.host.os_version) or "").startswith("7")
-        return f"{root}{'yum' if old else 'dnf'} install -y {quote(f'{package}-{version}' if version else package)}"
-    if system.startswith(("opensuse", "sles")):
-        return f"{root}zypper install -y {quote(f'{package}={version}' if version else package)}"
-    if system and system not in APT:
+    tool = manager(s)
+    if tool in ("", "pacman"):  # pacman has the newest alone
         return ""
-    return f"{root}apt-get install -y {quote(f'{package}={version}-*' if version else package)}"
+    exact = {"apt-get": f"{package}={version}-*", "zypper": f"{package}={version}"}.get(tool, f"{package}-{version}")
+    return f"{host_sudo(s)}{tool} install -y {quote(exact if version else package)}"
 
 
 def fabric_manager_package(s: Snapshot, branch: str) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..findings import Fix, Matrix
 from ..snapshot import Snapshot, known
-from .driver import APT, ARCH, RPM, install_compatible
+from .distribution import APT, ARCH, RPM
+from .driver import install_compatible
 from .where import driver_changes, host_sudo, on_host, reboot_step
 
 

@@ -8,7 +8,8 @@ from compat_matrix.versions import numbers
 
 from ..findings import Fix, Matrix, Step
 from ..snapshot import Snapshot, known
-from .driver import RPM, install_compatible, install_note, other_host, pinned
+from .distribution import RPM
+from .driver import install_compatible, install_note, other_host, pinned
 from .ending import HOST
 from .libcuda import purge_image_driver
 from .machine import driver_platform

@@ -12,24 +12,17 @@ from compat_matrix.versions import numbers
 from ..findings import Fix, Matrix, Step
 from ..findings.patterns import lazy
 from ..snapshot import Missing, Snapshot, Toolkit, known
+from .distribution import install_line, manager
 from .install import conda_line
 from .selection import environment_with
 from .where import RECHECK, container_kind, lasting, sudo
 
 GCC = lazy(r"(^|/)(?:gcc|cc)(?:-(\d+))?$")
-_RPM = ("rhel", "rocky", "almalinux", "centos", "fedora", "ol", "amzn", "azurelinux")
 
 
-def system_install(s: Snapshot, apt: str, dnf: str, apk: str = "", pacman: str = "") -> str:
-    """The command of the system that the patient runs in (inside a container: the container's)."""
-    system = (known(s.host.os_id) or "").lower()
-    if system in _RPM:
-        return f"{sudo(s)}dnf install -y {dnf}"
-    if system == "alpine":
-        return f"{sudo(s)}apk add {apk or apt}"
-    if system in ("arch", "manjaro"):
-        return f"{sudo(s)}pacman -S --needed {pacman or dnf}"
-    return f"{sudo(s)}apt-get update && {sudo(s)}apt-get install -y {apt}"
+def system_install(s: Snapshot, apt: str, dnf: str, zypper: str = "", pacman: str = "") -> str:
+    """The command of the system that the patient runs in (inside a container: the container's); '' if not known."""
+    return install_line(s, sudo(s), {"apt-get": apt, "dnf": dnf, "zypper": zypper or dnf, "pacman": pacman})
 
 
 def install_packages(s: Snapshot, *, id: str, title: str, text: str, command: str, changes: dict[str, Any]) -> Fix:
@@ -57,9 +50,9 @@ def c_compiler(s: Snapshot, plus: bool = False) -> Fix:
     prefix = known(s.python.patient.prefix)
     changes: dict[str, Any] = {"cuda.c_compiler": "/usr/bin/gcc", "cuda.gcc_version": RECHECK}
     command = (
-        system_install(s, "g++", "gcc-c++", "g++ musl-dev", "gcc")
+        system_install(s, "g++", "gcc-c++", pacman="gcc")
         if plus
-        else system_install(s, "gcc libc6-dev", "gcc glibc-devel", "gcc musl-dev")
+        else system_install(s, "gcc libc6-dev", "gcc glibc-devel", pacman="gcc")
     )
     if known(s.python.patient.kind) == "conda" and not known(s.host.user_is_root):
         package = "gxx" if plus else "gcc"
@@ -75,7 +68,9 @@ def c_compiler(s: Snapshot, plus: bool = False) -> Fix:
 def python_headers(s: Snapshot) -> Fix:
     """Python.h of the patient's interpreter."""
     version = ".".join((known(s.python.patient.version) or "3").split(".")[:2])
-    command = system_install(s, f"python{version}-dev", f"python{version}-devel", "python3-dev", "python")
+    command = system_install(
+        s, f"python{version}-dev", f"python{version}-devel", f"python{version.replace('.', '')}-devel", "python"
+    )
     return install_packages(
         s,
         id="install-python-headers",
@@ -121,15 +116,19 @@ def older_gcc(s: Snapshot, limit: int) -> Fix:
 
 
 def _older_gcc(s: Snapshot, limit: int) -> Step:
-    install = system_install(s, f"gcc-{limit} g++-{limit}", f"gcc-toolset-{limit}-gcc-c++")
-    changes = {
-        "host.environment": environment_with(s, "CC", f"gcc-{limit}"),
-        "cuda.c_compiler": f"/usr/bin/gcc-{limit}",
+    beside = f"gcc{limit} gcc{limit}-c++"
+    install = system_install(s, f"gcc-{limit} g++-{limit}", f"gcc-toolset-{limit}-gcc-c++", beside, f"gcc{limit}")
+    folder = f"/opt/rh/gcc-toolset-{limit}/root/usr/bin" if manager(s) == "dnf" else ""
+    compilers = (f"{folder}/gcc", f"{folder}/g++") if folder else (f"gcc-{limit}", f"g++-{limit}")
+    changes: dict[str, Any] = {
+        "host.environment": environment_with(s, "CC", compilers[0]),
+        "cuda.c_compiler": compilers[0] if folder else f"/usr/bin/gcc-{limit}",
+        "cuda.gcc_version": f"{limit}.0.0",
     }
     return Step(
         text="The system keeps its own gcc; the variables apply to this shell.",
         where="shell",
-        command=f"{install} && export CC=gcc-{limit} CXX=g++-{limit}",
+        command=f"{install}{install and ' && '}export CC={compilers[0]} CXX={compilers[1]}",
         needs_root=True,
         possible_here=known(s.host.user_is_root) is not False,
         changes=changes,
@@ -176,13 +175,17 @@ def nvcc(s: Snapshot, m: Matrix, cuda: str) -> tuple[Fix, ...]:
         )
         title = f"Install the CUDA {cuda} toolkit with conda"
         fixes.append(Fix(id="install-toolkit-conda", title=title, steps=_with_gcc(s, m, cuda, step)))
+    install = system_install(s, package, package)
     system = install_packages(
         s,
         id="install-toolkit",
         title=f"Install the CUDA {cuda} toolkit",
         changes=_with_nvcc(s, path, cuda),
-        text=f"From NVIDIA's repository (no driver comes with it); then export CUDA_HOME={path}.",
-        command=f"{system_install(s, package, package)} && {_export(path)}",
+        text=f"From NVIDIA's repository (no driver comes with it); then export CUDA_HOME={path}."
+        if install
+        else f"NVIDIA has no packages for this system: take the runfile of CUDA {cuda} from its archive "
+        f"(developer.nvidia.com/cuda-toolkit-archive), without its driver; then export CUDA_HOME={path}.",
+        command=f"{install} && {_export(path)}" if install else _export(path),
     )
     return (*fixes, replace(system, steps=_with_gcc(s, m, cuda, system.steps[0])))
 

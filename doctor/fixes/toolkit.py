@@ -6,7 +6,7 @@ from shlex import quote
 
 from ..findings import Fix, Step
 from ..snapshot import Snapshot, known
-from .driver import RPM
+from .distribution import RPM
 from .where import RECHECK, start_changes
 
 _DOCS = "docs.nvidia.com/datacenter/cloud-native/container-toolkit: installation guide"

@@ -13,16 +13,16 @@ _WINDOWS = r"C:\Program Files\NVIDIA Corporation\vGPU Licensing\ClientConfigToke
 
 
 def license_vgpu(s: Snapshot, key: str) -> tuple[Fix, ...]:
-    """Give the virtual machine its licence."""
+    """Give the virtual machine its license."""
     root, windows = host_sudo(s), known(s.host.system) == "windows"
     fix = Fix(
         id="license-vgpu",
-        title="Give the virtual GPU its licence" + (" on the host" if container_kind(s) else ""),
+        title="Give the virtual GPU its license" + (" on the host" if container_kind(s) else ""),
         steps=(
             on_host(
                 s,
-                "Put the client token of your licence server (or provider) into "
-                f"{_WINDOWS if windows else _LINUX}, then restart the licence client and see what it says.",
+                "Put the client token of your license server (or provider) into "
+                f"{_WINDOWS if windows else _LINUX}, then restart the license client and see what it says.",
                 "Restart-Service NVDisplay.ContainerLocalSystem\nnvidia-smi -q | Select-String License"
                 if windows
                 else f"{root}systemctl restart nvidia-gridd && nvidia-smi -q | grep -i license",
@@ -31,4 +31,4 @@ def license_vgpu(s: Snapshot, key: str) -> tuple[Fix, ...]:
         ),
         source="docs.nvidia.com/vgpu: client licensing",
     )
-    return (other_host(s, "whose virtual GPUs have their licence"), fix) if guest(s) else (fix,)
+    return (other_host(s, "whose virtual GPUs have their license"), fix) if guest(s) else (fix,)

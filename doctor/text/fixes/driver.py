@@ -9,8 +9,8 @@ from ...findings import Fix
 from ...fixes.card import release_card
 from ...fixes.compatible import other_gpu
 from ...fixes.cuda_driver import fixes_for
+from ...fixes.distribution import APT
 from ...fixes.driver import (
-    APT,
     install_compatible,
     install_driver,
     install_offered,

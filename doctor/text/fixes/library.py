@@ -12,7 +12,8 @@ from compat_matrix.versions import numbers, torch_version
 from ...findings import Fix, Step
 from ...findings.patterns import lazy
 from ...fixes.compatible import compatible_torch
-from ...fixes.driver import RPM, other_host
+from ...fixes.distribution import RPM
+from ...fixes.driver import other_host
 from ...fixes.install import Install
 from ...fixes.jetson import jetson_build
 from ...fixes.libcuda import without_folders

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ...findings import Fix
 from ...findings.patterns import lazy
 from ...fixes.container import variable_line
-from ...fixes.driver import RPM
+from ...fixes.distribution import RPM
 from ...fixes.where import container_kind
 from ...snapshot import Snapshot, known
 from .parts import Evidence
