@@ -85,3 +85,11 @@ def test_a_gpu_that_took_no_part_is_no_cause() -> None:
     assert mine.downstream_of == () and "gpu-wrong-results" in ids(s)
     by_driver = s.replace({"measured.driver": (driver_proof(board, right=False, wrong_elements=9),)})
     assert next(f for f in report(by_driver).findings if f.id == ID).downstream_of == ("gpu-wrong-results",)
+
+
+def test_pairs_alone_or_the_ring_alone_were_measured() -> None:
+    """Either is enough to have examined something; neither, or a ring that says nothing, is not."""
+    nothing = CollectiveProof(backend="nccl", ranks=2)
+    assert run(ID, proven("h100", pairs=PAIRS))[0] == "pass"
+    assert run(ID, proven("h100", collective=RING))[0] == "pass"
+    assert run(ID, proven("h100", collective=nothing))[0] != "pass"

@@ -113,3 +113,14 @@ def test_mig_counts_by_instances() -> None:
         assert run(EXPECT, healthy("a100").replace({"gpus": gpus}), Policy(expect=Expect.parse(expect)))[0] == status, (
             expect
         )
+
+
+def test_one_that_compat_leaves_out_is_it_and_several_are_them() -> None:
+    for models, words in (
+        (("a100", "rtx4090"), "not support it."),
+        (("a100", "rtx4090", "rtx4090"), "not support them."),
+    ):
+        s = healthy(*models, driver="570.86.10", cuda="12.8", container=True)
+        sick = compat_loaded(s).replace({"driver.cuda_devices": (known(s.driver.cuda_devices) or ())[:1]})
+        finding = run(FEWER, sick)[2][0]
+        assert words in finding.detail and (finding.subject != "") == (len(models) == 2), finding.detail

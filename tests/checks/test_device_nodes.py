@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from doctor.snapshot import NOT_ASKED, Missing, Snapshot
+from doctor.snapshot import NOT_ASKED, Missing, Snapshot, known
 
 from ..healthy import healthy, nodes
 from ..judging import assert_fix_works, ids, run
@@ -133,3 +133,12 @@ def test_open_nodes_are_not_closed_to_others() -> None:
     sick = cuda_says(nvml_says(healthy(), 4), 100).replace({"driver.device_nodes": (shut, *rest)})
     commands = [step.command for fix in run(DENIED, sick)[2][0].fixes for step in fix.steps]
     assert commands and not any("0660" in line for line in commands), commands
+
+
+def test_one_missing_node_is_and_two_are() -> None:
+    sick = no_nodes(healthy())
+    both = run(NODES, sick)[2][0]
+    assert both.facts["missing"] == ["/dev/nvidiactl", "/dev/nvidia0"] and "are not in /dev" in both.detail
+    control = tuple(n for n in known(healthy().driver.device_nodes) or () if n.path == "/dev/nvidiactl")
+    one = run(NODES, sick.replace({"driver.device_nodes": control}))[2][0]
+    assert one.facts["missing"] == ["/dev/nvidia0"] and "/dev/nvidia0 is not in /dev" in one.detail

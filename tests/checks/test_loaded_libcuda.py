@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from doctor.snapshot import NOT_ASKED, LibraryFile, Missing, Snapshot
+from doctor.snapshot import NOT_ASKED, LibraryFile, Missing, Snapshot, known
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
@@ -148,3 +148,13 @@ def test_a_stub_is_folded_where_the_container_has_no_gpu() -> None:
         )
     )
     assert found[0] == "container-no-gpu-flag" and STUB in found
+
+
+def test_the_kernel_module_and_the_library_are_named_where_they_are_known() -> None:
+    sick = clash(healthy(container=True))
+    module, version = known(sick.driver.kernel_version), known(sick.driver.libcuda_version)
+    detail = run(CLASH, sick)[2][0].detail
+    assert f"on kernel module {module}." in detail and f"({version})" in detail
+    unknown = sick.replace({"driver.kernel_version": Missing("error"), "driver.libcuda_version": Missing("error")})
+    for finding in run(CLASH, unknown)[2]:
+        assert "kernel module" not in finding.detail and "()" not in finding.detail
