@@ -13,7 +13,9 @@ NAMES = (
     "XLA_", "VLLM_", "PIP_EXTRA_INDEX_URL", "PIP_INDEX_URL", "UV_TORCH_BACKEND",
     "WSL_", "HIP_VISIBLE_DEVICES", "BNB_CUDA_VERSION", "COLAB_GPU", "KAGGLE_",
 )  # fmt: skip
-_SET = lazy(r"\s{0,8}(?:(?:export|set|ENV|declare -x|\$env:)\s{0,4})?([A-Z][A-Z0-9_]{2,60})\s{0,2}=\s{0,2}(.{0,1500})$")
+_SET = lazy(
+    r"\s{0,8}(?:\$ )?(?:(?:export|set|ENV|declare -x|\$env:)\s{0,4})?([A-Z][A-Z0-9_]{2,60})\s{0,2}=\s{0,2}(.{0,1500})$"
+)
 _UNSET = lazy(r"\s{0,8}([A-Z][A-Z0-9_]{2,60}) (?:is|was|=)?\s{0,2}(?:unset|not set)\b")
 _COLON = lazy(
     r"\s{0,8}(?:\$)?(CUDA_VISIBLE_DEVICES|CUDA_HOME|LD_LIBRARY_PATH|NVIDIA_VISIBLE_DEVICES"
@@ -28,6 +30,10 @@ _ANSWERS = (
     ("_HOME", lazy(r"/\S{1,400}|[A-Za-z]:\\[^<>|*?\"]{1,400}")),
 )
 """How the value of such a variable looks."""
+_NEXT = lazy(r"\s{1,8}(?=[A-Z][A-Z0-9_]{2,60}=\S)")
+"""Before another assignment of the same line: `CUDA_HOME=/opt/cuda LD_LIBRARY_PATH=/opt/lib python train.py`."""
+_COMMAND = lazy(r"\s{1,8}(?=[a-z~./][\w./-]{0,200}(?:\s|$))")
+"""Before a command or a sentence; values with blanks are numbers, conditions with `=`, or paths of Windows."""
 _NOTHING = ("none", "null", "unset", "not set", "(none)", "(unset)", "(not set)", "<none>", "<not set>", "<unset>")
 """As value of a variable: it is not set. `NVIDIA_VISIBLE_DEVICES=none` is a value of its own."""
 _SECRET = ("TOKEN", "SECRET", "PASSWORD", "_KEY", "AUTH")
@@ -46,11 +52,20 @@ def read_variables(lines: list[Line]) -> Iterator[Statement]:
             continue
         if "_" not in text[:80]:
             continue
-        found = _SET.match(text) or _COLON.match(text)
-        if found:
+        if found := _SET.match(text):
+            first, *others = _NEXT.split(found[2])
+            for name, _, value in ((found[1], "=", first), *(one.partition("=") for one in others)):
+                yield from variable(name, _alone(value), line)
+        elif found := _COLON.match(text):
             yield from variable(found[1], found[2], line)
         elif gone := _UNSET.match(text):
             yield say("variable.unset", gone[1], line)
+
+
+def _alone(value: str) -> str:
+    """A value without the command that follows it."""
+    whole = "\\" in value or value.startswith(("'", '"'))
+    return value if whole else _COMMAND.split(value, maxsplit=1)[0]
 
 
 def _answers(name: str, text: str) -> bool:
