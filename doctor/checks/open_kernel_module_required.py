@@ -18,7 +18,7 @@ Source: NVIDIA driver README, chapter on open kernel modules; NVIDIA driver inst
 from __future__ import annotations
 
 from ..findings import Check, Findings, Matrix, Policy, Skip
-from ..fixes.driver import install_driver, install_offered, offer
+from ..fixes.driver import install_driver, install_offered, last_branch, offer
 from ..snapshot import Snapshot, known, need
 from ._driver_gpu import graded
 from ._seen import absent, is_wsl, version_numbers
@@ -52,7 +52,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             facts={"kernel_flavour": have, "compute_capability": gpu.capability, "driver": version},
             subject=gpu.key,
             direct=False,
-            fixes=install_offered(s, offer(s, m, branch or 0, p.judged_on), want) or install_driver(s, branch, want),
+            fixes=install_offered(s, offer(s, m, branch or 0, p.judged_on), want)
+            or install_driver(s, branch, want, last=last_branch(s, m) == branch),
         )
     need("driver.kernel_version", s.driver.version)
     if judged and not absent(s.driver.kernel_flavour):

@@ -75,7 +75,7 @@ class Offer(Struct, frozen=True):
 
 def offer(s: Snapshot, m: Matrix, floor: int = 0, today: str = "", gpus: Sequence[str] | None = None) -> Offer | None:
     """The branch to install for these GPUs (those that are here); None where each that would do has ended."""
-    gpus = capabilities(s, m) if gpus is None else gpus
+    gpus = _capabilities_here(s, m) if gpus is None else gpus
     row = m.branch_to_install(gpus, floor, today, driver_platform(s))
     if row is None:
         return None
@@ -86,16 +86,26 @@ def offer(s: Snapshot, m: Matrix, floor: int = 0, today: str = "", gpus: Sequenc
     return Offer(row.branch, row.branch in {found.last_driver for found in rows}, floor, closed)
 
 
+def _capabilities_here(s: Snapshot, m: Matrix) -> Sequence[str]:
+    """Of the GPUs that the driver lists, else of the cards on the PCI bus."""
+    cards = [d for d in known(s.driver.pci_devices) or () if d.vendor == "10de" and not d.class_code.startswith("0680")]
+    return capabilities(s, m) or [cc for card in cards if (cc := m.gpu(pci_device_id=card.device).capability)]
+
+
+def last_branch(s: Snapshot, m: Matrix) -> int:
+    """The last branch that drives all GPUs here; 0 where later ones still do."""
+    rows = [row for cc in _capabilities_here(s, m) if (row := m.compute_capability(cc))]
+    return min((row.last_driver for row in rows if row.last_driver), default=0)
+
+
 def install_compatible(
     s: Snapshot, m: Matrix, today: str = "", flavour: str = "", newer: bool = False
 ) -> tuple[Fix, ...]:
     """The distribution's driver; where later branches have dropped a GPU here, one that still drives it."""
-    cards = [d for d in known(s.driver.pci_devices) or () if d.vendor == "10de" and not d.class_code.startswith("0680")]
-    gpus = capabilities(s, m) or [cc for card in cards if (cc := m.gpu(pci_device_id=card.device).capability)]
-    last = min((row.last_driver for cc in gpus if (row := m.compute_capability(cc)) and row.last_driver), default=0)
+    last = last_branch(s, m)
     if not last or driver_platform(s) == "windows":
         return install_driver(s, None, flavour, newer=newer)
-    return install_offered(s, offer(s, m, 0, today, gpus)) or older_driver(s, last)
+    return install_offered(s, offer(s, m, 0, today)) or older_driver(s, last)
 
 
 def install_offered(s: Snapshot, found: Offer | None, flavour: str = "") -> tuple[Fix, ...]:
