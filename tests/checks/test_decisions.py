@@ -12,6 +12,7 @@ from doctor.snapshot import Missing
 
 from ..healthy import gpu, healthy
 from ..judging import matrix, report, run
+from ..sickness import cuda_says
 
 
 def test_a_gpu_of_no_known_name_is_no_superchip_by_its_name() -> None:
@@ -63,12 +64,13 @@ def test_what_asks_for_steps() -> None:
 
 def test_a_gpu_whose_last_branch_is_named_gets_no_newer_one() -> None:
     """Kepler ends with 470 (which has ended), Pascal and Volta with 580; Turing has no last branch."""
-    kepler = {"gpus": (gpu("gtx1080").with_(name="GeForce GTX 770", compute_capability="3.0", pci_device_id="1184"),)}
+    board = gpu("gtx1080").with_(name="GeForce GTX 770", compute_capability="3.0", pci_device_id=Missing("error"))
+    kepler = {"gpus": (board,), "driver.pci_devices": Missing("denied")}
     for s, branch in (
         (healthy("gtx1080"), "branch 580)"),
         (healthy("v100"), "branch 580)"),
         (healthy("gtx1080", driver="470.256.02", cuda="11.4").replace(kepler), "branch 470)"),
     ):
-        finding = run("open-kernel-module-required", s.replace({"driver.kernel_flavour": "open"}))[2][0]
+        finding = run("open-kernel-module-required", cuda_says(s, 100).replace({"driver.kernel_flavour": "open"}))[2][0]
         fix = next(fix for fix in finding.fixes if fix.id == "install-driver")
         assert branch in fix.title and "newer" not in fix.title + fix.steps[0].text, fix.title
