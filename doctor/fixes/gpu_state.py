@@ -128,11 +128,12 @@ def cool(s: Snapshot, key: str) -> tuple[Fix, ...]:
     limit = next((known(gpu.power_limit_w) for gpu in known(s.gpus) or () if gpu.key == key), None)
     if not limit:
         return (air,)
+    watts = round(0.9 * limit)
     less = on_host(
         s,
         f"A tenth less than its {limit:.0f} W costs little speed. It lasts until the driver is loaded again.",
-        f"{host_sudo(s)}nvidia-smi{_choice(s, key)} -pl {0.9 * limit:.0f}",
-        changes,
+        f"{host_sudo(s)}nvidia-smi{_choice(s, key)} -pl {watts}",
+        gpu_changes(s, key, **dict.fromkeys(_LOAD, RECHECK), power_limit_w=float(watts)),
     )
     title = "Lower the power limit until the cooling is repaired"
     return air, Fix(id="lower-power-limit", title=title, steps=(less,))

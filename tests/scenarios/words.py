@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from doctor.findings import Finding
 from doctor.judge.report import Report
+from doctor.snapshot import Gpu, known
 
 _SENTENCE = {
     "a value that is not there": re.compile(r"\b(?:None|nan|null|inf)\b(?! of\b)|Missing\("),
@@ -27,8 +28,19 @@ _AMOUNT = re.compile(rf"\b(\d+(?:\.\d+)?) ?({'|'.join(_MOST)})(?!\w)")
 _VERSIONS = {
     "torch.version": re.compile(r"(?<![\w-])torch==([\w.+]+)"),
     "driver.version": re.compile(r"nvidia-driver-(\d+)"),
+    "python.patient.version": re.compile(r"venv [^&|]*--python (\d+\.\d+(?:\.\d+)?)\b"),
+    "cuda.nvcc_version": re.compile(r"cuda-toolkit[-=](\d+[-.]\d+)"),
+    "cuda.gcc_version": re.compile(r"\bgcc(?:-toolset)?-(\d+)\b"),
 }
 """A fact that a step changes, and where a command names it."""
+_NUMBERS = {
+    "host.memory_limit_mib": (re.compile(r"(?:--memory=|MemoryMax=|--mem=|memory: )(\d+)G?i?g?\b"), 1024),
+    "host.shm_mib": (re.compile(r"--shm-size=(\d+)g|sizeLimit: (\d+)Gi"), 1024),
+    "host.cpu_quota_cores": (re.compile(r"--cpus=(\d+)|cpu: '(\d+)'|CPUQuota=(\d+)00%|--cpus-per-task=(\d+)"), 1),
+    "host.open_files": (re.compile(r"ulimit -n (\d+)"), 1),
+}
+"""Likewise, with how many of the fact's units make one of the command's."""
+_WATTS = re.compile(r"nvidia-smi -i (\d+) -pl (\d+)")
 
 
 def faults(report: Report) -> list[str]:
@@ -61,10 +73,20 @@ def _texts(finding: Finding) -> Iterator[tuple[str, str]]:
 
 
 def _disagreeing(finding: Finding) -> Iterator[str]:
-    """A step whose command installs another version than the one that its changes speak of."""
+    """A step whose command has another version or number than its changes."""
     for step in (step for fix in finding.fixes for step in fix.steps):
         for path, named in _VERSIONS.items():
-            for version in named.findall(step.command):
-                changed = step.changes.get(path)
-                if isinstance(changed, str) and not changed.startswith(version):
+            changed = step.changes.get(path)
+            for version in named.findall(step.command) if isinstance(changed, str) else ():
+                if not changed.startswith(version.replace("-", ".")):
                     yield f"the command says {version}, the changes {path} = {changed}"
+        for path, (named, units) in _NUMBERS.items():
+            changed = step.changes.get(path)
+            for found in named.finditer(step.command) if isinstance(changed, (int, float)) else ():
+                number = int(next(filter(None, found.groups())))
+                if number * units != changed:
+                    yield f"the command says {found[0]}, the changes {path} = {changed}"
+        limits = {gpu.index: gpu.power_limit_w for gpu in known(step.changes.get("gpus")) or () if isinstance(gpu, Gpu)}
+        for index, watts in _WATTS.findall(step.command):
+            if limits and limits.get(int(index)) != int(watts):
+                yield f"the command says {watts} W, the changes {limits}"
