@@ -134,8 +134,9 @@ def _for_some(s: Snapshot, m: Matrix, wanted: Sequence[str]) -> Fix | None:
     choices = []
     for left_out in wanted:
         rest = [cc for cc in wanted if cc != left_out]
-        if rest and drivable(s, m, left_out) and which_torch(s, m, gpus=rest, any_python=True):
-            choices.append(([g for g in gpus if g.capability in rest], rest))
+        served = [gpu for gpu in gpus if gpu.capability in rest]  # none where only the PCI bus shows the GPUs
+        if served and drivable(s, m, left_out) and which_torch(s, m, gpus=rest, any_python=True):
+            choices.append((served, rest))
     if not choices:
         return None
     kept, rest = max(choices, key=lambda choice: len(choice[0]))
