@@ -123,6 +123,7 @@ NEEDS: dict[str, Callable[[], str]] = {
     "site": lambda: _packages("mkdocs", "material"),
     "mcp": lambda: _packages("mcp"),
     "notebook": lambda: _packages("nbclient", "ipykernel"),
+    "mutation": lambda: _tools("git") or _packages("mutmut", "coverage"),
     "netns": _netns,
     "slurm": lambda: _root() or _tools("slurmctld", "slurmd", "srun", "munged"),
     "gpu": _gpu,
