@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from .environments import Patient
 from .judging import Doctor
 from .shelf import Shelf
+from .wheels import Index
 
 New = Callable[..., Patient]
 On = Callable[..., Doctor]
@@ -49,3 +51,34 @@ def test_what_fails_is_said_and_the_file_stays(patient: New, doctor: On, shelf: 
     assert done.returncode == 2 and str(restore) in done.stderr.splitlines()[-1], done.stderr
     assert "torch==2.9.1+cpu" in restore.read_text()
     assert sick.installed.get("torch") == "2.9.1+cpu", "a step that fails leaves the user with the torch that was there"
+
+
+def test_the_answer_names_what_is_repaired_what_is_left_and_what_is_new(
+    patient: New, doctor: On, tmp_path: Path
+) -> None:
+    """A required package is installed, and brings a cuDNN that is cut off; seven GPUs stay away."""
+    sick = patient("uv")
+    sick.put("torch==2.9.1", "torchvision==0.24.1", "numpy==1.26.4")
+    index = Index(tmp_path / "index")
+    library = next(path for path in sick.prefix.rglob("libcudnn.so.9"))
+    inside = library.relative_to(next(sick.prefix.rglob("site-packages"))).as_posix()
+    index.add("sidecar", "1.0", files={"sidecar.py": b"", inside: b"cut off"})
+    index.write()
+    sick.room.variables["UV_INDEX"] = index.url
+    restore = tmp_path / "before.txt"
+    flags = ("--no-config", "--expect", "8xH100", "--require", "sidecar")
+    done = doctor().run(sick, "fix", "--apply", "--yes", "--format", "json", "--restore-file", str(restore), *flags)
+    assert json.loads(done.stdout) == {
+        "repaired": ["required-package-missing"],
+        "left": ["gpu-expectation-unmet"],
+        "new": ["torch-import-broken"],
+        "restore_file": str(restore),
+        "verdict": "fail",
+    }, done.stderr
+    assert done.returncode == 1
+    text = restore.read_text()
+    assert (
+        "sidecar" in text.partition("# Installed since")[2] and "sidecar" not in text.partition("# Installed since")[0]
+    )
+    said = [line for line in done.stderr.splitlines() if line.startswith("[")]
+    assert len(said) == 1 and said[0].startswith("[1/1] ") and said[0].endswith(" sidecar")
