@@ -108,29 +108,39 @@ def _one_line(done: subprocess.CompletedProcess[bytes]) -> str:
     return text
 
 
+NOT_FOUND = "command not found"
+WHAT = "say what to watch: gpudoctor watch -- python train.py, or gpudoctor watch --pid PID"
+
+
 @pytest.mark.slow
 @for_each(
     ("words", "code", "said"),
     [
-        (["--", "no-such-command-here", "x"], 127, "no-such-command-here: command not found"),
-        (["--", "./nothing/here"], 127, "command not found"),
-        (["--", "/"], 126, "is a directory"),
-        ([], 2, "say what to watch"),
-        (["--pid", "1", "--", "true"], 2, "exclude each other"),
-        (["--pid", "4194399"], 2, "no such process"),
-        (["--pid", "0"], 2, "0"),
-        (["--interval", "0", "--", "true"], 2, "--interval"),
-        (["--only", "no-such-check", "--", "true"], 2, "no such check"),
-        (["--python", "/nowhere/python", "--", "true"], 2, "no such file"),
-        (["-o", "/nowhere/report", "--", "true"], 2, "cannot be written"),
-        (["--", ""], 2, "empty"),
+        (["--", "no-such-command-here", "x"], 127, f"no-such-command-here: {NOT_FOUND}"),
+        (["--", "./nothing/here"], 127, f"./nothing/here: {NOT_FOUND}"),
+        (["--", "/"], 126, "/: is a directory"),
+        ([], 2, WHAT),
+        (["--"], 2, WHAT),
+        (["--pid", "1", "--", "touch", "started"], 2, "--pid and a command exclude each other"),
+        (["--pid", "4194399"], 2, "--pid 4194399: there is no such process"),
+        (["--pid", "0"], 2, "Invalid value for '--pid': 0 is not in the range x>=1."),
+        (["--interval", "0", "--", "touch", "started"], 2,
+         "Invalid value for '--interval': 0.0 is not in the range 0.05<=x<=60."),
+        (["--only", "no-such-check", "--", "touch", "started"], 2,
+         "--only 'no-such-check': no such check (see gpudoctor list-checks)"),
+        (["--python", "/nowhere/python", "--", "touch", "started"], 2, "--python /nowhere/python: there is no such file"),
+        (["--python", "no-such-python", "--", "touch", "started"], 2, "--python no-such-python: there is no such file"),
+        (["-o", "/nowhere/report", "--", "touch", "started"], 2, "--output /nowhere/report: cannot be written"),
+        (["--", ""], 2, "the command's name is empty"),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_what_cannot_be_done_is_one_line(words: list[str], code: int, said: str, tmp_path: Path) -> None:
-    done = run(*words, cwd=tmp_path)
+    given = words if "-o" in words else ["--format", "json", "-o", "report.json", *words]
+    done = run(*given, cwd=tmp_path)
     assert done.returncode == code
-    assert said in _one_line(done)
+    assert _one_line(done) == f"gpudoctor: {said}\n"
+    assert list(tmp_path.iterdir()) == [], "nothing is started, no report is written"
 
 
 def test_a_file_that_is_no_program(tmp_path: Path) -> None:
