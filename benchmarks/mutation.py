@@ -24,7 +24,8 @@ from typing import NamedTuple
 
 from .mutants.checkout import ROOT, copy_checkout
 from .mutants.covering import Covering, collect, product_files
-from .mutants.kinds import Mutant, mutant, sites
+from .mutants.kinds import Mutant, changes
+from .mutants.rows import TABLES
 from .mutants.trial import Outcome, Trial
 
 MINUTES = 5.0
@@ -48,7 +49,8 @@ def main() -> int:
         return 2
     chance = random.Random(flags.seed)
     lines = changed_lines(flags.changed_since) if flags.changed_since else None
-    files = [name for name in product_files() if (lines is None or name in lines) and _is_in(name, flags.paths)]
+    known = [*product_files(), *(name for name in TABLES if (ROOT / name).exists())]
+    files = [name for name in known if (lines is None or name in lines) and _is_in(name, flags.paths)]
     if not files:
         print("no file of the product is meant", file=sys.stderr)
         return 2
@@ -91,14 +93,15 @@ def _options() -> argparse.ArgumentParser:
 
 
 def room(path: str) -> str:
-    """The room of a file: `doctor/fit`; the file's folder where it lies deeper or at the top."""
+    """The room of a file: `doctor/fit`, `compat_matrix`; the tables of the matrix are one of their own."""
     parts = path.split("/")
-    return "/".join(parts[:2]) if parts[0] == "doctor" and len(parts) > 2 else parts[0]
+    deep = len(parts) > 2 and (parts[0] == "doctor" or path in TABLES)
+    return "/".join(parts[:2]) if deep else parts[0]
 
 
 def sample(files: list[str], count: int, chance: random.Random) -> list[Mutant]:
     """Changes spread over the rooms by their size, three at least in each, and over the kinds of change evenly."""
-    sizes = {name: len((ROOT / name).read_bytes()) for name in files}
+    sizes = {name: (ROOT / name).read_bytes().count(b"\n") for name in files}
     rooms: dict[str, list[str]] = defaultdict(list)
     for name in files:
         rooms[room(name)].append(name)
@@ -107,32 +110,32 @@ def sample(files: list[str], count: int, chance: random.Random) -> list[Mutant]:
     for _, names in sorted(rooms.items()):
         weights = [sizes[name] for name in names]
         wanted = max(3, round(count * sum(weights) / total)) if sum(weights) else 0
-        of_room: dict[tuple[str, int, str, str], Mutant] = {}
+        of_room: dict[tuple[object, ...], Mutant] = {}
         for _ in range(wanted * 10):
             if len(of_room) == wanted:
                 break
             name = chance.choices(names, weights)[0]
             one = _any_of(name, chance)
             if one:
-                of_room[one.path, one.line, one.before, one.after] = one
+                of_room[one[:-1]] = one
         found += of_room.values()
     return found
 
 
 def on_lines(lines: dict[str, set[int]], count: int, chance: random.Random) -> Iterator[Mutant]:
     """Changes of these lines of each file, in a drawn order."""
-    found = [(name, site) for name in lines for site in sites((ROOT / name).read_text("utf-8"))]
-    found = [(name, site) for name, site in found if lines[name] & set(range(site.line, site.last_line + 1))]
-    for name, site in chance.sample(found, min(count, len(found))):
-        if one := mutant(name, site):
-            yield one
+    found = [one for name in lines for one in changes(name, (ROOT / name).read_text("utf-8"))]
+    found = [one for one in found if lines[one.path] & set(range(one.line, one.last_line + 1))]
+    for one in chance.sample(found, min(count, len(found))):
+        if made := one.make():
+            yield made
 
 
 def _any_of(name: str, chance: random.Random) -> Mutant | None:
     by_kind = defaultdict(list)
-    for site in sites((ROOT / name).read_text("utf-8")):
-        by_kind[site.kind].append(site)
-    return mutant(name, chance.choice(by_kind[chance.choice(sorted(by_kind))])) if by_kind else None
+    for one in changes(name, (ROOT / name).read_text("utf-8")):
+        by_kind[one.kind].append(one)
+    return chance.choice(by_kind[chance.choice(sorted(by_kind))]).make() if by_kind else None
 
 
 def changed_lines(revision: str) -> dict[str, set[int]]:
@@ -199,7 +202,7 @@ def _line(result: Result) -> str:
     one, (name, ran, by) = result
     shown = " -> ".join(text if len(text) <= 90 else f"{text[:87]}..." for text in (one.before, one.after))
     end = f"  [{by}]" if by else f"  [{ran} tests]"
-    return f"{name}: {one.path}:{one.line} {one.kind}: {shown}{end}"
+    return f"{name}: {one.path}:{one.line}:{one.column} {one.kind}: {shown}{end}"
 
 
 def _is_in(name: str, paths: list[str]) -> bool:

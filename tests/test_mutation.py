@@ -79,8 +79,10 @@ def test_a_change_that_a_test_notices_and_one_that_it_does_not(project: Path) ->
     assert mutation(project, "--collect") == "2 tests followed, in .mutation\n"
     page = mutation(project, "--count", "40", "--write", "page.txt")
     assert (project / "page.txt").read_text().strip() == page.strip()
-    survived = re.findall(r"^survived: tiny/__init__.py:(\d+) .*?: (.*)  \[1 tests\]$", page, re.M)
-    assert ("6", "> b -> >= b") in survived and ("4", "0 -> 1") in survived, "equal numbers are not asked, nor the default"
+    survived = re.findall(r"^survived: tiny/__init__.py:(\d+):\d+ .*?: (.*)  \[1 tests\]$", page, re.M)
+    assert ("6", "> b -> >= b") in survived and ("4", "0 -> 1") in survived, (
+        "equal numbers are not asked, nor the default"
+    )
     assert not [change for _, change in survived if "more" in change or "less" in change or change.startswith("if")]
     caught, missed = map(int, re.search(r"^tiny +(\d+) +(\d+) +0 +0 ", page, re.M).groups())  # type: ignore[union-attr]
     assert caught >= 4 and missed == len(survived)
@@ -88,7 +90,7 @@ def test_a_change_that_a_test_notices_and_one_that_it_does_not(project: Path) ->
 
     # A later change, and the test that is written for it.
     (project / "tiny/__init__.py").write_text(SOURCE.replace("a > b", "a >= b"))
-    assert "survived: tiny/__init__.py:6 swap op: >= b -> > b" in mutation(project, "--changed-since", "HEAD")
+    assert "survived: tiny/__init__.py:6:9 swap op: >= b -> > b" in mutation(project, "--changed-since", "HEAD")
     more = "\n\ndef test_equal():\n    import tiny\n    assert tiny.larger(1, 1) == 'more'\n"
     (project / "tests/test_more.py").write_text(more)
     page = mutation(project, "--changed-since", "HEAD")
@@ -97,11 +99,11 @@ def test_a_change_that_a_test_notices_and_one_that_it_does_not(project: Path) ->
 
 @pytest.mark.mutation
 def test_what_is_not_changed() -> None:
-    from benchmarks.mutants.kinds import mutant, sites
+    from benchmarks.mutants.kinds import changes
 
     source = '"""Text."""\nfrom a import b\n\n\nclass C(S, frozen=True):\n    """Text."""\n\n    x: "int" = 3\n'
-    assert [(one.kind, one.line) for one in sites(source)] == [("number", 8)]
-    changed = mutant("a.py", sites(source)[0])
+    assert [(one.kind, one.line) for one in changes("a.py", source)] == [("number", 8)]
+    changed = changes("a.py", source)[0].make()
     assert changed is not None and (changed.before, changed.after) == ("3", "4")
     kinds = {
         "a or b": {"a and b", "a", "b"},
@@ -113,6 +115,6 @@ def test_what_is_not_changed() -> None:
     }
     for text, expected in kinds.items():
         whole = f"def g():\n    {text}\n"
-        found = [mutant("a.py", site) for site in sites(whole)]
+        found = [one.make() for one in changes("a.py", whole)]
         texts = {one.text.splitlines()[1].strip() for one in found if one is not None}
         assert expected - {"if a: f()"} <= texts, text

@@ -1,13 +1,17 @@
-"""Which single changes a file of Python allows: mutmut's operators, and those that it lacks."""
+"""Which changes a file allows: by mutmut's operators and those that it lacks; in a table of the matrix by its rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 from mutmut.mutation.mutators import mutation_operators, operator_string
+
+from . import rows
+from .rows import TABLES
 
 Operator = Callable[[Any], Iterable[cst.CSTNode]]
 
@@ -17,7 +21,7 @@ class Mutant(NamedTuple):
 
     path: str
     line: int
-    last_line: int
+    column: int
     kind: str
     before: str
     after: str
@@ -92,7 +96,7 @@ class _Sites(cst.CSTVisitor):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[tuple[cst.CSTNode, str, Operator, int, int]] = []
+        self.found: list[tuple[cst.CSTNode, str, Operator, int, int, int]] = []
 
     def on_visit(self, node: cst.CSTNode) -> bool:
         if isinstance(node, cst.Annotation | cst.Import | cst.ImportFrom | cst.Decorator | cst.TypeAlias):
@@ -109,44 +113,50 @@ class _Sites(cst.CSTVisitor):
         operators = [(name, operator) for kind, name, operator in OPERATORS if isinstance(node, kind)]
         where = self.get_metadata(PositionProvider, node, None) if operators else None
         if where is not None:
-            self.found += [(node, *one, where.start.line, where.end.line) for one in operators]
+            self.found += [(node, *one, where.start.line, where.start.column + 1, where.end.line) for one in operators]
         return True
 
 
-class Site(NamedTuple):
-    """A node of a parsed file, one way to change it, and the lines it stands on."""
+class Change(NamedTuple):
+    """One change that a file allows, and what makes the mutant of it: None where it is no Python then."""
 
-    module: cst.Module
-    node: cst.CSTNode
-    new: cst.CSTNode
-    kind: str
+    path: str
     line: int
     last_line: int
+    kind: str
+    make: Callable[[], Mutant | None]
 
 
-def sites(source: str) -> list[Site]:
+def changes(path: str, source: str) -> list[Change]:
     """Every change that the operators offer for a file. Raises libcst's ParserSyntaxError where it is not Python."""
+    if path in TABLES:
+        found = []
+        for line, kind, before, after, text in rows.changes(path, source):
+            one = Mutant(path, line, 1, kind, before, after, text)
+            found.append(Change(path, line, line, kind, lambda one=one: one))  # type: ignore[misc]
+        return found
     wrapper = MetadataWrapper(cst.parse_module(source), unsafe_skip_copy=True)
     visitor = _Sites()
     wrapper.visit(visitor)
     return [
-        Site(wrapper.module, node, new, kind, line, last)
-        for node, kind, operator, line, last in visitor.found
+        Change(path, line, last, kind, partial(_mutant, path, wrapper.module, node, new, (line, column), kind))
+        for node, kind, operator, line, column, last in visitor.found
         for new in operator(node)
     ]
 
 
-def mutant(path: str, site: Site) -> Mutant | None:
-    """The file with this change; None where it is no Python then, or changes nothing."""
-    text = site.module.deep_replace(site.node, site.new).code  # type: ignore[arg-type]
+def _mutant(
+    path: str, module: cst.Module, node: cst.CSTNode, new: cst.CSTNode, at: tuple[int, int], kind: str
+) -> Mutant | None:
+    text = module.deep_replace(node, new).code  # type: ignore[arg-type]
     try:
         compile(text, path, "exec")
     except SyntaxError:
         return None
-    if text == site.module.code:
+    if text == module.code:
         return None
-    before, after = (" ".join(site.module.code_for_node(one).split()) for one in (site.node, site.new))
-    return Mutant(path, site.line, site.last_line, site.kind, before, after, text)
+    before, after = (" ".join(module.code_for_node(one).split()) for one in (node, new))
+    return Mutant(path, *at, kind, before, after, text)
 
 
 def _is_name(node: cst.BaseExpression, name: str) -> bool:

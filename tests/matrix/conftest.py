@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -16,18 +15,9 @@ from compat_matrix import Matrix
 Edit = Callable[[list[dict[str, Any]]], object]
 
 
-DATA = os.environ.get("GPUDOCTOR_TEST_MATRIX")
-"""Another data folder, for benchmarks/matrix_mutation.py: only the tests of the data as it is run then."""
-
-
 @pytest.fixture(scope="session")
 def m() -> Matrix:
-    return Matrix.load(DATA) if DATA else Matrix.load()
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if DATA:
-        items[:] = [item for item in items if "m" in getattr(item, "fixturenames", ())]
+    return Matrix.load()
 
 
 @pytest.fixture
