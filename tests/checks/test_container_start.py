@@ -71,6 +71,16 @@ def test_the_start_is_told_in_the_engines_words(kind: str, word: str) -> None:
     assert word in run(FLAG, not_given(inside(kind)))[2][0].fixes[0].steps[0].command
 
 
+def test_apptainer_is_open_where_nothing_shows_a_driver_of_the_host() -> None:
+    """Its version, or its device nodes: either shows that the host has one."""
+    for version, found, status in (
+        ("580.65.06", nodes(1), "fail"), ("580.65.06", (), "fail"), (NOT_ASKED, nodes(1), "fail"),
+        (NOT_ASKED, (), "unknown"), (ABSENT, (), "skipped"),
+    ):  # fmt: skip
+        s = apptainer(inside()).replace({"driver.kernel_version": version, "driver.device_nodes": found})
+        assert run(NV, s)[0] == status, (version, found)
+
+
 def test_healthy_machines_pass() -> None:
     assert [run(i, healthy())[0] for i in (FLAG, CAPS, NV, CLASS, JOB)] == ["skipped"] * 5
     assert [run(i, inside())[0] for i in (FLAG, CAPS)] == ["pass", "pass"]

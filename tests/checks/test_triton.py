@@ -114,6 +114,18 @@ def test_libcuda_for_triton(triton: str, files: list[tuple[str, str]], status: s
         assert run(LINK, folder)[0] == "skipped"
 
 
+def test_the_link_is_made_beside_the_drivers_own_library() -> None:
+    for folder in (LIB, "/opt/driver/lib64"):
+        for triton, name in (("2.1.0", "libcuda.so"), ("3.4.0", "libcuda.so.1")):
+            where = "ld.so.cache" if triton == "2.1.0" else "default"
+            sick = libcuda((f"{folder}/libcuda.so.1", where), s=with_version(healthy(), triton=triton))
+            finding = run(LINK, sick)[2][0]
+            assert f"The driver's library is {folder}/libcuda.so.1; " in finding.detail
+            commands = [step.command for fix in finding.fixes for step in fix.steps if step.command]
+            assert finding.facts["needs"] == name and commands
+            assert all(folder in command for command in commands), commands
+
+
 def test_libcuda_words_and_unknown() -> None:
     said = "AssertionError: libcuda.so cannot found!"
     assert run(LINK, libcuda().replace({"torch_run.kernel_error": said}))[0] == "fail"

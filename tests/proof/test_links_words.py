@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from doctor.findings.measured_ddp import less_percent, links_percent, sent_mib
 from doctor.patient.collective_operations import bus_factor
@@ -119,6 +120,8 @@ def test_gpt2_by_ddp_on_two_titan_rtx_with_and_without_nvlink() -> None:
     assert len(words) == 3 and words[0].startswith("DDP, 124 M parameters, 2 ranks, batch 4 each: 200 steps in 102 s")
     assert "DDP without peer-to-peer (NCCL_P2P_DISABLE=1)" in words[1]
     assert words[2].startswith("102 s against 131 s for 200 steps") and "22 % less time" in words[2]
+    for runs in ((WITH, replace(WITHOUT, variant="no-nvls")), (WITHOUT, WITHOUT), (WITH, WITH), (WITH,)):
+        assert len(ddp_words(Measured(ddp=runs))) == len(runs), "nothing else is compared"
 
 
 def test_what_the_links_explain() -> None:

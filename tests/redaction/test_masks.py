@@ -204,3 +204,12 @@ def test_a_very_long_text_is_masked_in_time() -> None:
         "@" * 9999,
     ):
         assert len(masked(text)) > 0
+
+
+def test_a_block_under_a_key_ends_where_the_indent_does() -> None:
+    """YAML: the lines that are deeper than the key are its value, and no others."""
+    for deep in ("", "  ", "      "):
+        text = f"{deep}password: |\n{deep}  Hunter2first\n\n{deep}    Hunter2second\n{deep}replicas: three\n{deep}  image: cuda\n"
+        found = masked(text)
+        assert "Hunter2" not in found
+        assert f"\n{deep}replicas: three\n{deep}  image: cuda\n" in found
