@@ -72,13 +72,15 @@ def test_the_start_is_told_in_the_engines_words(kind: str, word: str) -> None:
 
 
 def test_apptainer_is_open_where_nothing_shows_a_driver_of_the_host() -> None:
-    """Its version, or its device nodes: either shows that the host has one."""
-    for version, found, status in (
-        ("580.65.06", nodes(1), "fail"), ("580.65.06", (), "fail"), (NOT_ASKED, nodes(1), "fail"),
-        (NOT_ASKED, (), "unknown"), (ABSENT, (), "skipped"),
+    """Its version, its device nodes or its cards: each shows that the host has one."""
+    unread = {"driver.modules": NOT_ASKED, "driver.kernel_version": NOT_ASKED, "driver.pci_devices": NOT_ASKED,
+              "driver.device_nodes": ()}  # fmt: skip
+    cards = apptainer(inside()).driver.pci_devices
+    for shown, status in (
+        ({"driver.kernel_version": "580.65.06"}, "fail"), ({"driver.device_nodes": nodes(1)}, "fail"),
+        ({"driver.pci_devices": cards}, "fail"), ({}, "unknown"), ({"driver.modules": ()}, "skipped"),
     ):  # fmt: skip
-        s = apptainer(inside()).replace({"driver.kernel_version": version, "driver.device_nodes": found})
-        assert run(NV, s)[0] == status, (version, found)
+        assert run(NV, apptainer(inside()).replace(unread | shown))[0] == status, shown
 
 
 def test_healthy_machines_pass() -> None:
