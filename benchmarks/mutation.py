@@ -60,7 +60,7 @@ def main() -> int:
         chosen = list(on_lines({name: lines[name] for name in files}, flags.count, chance))
     begun, minutes = perf_counter(), flags.minutes or (MINUTES if lines is not None else 0)
     results = run(chosen, covering, flags.workers, flags.seconds, flags.whole, minutes)
-    head = f"{date.today()}, commit {_commit()}, seed {flags.seed}, {' '.join(flags.paths) or 'all'}"
+    head = f"{date.today()}, commit {_commit()}, seed {flags.seed}, {_in_words(flags.paths)}"
     if lines is not None:
         head += f", changed since {flags.changed_since}"
     text = table(results, f"{head}: {perf_counter() - begun:.0f} s")
@@ -203,6 +203,15 @@ def _line(result: Result) -> str:
     shown = " -> ".join(text if len(text) <= 90 else f"{text[:87]}..." for text in (one.before, one.after))
     end = f"  [{by}]" if by else f"  [{ran} tests]"
     return f"{name}: {one.path}:{one.line}:{one.column} {one.kind}: {shown}{end}"
+
+
+def _in_words(paths: list[str]) -> str:
+    return (
+        " ".join(
+            paths if len(paths) < 9 else dict.fromkeys(room(path) if path.endswith(".py") else path for path in paths)
+        )
+        or "all"
+    )
 
 
 def _is_in(name: str, paths: list[str]) -> bool:

@@ -72,9 +72,16 @@ _TAKEN = {
     "operator_keywords", "operator_swap_op", "operator_match", "operator_if_exp",
 }  # fmt: skip
 """Of mutmut's. A dropped argument, or None for one, mostly raises at once; a string in capitals harms nobody."""
-OPERATORS: list[tuple[type, str, Operator]] = [
+_TYPES = {
+    "operator_keywords": (cst.Is, cst.IsNot, cst.In, cst.NotIn, cst.Break, cst.Continue),
+    "operator_swap_op": (
+        cst.BinaryOperation, cst.UnaryOperation, cst.BooleanOperation, cst.ComparisonTarget, cst.AugAssign,
+    ),
+}  # fmt: skip
+"""Of what mutmut offers to every node, those that it changes."""
+OPERATORS: list[tuple[type | tuple[type, ...], str, Operator]] = [
     *(
-        (kind, operator.__name__.removeprefix("operator_").replace("_", " "), operator)
+        (_TYPES.get(operator.__name__, kind), operator.__name__.removeprefix("operator_").replace("_", " "), operator)
         for kind, operator in mutation_operators
         if operator.__name__ in _TAKEN
     ),
