@@ -49,9 +49,15 @@ def test_without_a_limit_of_its_own_the_temperature_decides(celsius: int, reason
         (90, -3, HW, "fail"),
         (34, 0, 1, "pass"),
         (34, -5, 1, "pass"),
+        (NOT_SUPPORTED, 15, 4, "pass"),
+        (NOT_SUPPORTED, 5, 4, "warn"),
+        (NOT_SUPPORTED, 0, SW, "fail"),
+        (NOT_SUPPORTED, 0, 1, "pass"),  # neither can be believed
     ],
 )
-def test_its_own_margin_decides_where_it_can_be_believed(celsius: int, margin: int, reasons: int, status: str) -> None:
+def test_its_own_margin_decides_where_it_can_be_believed(
+    celsius: object, margin: int, reasons: int, status: str
+) -> None:
     s = heated("h100", temperature_c=celsius, temperature_margin_c=margin, clock_event_reasons=reasons)
     assert run(HOT, s)[0] == status
 

@@ -201,6 +201,13 @@ def test_a_virtual_machine_has_no_published_range(share: float, machines: tuple[
     assert bare[0] == ("pass" if share > 0.8 else "warn")
 
 
+@for_each("virtualization", ["kvm", "none"])
+def test_copies_without_a_look_at_the_link_are_judged_by_the_board(virtualization: str) -> None:
+    s = proven(B, machine(B, virtualization=virtualization), rates=rates(B, h2d=0.4), loads=())
+    status, _, (finding,) = run(H2D, s)
+    assert status == "warn" and "Under load" not in finding.detail
+
+
 @for_each(("lanes", "share", "status"), [(8, 0.48, "pass"), (8, 0.2, "warn"), (16, 0.48, "warn")])
 def test_a_provider_that_gives_half_the_lanes(lanes: int, share: float, status: str) -> None:
     s = proven(B, machine(B, virtualization="kvm"), rates=rates(B, h2d=share), loads=loads(B, pcie_width=lanes))
