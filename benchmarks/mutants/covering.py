@@ -104,6 +104,21 @@ class Covering:
         """Test files that are new or changed since: they run whole."""
         self._by_file: dict[str, dict[int, set[str]]] = {}
 
+    def chosen(self, path: str, line: int, seconds: float) -> list[str]:
+        """Tests of this line that take so many seconds: half of it those that run little else, which judge what it
+        does, then those that run most in their time, which compare whole outputs."""
+        tests = self.tests(path, line)
+        taken: dict[str, float] = {}
+        for most, order in (
+            (seconds / 2, tests),
+            (seconds, sorted(tests, key=lambda test: self.seconds[test] / self._breadth[test])),
+        ):
+            for test in order:
+                if taken and sum(taken.values()) + self.seconds[test] > most:
+                    break
+                taken[test] = self.seconds[test]
+        return list(taken)
+
     def tests(self, path: str, line: int) -> list[str]:
         """The tests that ran this line, in their processes too; for what runs at import, those that use what it names.
 

@@ -38,13 +38,8 @@ class Trial:
 
     def outcome(self, one: Mutant, seconds: float, whole: bool) -> Outcome:
         """Run the tests of the line, those that tell most first, for about `seconds`; `whole`: then all quick tests."""
-        tests = self.covering.tests(one.path, one.line)
-        first, spent = [], 0.0
-        for test in tests:
-            if first and spent > seconds:
-                break
-            first.append(test)
-            spent += self.covering.seconds[test]
+        first = self.covering.chosen(one.path, one.line, seconds)
+        spent = sum(self.covering.seconds[test] for test in first)
         result = self._judged(one, [*first, *self._new_tests(first)], spent)
         if result.name in ("survived", "no test") and whole:
             result = self._judged(one, ["tests"], SUITE_S)

@@ -69,3 +69,20 @@ def test_unread_facts_are_unknown() -> None:
             lines = tuple(replace(d, requires=Missing("denied")) for d in s.python.distributions)
             s = s.replace({"python.distributions": lines})
         assert run("torch-requirements-unmet", s)[0] == "unknown", path
+
+
+def test_after_the_install_the_lowest_version_within_the_bounds_is_expected() -> None:
+    for bounds, lowest in (
+        (">=4.10.0", "4.10.0"), ("==1.13.1", "1.13.1"), ("<4,>=2.11", "2.11"), (">2.11", "2.11.1"), ("<9,>2", "2.1"),
+        ("!=3", "0"), ("", "0"),
+    ):  # fmt: skip
+        s = with_requirements()
+        torch = s.python.distribution("torch")
+        assert isinstance(torch, Distribution) and isinstance(s.python.distributions, tuple)
+        lines = (f"absent-package{bounds}",)
+        rest = tuple(replace(d, requires=lines) if d.name == "torch" else d for d in s.python.distributions)
+        sick = s.replace({"torch.requires": lines, "python.distributions": rest})
+        step = run("torch-requirements-unmet", sick)[2][0].fixes[0].steps[0]
+        found = {d.name: d.version for d in step.changes["python.distributions"]}  # type: ignore[union-attr]
+        assert found["absent-package"] == lowest, bounds
+        assert f"absent-package{bounds}" in step.command

@@ -185,10 +185,16 @@ def test_a_config_that_cannot_be_used(tmp_path: Path, config: Any, code: int, wo
         (header({}, length=1 << 63), "the header says"),
         (header({"a": {"dtype": "F32", "shape": [-1]}}), "has no shape"),
         (header({"a": 3}), "has no shape"),
+        (header({"a": {"dtype": "F32"}}), "has no shape"),
+        (header({"a": {"dtype": 32, "shape": [1]}}), "has no shape"),
+        (header({"a": {"dtype": "F32", "shape": [1] * 17}}), "has no shape"),
+        (header({"a": {"dtype": "F32", "shape": [True]}}), "has no shape"),
+        (header({"a": {"dtype": "F32", "shape": [1 << 40]}}), "has no shape"),
         (header({"x.qweight": {"dtype": "I32", "shape": [8, 8]}}), "quantised and packed"),
         ((5).to_bytes(8, "little") + b"[1,2]", "is no object"),
         ((5).to_bytes(8, "little") + b"{{{{{", "is no JSON"),
     ],
+    quick=4,
 )
 def test_a_header_that_cannot_be_used(tmp_path: Path, weights: bytes, words: str) -> None:
     assert words in refused(2, model(tmp_path / "m", weights=weights), "--gpus", "H200")
