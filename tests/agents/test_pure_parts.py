@@ -17,6 +17,7 @@ from doctor.patient.collective_group import address_towards, bytes_sent, interfa
 from doctor.patient.collective_sends import Sends, pairs_of_ranks
 from doctor.patient.collective_teach import Ways
 from doctor.patient.sampler_activity import METRICS, Activity
+from doctor.patient.torch_errors import CODES, TEXT_LIMIT, error_code, out_of_memory, text_of
 
 from ..rows import for_each
 
@@ -260,3 +261,32 @@ def test_activity_by_the_older_calls() -> None:
         Activity(Readings(nvmlGpmQueryDeviceSupport=[SimpleNamespace(isSupportedDevice=1)]), gpu(mig=True)).metrics
         is None
     )
+
+
+class OutOfMemoryError(RuntimeError):
+    """As torch's own is called."""
+
+
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+def test_what_an_exception_of_torch_tells() -> None:
+    for code, name, words in CODES:
+        for text in (f"CUDA error: {words}", f"{name}: other words", f"CUDA driver error {code}: x", f"(error {code})"):
+            assert error_code(RuntimeError(text), text) == code, text
+    assert error_code(RuntimeError(), "cudaGetDeviceCount() returned 802") == 802
+    assert error_code(RuntimeError(), "Error 12345: x") is error_code(RuntimeError(), "shapes differ") is None
+    own = RuntimeError("unknown error")
+    own.error_code = 700  # type: ignore[attr-defined]
+    assert error_code(own, str(own)) == 700
+    own.error_code = True  # type: ignore[attr-defined]
+    assert error_code(own, str(own)) == 999
+    for error, full in (
+        (OutOfMemoryError("no words of it"), True), (RuntimeError("CUDA error: out of memory"), True),
+        (RuntimeError("CUBLAS_STATUS_ALLOC_FAILED when calling"), True), (RuntimeError("shapes differ"), False),
+        (Unspeakable(), False),
+    ):  # fmt: skip
+        assert out_of_memory(error) is full, error
+    assert text_of(Unspeakable()) == "" and len(text_of(RuntimeError("x" * 9999))) == TEXT_LIMIT
