@@ -40,15 +40,21 @@ class Trial:
         """Run the tests of the line, those that tell most first, for about `seconds`; `whole`: then all quick tests."""
         first = self.covering.chosen(one.path, one.line, seconds)
         spent = sum(self.covering.seconds[test] for test in first)
-        result = self._judged(one, [*first, *self._new_tests(first)], spent)
+        result = self._judged(one, [*first, *self._new_tests(one.path, first)], spent)
         if result.name in ("survived", "no test") and whole:
             result = self._judged(one, ["tests"], SUITE_S)
         return result
 
-    def _new_tests(self, near: list[str]) -> list[str]:
-        """Tests of files that were written or changed since, in the folders of these; of all where there are none."""
+    def _new_tests(self, path: str, near: list[str]) -> list[str]:
+        """Tests of files that were written or changed since: those in the folders of these tests, and those that name
+        the changed file's module."""
         folders = {test.partition("::")[0].rpartition("/")[0] for test in near}
-        files = [name for name in self.covering.new_tests if not near or name.rpartition("/")[0] in folders]
+        stem = path.rpartition("/")[2].removesuffix(".py")
+        files = [
+            name
+            for name in self.covering.new_tests
+            if not near or name.rpartition("/")[0] in folders or stem in (self.copy / name).read_text("utf-8")
+        ]
         return [test for name in files for test in self._tests_of(name)]
 
     def _tests_of(self, name: str) -> list[str]:
