@@ -313,3 +313,20 @@ def test_long_names_are_cut_to_the_width() -> None:
     assert shorten("NVIDIA H200", 20, 900) == "NVIDIA H200"
     cut = shorten(HOSTILE * 9, 20, 300)
     assert cut.endswith("…") and text_width(cut, 20) <= 310
+
+
+@for_each(
+    ("wanted", "placed"),
+    [
+        ((), ()),
+        ((50,), (50,)),
+        ((10, 60), (10, 60)),
+        ((60, 10), (60, 10)),
+        ((50, 50, 50), (50, 60, 70)),
+        ((95, 99, 100), (80, 90, 100)),  # back from the end
+        ((20, 99, 100), (20, 90, 100)),  # only those that stand in the way
+        ((-5, 300), (0, 100)),
+    ],
+)
+def test_a_label_moves_no_further_than_it_must(wanted: tuple[float, ...], placed: tuple[float, ...]) -> None:
+    assert spread_labels(list(wanted), 10, 0, 100) == list(placed)
