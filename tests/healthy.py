@@ -192,6 +192,7 @@ def healthy(
             others=(),
             distributions=_distributions(site) if torch else (Distribution(name="pip", version="26.3", location=site),),
             extensions=(),
+            changed_libraries=(),
         ),
         torch=_torch(site) if torch else Torch(version=ABSENT),
         torch_run=_torch_run(gpus, site) if torch else TorchRun(),

@@ -20,7 +20,8 @@ REPLACED = (*NO_CODE, "driver-too-old-for-cuda-build")
 """Ids whose fix puts another torch build in: what goes with this one need not be repaired first."""
 
 BROKEN_IMPORT = (
-    "libc-incompatible", "torch-shadowed-by-folder", "bundled-cuda-libs-missing", "mixed-cuda-wheels",
+    "libc-incompatible", "torch-shadowed-by-folder", "library-files-damaged", "bundled-cuda-libs-missing",
+    "mixed-cuda-wheels",
     "ld-library-path-shadows-cuda-libs", "cudnn-shadowed-or-mismatched", "numpy-abi-mismatch",
     "user-site-shadows-packages", "torch-installed-twice",
 )  # fmt: skip

@@ -31,7 +31,7 @@ CHECK = Check(
     severity="critical",
     layer="libraries",
     tags=("torch", "libraries"),
-    downstream_of=(*REPLACED, "torch-installed-twice", "user-site-shadows-packages"),
+    downstream_of=(*REPLACED, "library-files-damaged", "torch-installed-twice", "user-site-shadows-packages"),
     needs_gpu=False,
 )
 

@@ -66,6 +66,7 @@ def options(flags: dict[str, Any]) -> Options:
         deadline_s=seconds,
         import_deadline_s=3 * seconds,
         patience=flags.get("patience") or PATIENCE,
+        require=[name.strip().replace("_", "-").replace(".", "-").lower() for name in flags.get("require") or ()],
     )
 
 

@@ -40,6 +40,8 @@ class Install(Struct, frozen=True, kw_only=True):
     """Names among the packages that are written anew even where their version is there."""
     all_again: bool = False
     """Everything anew, what the packages need too."""
+    over: bool = False
+    """Written over what is there, which pip cannot remove: it has no RECORD."""
     deps: bool = True
     upgrade: bool = False
     """The newest that fits of each package; what they need only where it has to."""
@@ -103,6 +105,7 @@ def pip_line(request: Install, pip: str = "pip") -> str:
     flags = ["--upgrade"] if request.upgrade else []
     flags += ["--force-reinstall"] if request.all_again or request.again else []
     flags += [] if request.deps else ["--no-deps"]
+    flags = ["--ignore-installed", *flags[1:]] if request.over else flags
     return f"{first}{_pip(request, pip, [*flags, *_building(request, '--no-cache-dir'), *request.packages])}"
 
 

@@ -100,10 +100,8 @@ def reinstall_torch(s: Snapshot, m: Matrix, why: str = "") -> Fix:
             changes=_installed(s, []),
         )
         return Fix(id="fresh-environment", title="Start again from the image that brings this torch", steps=(start,))
-    row = m.torch_build(parts.base, parts.tag or parts.local or "cpu", wheel_platform(s))
-    index = m.index_url(parts.tag or parts.local) if parts.local else None
-    url = index.url if index and not (row and row.pypi_default) else ""
-    request = Install(packages=(f"torch=={parts.base}",), index=url, all_again=True)
+    package, url = install_again_of(s, m)
+    request = Install(packages=(package,), index=url, all_again=True)
     pins = [Pin("torch", parts.base, ""), *(pin for pin in cuda_pins(s) if applies(pin, s))]
     twice = len(installed(s, ("torch",))) > 1
     remove = Step(
@@ -120,6 +118,16 @@ def reinstall_torch(s: Snapshot, m: Matrix, why: str = "") -> Fix:
         ),
         note=note(s, request),
     )
+
+
+def install_again_of(s: Snapshot, m: Matrix) -> tuple[str, str]:
+    """The requirement of the published build that is installed, and its index (empty: the default one)."""
+    parts = torch_version(known(s.torch.version) or "")
+    if parts is None:
+        return "torch", ""
+    row = m.torch_build(parts.base, parts.tag or parts.local or "cpu", wheel_platform(s))
+    index = m.index_url(parts.tag or parts.local) if parts.local else None
+    return f"torch=={parts.base}", index.url if index and not (row and row.pypi_default) else ""
 
 
 _WHEEL_OF = {

@@ -81,6 +81,13 @@ class Start(Record):
     segments: Tuple[Segment, ...]
     table: int
     table_bytes: int
+    machine: str
+
+    @property
+    def end(self) -> int:
+        """Bytes that the file has at least, if it is whole: to the end of its section table and of what is loaded."""
+        ends = [segment.offset + segment.size for segment in self.segments if segment.type == PT_LOAD]
+        return max([self.table + self.table_bytes if self.table else 0, *ends])
 
 
 class _Head(Record):
@@ -102,12 +109,18 @@ def parse_elf(read: Pread) -> Elf:
     )
 
 
-def parse_start(read: Pread) -> Start:
-    """What can be known before the section table has come by. Raises as ``parse_elf``."""
+def parse_start(read: Pread, most_sections: int = _MAX_HEADERS) -> Start:
+    """What can be known before the section table has come by. Raises as ``parse_elf``.
+
+    ``most_sections``: how many rows the section table is taken to have where the header leaves their number to it.
+    """
     bits, numbers = _head(read)
-    _, _, _, _, phoff, shoff, _, _, phentsize, phnum, shentsize, shnum, _ = numbers
+    _, machine, _, _, phoff, shoff, _, _, phentsize, phnum, shentsize, shnum, _ = numbers
     return Start(
-        _segments(read, bits, phoff, phentsize, phnum), shoff, shentsize * min(shnum or _MAX_HEADERS, _MAX_HEADERS)
+        _segments(read, bits, phoff, phentsize, phnum),
+        shoff,
+        shentsize * min(shnum or most_sections, _MAX_HEADERS),
+        MACHINES.get(machine, "machine-%d" % machine),
     )
 
 

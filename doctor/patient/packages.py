@@ -15,6 +15,7 @@ from .extension_names import CODE_DISTRIBUTIONS, COMPANIONS, PACKAGES, TOP_LEVEL
 from .files import Files
 from .loader import Loader
 from .path_words import clean
+from .shared_objects import gather_shared_objects
 
 _DIST = r"([A-Za-z0-9][A-Za-z0-9._]*?)-([^-]+?)(?:-py[0-9.]+)?\.(dist-info|egg-info)$"
 _CUDA_SONAME = r"lib(cu|nv|nccl|torch|c10|caffe2|mpi|ucc|ucp)[A-Za-z0-9_-]*\.so"
@@ -30,8 +31,11 @@ _MAX_PER_PACKAGE = 24
 _MIN_SIZE = 4096
 
 
-def gather_packages(files: Files, site_packages: List[str], tools: Any, loader: Loader, scan: bool) -> None:
-    """Emit the lines above; `scan` False leaves out the libraries of packages other than torch."""
+def gather_packages(
+    files: Files, site_packages: List[str], tools: Any, loader: Loader, scan: bool, objects: Optional[List[str]]
+) -> None:
+    """Emit the lines above; `scan` False leaves out the libraries of packages other than torch; `objects`: the further
+    packages whose libraries must be whole (None: nobody asks whether libraries are)."""
     torch = ""
     for folder in site_packages:
         names = files.names(folder) or []
@@ -43,6 +47,8 @@ def gather_packages(files: Files, site_packages: List[str], tools: Any, loader: 
             torch = folder + "/torch"
     if torch:
         _torch(files, torch, site_packages, tools, loader)
+    if objects is not None:
+        gather_shared_objects(files, site_packages, objects, tools, loader)
     if scan and tools is not None:
         _extensions(files, site_packages, tools)
         files.emit({"at": "scanned"})

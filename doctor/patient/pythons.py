@@ -33,7 +33,7 @@ _DIST = (".dist-info", ".egg-info", ".egg-link")
 def gather_pythons(
     files: Files, env: Optional[Mapping[str, str]], tools: Any, options: Mapping[str, Any], loader: Loader
 ) -> Optional[Dict[str, Any]]:
-    """Emit all `python` lines; the patient's. `options`: python, cwd, own_prefix, own_executable, scan, whole."""
+    """Emit `python` lines; the patient's. Options: python, cwd, own_prefix, own_executable, scan, objects, whole."""
     choice = choose(files, env, options, lambda prefix: bool(_torch(files, _environment(files, prefix, "", {}))))
     patient = None
     if choice is None:
@@ -50,7 +50,9 @@ def gather_pythons(
             path_folders = [folder for folder in env.get("PATH", "").split(":") if folder.startswith("/")]
             patient["uv"] = any(files.kind(folder.rstrip("/") + "/uv") == "file" for folder in path_folders)
         files.emit(_cleaned(patient))
-        gather_packages(files, patient["site_packages"], tools, loader, bool(options.get("scan", True)))
+        gather_packages(
+            files, patient["site_packages"], tools, loader, bool(options.get("scan", True)), options.get("objects", [])
+        )
     if options.get("others", True):
         _others(files, env or {}, options, patient)
     files.emit({"at": "others", "complete": True})

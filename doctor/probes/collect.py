@@ -20,6 +20,7 @@ from .environments import parse_python
 from .extensions import parse_extensions
 from .host import parse_host
 from .raw import Raw
+from .shared_objects import parse_shared_objects
 from .start import Options, Started
 from .torch_files import parse_torch
 from .unlisted import to_ask
@@ -64,7 +65,7 @@ def snapshot_of(recording: Recording) -> Snapshot:
     if raw is not None:
         python = parse_python(raw)
         if not isinstance(python.patient.prefix, Missing):
-            python = replace(python, extensions=parse_extensions(raw))
+            python = replace(python, extensions=parse_extensions(raw), changed_libraries=parse_shared_objects(raw))
         snapshot = replace(
             snapshot,
             host=parse_host(raw),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from threading import Event, Lock
 from time import gmtime, monotonic, strftime
 from typing import TYPE_CHECKING
@@ -48,7 +48,8 @@ class Options:
     which only files are read, and no child is started; env: the patient's variables, None takes this process's (and
     none for a root folder); cwd: None takes this process's (and none in a root folder); ask_driver: whether NVML and
     libcuda are asked; patience: how many times its deadline a child may take that is slow and not dead; hurried: a
-    signal set the deadlines, so that silence until then proves nothing.
+    signal set the deadlines, so that silence until then proves nothing; require: distributions whose libraries must be
+    whole too.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Options:
         import_deadline_s: float = 60.0,
         patience: float = PATIENCE,
         hurried: bool = False,
+        require: Sequence[str] = (),
     ) -> None:
         self.python = python
         self.root = root
@@ -78,6 +80,7 @@ class Options:
         self.import_deadline_s = import_deadline_s
         self.patience = 1.0 if hurried else patience
         self.hurried = hurried
+        self.require = list(require)
 
 
 class Started:
@@ -234,7 +237,8 @@ def _waiting(name: str, say: Say) -> Say:
 def _work(options: Options) -> Callable[[Callable[[Line], None]], None]:
     """What the reader of files does."""
     found: dict[str, Any] = {
-        "devices": False, "python": options.python, "scan": options.scan_extensions, "cwd": options.cwd
+        "devices": False, "python": options.python, "scan": options.scan_extensions, "cwd": options.cwd,
+        "objects": options.require,
     }  # fmt: skip
     if options.live:
         found.update(own_prefix=sys.prefix, own_executable=sys.executable)

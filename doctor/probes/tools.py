@@ -46,6 +46,21 @@ def elf_line(read: Pread) -> dict[str, Any]:
     }
 
 
+def headers(path: str) -> dict[str, Any] | None:
+    """{machine, end}: bytes that its headers speak of; or {problem}. None where it cannot be opened."""
+    from ..formats.elf import ElfError, parse_start
+    from ..formats.reader import FileReader
+
+    try:
+        with FileReader(path) as reader:
+            start = parse_start(reader.pread, 1)
+    except ElfError as error:
+        return {"problem": str(error)}
+    except OSError:
+        return None
+    return {"machine": start.machine, "end": start.end}
+
+
 def code(path: str) -> dict[str, Any] | None:
     """{sections: [...]} with counts and patterns (see `code_lines.py`), or {sections: [], problem}."""
     from ..formats.elf import ElfError

@@ -68,6 +68,29 @@ class CodeLibrary(Struct, frozen=True, kw_only=True, omit_defaults=True):
     problem: str = ""
 
 
+class ChangedLibrary(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A shared library that is not as its distribution installed it, or that cannot be loaded."""
+
+    path: str
+    """Below `site`: `torch/lib/libtorch_cpu.so`."""
+    package: str
+    version: str
+    site: str
+    state: Literal["missing", "empty", "zeros", "cut", "pointer", "not-elf", "machine", "needs", "size"]
+    """zeros: its first bytes are; cut: it ends before what its headers name; pointer: a git-lfs pointer; machine: for
+    another processor; needs: a library that it names is nowhere; size: whole, of another size than was installed."""
+    size: int = 0
+    """Bytes."""
+    whole: int | None = None
+    """Bytes that it had: by RECORD, else what its headers name."""
+    detail: str = ""
+    """What its link leads to, its processor, what it needs, or why it is no ELF file."""
+    recorded: bool = True
+    """Whether its distribution has a RECORD that pip can use."""
+    elsewhere: str = ""
+    """Where the loader finds a library of that name, if it is missing here."""
+
+
 class Environment(Section, frozen=True, kw_only=True, omit_defaults=True):
     """A Python environment."""
 
@@ -115,6 +138,9 @@ class Python(Section, frozen=True, kw_only=True, omit_defaults=True):
     extensions: tuple[CodeLibrary, ...] | Missing = NOT_ASKED
     """Libraries with GPU code of packages other than torch, and all of torchvision, torchaudio and torchcodec."""
 
+    changed_libraries: tuple[ChangedLibrary, ...] | Missing = NOT_ASKED
+    """Shared libraries of torch, the nvidia-* wheels, Triton and required packages that are not as they were installed
+    or cannot be loaded; empty where all are whole."""
     uv: bool | Missing = NOT_ASKED
     """Whether a `uv` is on PATH."""
     hidden_by: tuple[str, ...] | Missing = NOT_ASKED

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import re
 import shutil
 import struct
 import subprocess
@@ -44,6 +47,8 @@ class Scenario:
     files: dict[str, str | None] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
     libraries: dict[str, str] = field(default_factory=dict)
+    damage: dict[str, str] = field(default_factory=dict)
+    without_record: bool = False
     without_nodes: list[str] = field(default_factory=list)
     node: dict[str, Any] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
@@ -112,6 +117,7 @@ def lay_out(scenario: Scenario, root: Path, fakes: Path, workshop: Workshop) -> 
         place.symlink_to(target)
     _ldcache(scenario, root)
     _python(scenario, root, workshop)
+    _damage(scenario, root)
 
 
 def _write(root: Path, path: str, text: str) -> None:
@@ -176,9 +182,66 @@ def _ldcache(scenario: Scenario, root: Path) -> None:
     (root / "etc" / "ld.so.cache").write_bytes(b"ld.so-1.7.0\0" + struct.pack("<I", len(names)) + rows + text)
 
 
+def _damage(scenario: Scenario, root: Path) -> None:
+    """RECORD of each distribution as it was installed, then what happened to its files since."""
+    site = root / SITE.lstrip("/")
+    for library in site.rglob("*.so*") if scenario.architecture == "aarch64" else ():
+        _for_processor(library, 183)
+    if scenario.damage and not scenario.without_record:
+        records(site)
+    for path, kind in scenario.damage.items():
+        spoil(site / path, kind)
+
+
+def _for_processor(library: Path, machine: int) -> None:
+    data = bytearray(library.read_bytes())
+    data[18:20] = struct.pack("<H", machine)
+    library.write_bytes(data)
+
+
+def records(site: Path) -> None:
+    """Write RECORD into each metadata folder; a library belongs to the wheel that its folder is named for."""
+    for folder in site.glob("*.dist-info"):
+        name = folder.name.partition("-")[0].replace("_", "-")
+        top = "torch" if name == "torch" else name.replace("-", "_")
+        if name.startswith("nvidia-"):
+            part = re.sub(r"^nvidia-|-cu\d+$", "", name).replace("-", "_")
+            top = f"nvidia/{part}" if (site / "nvidia" / part).is_dir() else "nvidia/nothing"
+        rows = []
+        for file in sorted((site / top).rglob("*")):
+            if file.is_file():
+                digest = base64.urlsafe_b64encode(hashlib.sha256(file.read_bytes()).digest()).rstrip(b"=").decode()
+                rows.append(f"{file.relative_to(site)},sha256={digest},{file.stat().st_size}\n")
+        (folder / "RECORD").write_text("".join([*rows, f"{folder.name}/RECORD,,\n"]))
+
+
+def spoil(file: Path, kind: str) -> None:
+    """missing, empty, zeros, cut PERCENT, pointer, link TARGET, words, stripped, longer, aarch64."""
+    word, _, value = kind.partition(" ")
+    data = file.read_bytes()
+    if word in ("missing", "link"):
+        file.unlink()
+        if value:
+            file.symlink_to(value)
+    elif word == "stripped":  # its section table, which nothing needs to load it
+        start = struct.unpack_from("<Q", data, 40)[0]
+        head = data[:40] + bytes(8) + data[48:60] + bytes(4)
+        file.write_bytes((head + data[64:start]) if start else data)
+    elif word == "aarch64":
+        _for_processor(file, 183)
+    else:
+        pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 1300000000\n"
+        file.write_bytes(
+            {
+                "empty": b"", "zeros": bytes(len(data)), "pointer": pointer, "words": b"<html>404 Not Found</html>\n",
+                "longer": data + bytes(4096), "cut": data[: len(data) * int(value or 50) // 100],
+            }[word]
+        )  # fmt: skip
+
+
 def _python(scenario: Scenario, root: Path, workshop: Workshop) -> None:
     site = root / SITE.lstrip("/")
-    site.mkdir(parents=True)
+    site.mkdir(parents=True, exist_ok=True)
     _write(root, f"{PREFIX}/bin/python3.11", "\x7fELF")
     (root / PREFIX.lstrip("/") / "bin" / "python3").symlink_to("python3.11")
     _write(root, f"{PREFIX}/pyvenv.cfg", f"home = /usr/bin\ninclude-system-site-packages = false\nversion = {PYTHON}\n")

@@ -35,7 +35,7 @@ def layers_snapshot(facts: LayerFacts, name: str, env: Mapping[str, str] | None 
 def _gathered(facts: LayerFacts, name: str, env: Mapping[str, str] | None, options: dict[str, Any]) -> Snapshot:
     lines: list[dict[str, Any]] = []
     files = TreeFiles(lines.append, facts.nodes)
-    limits = {"live": False, "devices": False, "whole": False}
+    limits = {"live": False, "devices": False, "whole": False, "objects": None}
     gather(lines.append, "/", env, TreeTools(files), {**limits, **options}, files)
     return snapshot_of(Recording(lines, {}, {"kind": "image", "name": name}))
 

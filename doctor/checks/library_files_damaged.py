@@ -1,0 +1,131 @@
+"""A library file of torch, CUDA or Triton is missing or damaged.
+
+What is wrong: a shared library that pip, uv or conda installed is missing, empty, cut off, full of zeros, a git-lfs
+pointer, or made for another processor. A program that loads it fails, however complete the list of packages looks.
+
+How it shows: `ImportError: libtorch_cpu.so: cannot open shared object file`, `file too short`, `invalid ELF header`,
+`ELF load command past end of file`, `Unable to load any of {libcudnn_cnn.so.9.1.0, libcudnn_cnn.so.9}`, `Bus error` (a
+file that was cut while it was mapped).
+
+Why it happens: an installation that was interrupted or ran out of disk; a copy (rsync, `COPY`, a network file system)
+that stopped; a repository cloned without git-lfs; a cleaned uv cache whose files were linked, not copied; a script that
+made an image smaller.
+
+How to fix it: look whether the disk is full, then install exactly the damaged packages again; see the command in the
+finding.
+
+What was looked at: every shared library that RECORD lists for torch, the nvidia-* wheels, Triton and the packages of
+`--require`: its size, and by its ELF header whether the file is whole. In builds without RECORD (conda, a distribution,
+source): the headers of what is in torch/lib and nvidia/*/lib, and whether the libraries they name are found. Contents
+are not read: `gpudoctor check --deep` compares them with the hashes in RECORD. An intact library of another size
+(stripped, or changed by patchelf) is a remark, and so is a missing one that programs rarely load (tests, profiling,
+transports).
+
+Source: RECORD (packaging.python.org/specifications/recording-installed-packages); the ELF header (System V ABI).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..findings import Check, Findings, Matrix, NotExamined, Policy, Skip
+from ..findings.patterns import lazy
+from ..fixes.damaged import reinstall_damaged
+from ..snapshot import ChangedLibrary, Missing, Snapshot, known, need
+from ._torch import REPLACED
+
+CHECK = Check(
+    __name__,
+    title="A library file is missing or damaged",
+    sound="The library files of torch and CUDA are whole",
+    severity="critical",
+    layer="python",
+    tags=("torch", "libraries"),
+    downstream_of=(*REPLACED, "torch-installed-twice"),
+    needs_gpu=False,
+)
+
+
+_SPARE = lazy(
+    r"(.*/)?(lib(backend_with_compiler|jitbackend_test|torchbind_test|aoti_custom_ops|nvperf_\w+|pcsamplingutil|"
+    r"checkpoint|cufile_rdma|nvToolsExt|cupti_\w+|proton|nvblas|cufftw|cusolverMg)|nvshmem_(transport|bootstrap)_|"
+    r"libnvshmem_|test_)[^/]*"
+)
+"""What no program loads, or only one that measures, tests or needs this transport."""
+_HOW = {
+    "missing": "is missing", "empty": "is empty", "zeros": "holds zeros", "cut": "is cut off",
+    "machine": "is for another processor",
+    "pointer": "is a git-lfs pointer", "not-elf": "is damaged", "needs": "cannot be loaded", "size": "was changed",
+}  # fmt: skip
+_LISTED = 8
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
+    """One failure for all libraries that cannot be loaded, one remark for those that were changed."""
+    changed = s.python.changed_libraries
+    if isinstance(changed, Missing) and changed.reason == "absent":
+        raise Skip("no library of torch, CUDA or Triton is installed")
+    if isinstance(changed, Missing) and changed.reason == "not-asked":
+        raise NotExamined("nobody looked at the files of libraries")
+    broken, spare = [], []
+    for one in need("python.changed_libraries", changed):
+        (broken if _breaks(s, p, one) else spare).append(one)
+    if broken:
+        first, more = broken[0], len(broken) - 1
+        title = f"{first.path.rpartition('/')[2]} {_HOW[first.state]}"
+        title += (
+            f", and {more} more damaged librar{'y' if more == 1 else 'ies'}"
+            if more
+            else f" ({first.package} {first.version})"
+        )
+        yield CHECK.fail(title, _lines(broken), facts=_facts(broken), fixes=(reinstall_damaged(s, m, broken),))
+    if spare:
+        count = f"{len(spare)} librar{'y is' if len(spare) == 1 else 'ies are'}"
+        yield CHECK.remark(f"{count} not as installed, which breaks nothing known", _lines(spare), facts=_facts(spare))
+
+
+def _breaks(s: Snapshot, p: Policy, one: ChangedLibrary) -> bool:
+    """Whether what loads this library fails."""
+    if one.state == "size":
+        return False
+    if one.package.startswith("nvidia-") and known(s.torch.build) == "cpu" and one.package not in p.require:
+        return False  # left over: nothing here loads it
+    name = one.path.rpartition("/")[2]
+    loaded = {path.rpartition("/")[2] for path in known(s.torch_run.libraries_loaded) or ()}
+    if known(s.torch_run.imported) is True and (name in loaded or one.state == "needs"):
+        return False  # the loader found it, or one of that name
+    return one.state != "missing" or not (one.elsewhere or _SPARE.fullmatch(one.path))
+
+
+def _lines(libraries: Sequence[ChangedLibrary]) -> str:
+    lines = [f"{one.site}/{one.path}: {_words(one)}." for one in libraries[:_LISTED]]
+    more = len(libraries) - len(lines)
+    return "\n".join([*lines, *([f"And {more} more."] if more > 0 else [])])
+
+
+def _words(one: ChangedLibrary) -> str:
+    size = _size(one.size) if one.whole is None else f"{_size(one.size)} of {_size(one.whole)}"
+    if one.state == "missing":
+        gone = f"RECORD lists it with {_size(one.whole)}" if one.whole is not None else "it is not there"
+        gone = f"a link to {one.detail}, which does not exist" if one.detail else gone
+        return gone + (f"; the loader takes {one.elsewhere}" if one.elsewhere else "")
+    if one.state == "machine":
+        return f"made for {one.detail}"
+    if one.state == "needs":
+        return f"it needs {one.detail}, which is nowhere"
+    if one.state == "size":
+        return f"intact, {_size(one.size)}; {_size(one.whole or 0)} were installed (stripped, or changed by patchelf)"
+    what = {"empty": "it is empty", "zeros": "it holds zeros", "pointer": "a git-lfs pointer, not the library"}
+    return f"{what.get(one.state) or ('cut off' if one.state == 'cut' else one.detail)} ({size})"
+
+
+def _size(size: int) -> str:
+    if size < 10_000:
+        return f"{size} bytes"
+    if size < 1_000_000:
+        return f"{size / 1e3:.0f} kB"
+    return f"{size / 1e6:.1f} MB" if size < 1e9 else f"{size / 1e9:.2f} GB"
+
+
+def _facts(libraries: Sequence[ChangedLibrary]) -> dict[str, object]:
+    return {"libraries": [f"{one.path}: {one.state}" for one in libraries]}
