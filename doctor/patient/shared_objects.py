@@ -21,7 +21,7 @@ _DIST = r"([A-Za-z0-9][A-Za-z0-9._]*?)-([^-]+?)\.dist-info$"
 _PACKAGES = r"torch$|triton$|pytorch-triton|nvidia-"
 _LIBRARY = re.compile(r"\.so(\.\d+)*$")
 _LOADED = ("libtorch_python.so", "libtorch_cpu.so", "libtorch.so", "libc10.so", "libtorch_cuda.so", "libc10_cuda.so")
-_NOT_ASKED = re.compile(r"ld-|ld64|lib(cu[a-zA-Z_]|nv[a-zA-Z]|nccl)")
+_JUDGED_ELSEWHERE = re.compile(r"ld-|ld64|lib(cu[a-zA-Z_]|nv[a-zA-Z]|nccl)")
 """The loader itself; CUDA's libraries, which the `needs` lines of packages.py tell of."""
 _POINTER = b"version https://git-lfs"
 _SCRIPT = (b"GROUP", b"INPUT", b"OUTPUT_FORMAT", b"/* GNU ld")
@@ -133,19 +133,19 @@ def _look(
     if not mode:
         return {"size": -1, "link": clean(files.readlink(path))}
     row: Dict[str, Any] = {"size": size}
-    told = tools.headers(files.on_disk(path)) if tools is not None and size else None
-    if told and told.get("problem"):
+    headers = tools.headers(files.on_disk(path)) if tools is not None and size else None
+    if headers and headers.get("problem"):
         start = files.peek_bytes(path, 64)
         if start[:4] in _MACH_O or start.startswith(_SCRIPT):
             return None
-        row["problem"] = told["problem"]
+        row["problem"] = headers["problem"]
         row["pointer"] = start.startswith(_POINTER)
         row["empty_bytes"] = bool(start) and not start.strip(b"\0")
         return row
-    if told:
-        machines.setdefault(told["machine"], clean(path))
-        if told["end"] > size:
-            row["end"] = told["end"]
+    if headers:
+        machines.setdefault(headers["machine"], clean(path))
+        if headers["end"] > size:
+            row["end"] = headers["end"]
             return row
     return row if not size or size != (size if recorded_bytes is None else recorded_bytes) else None
 
@@ -160,8 +160,8 @@ def _needs(files: Files, path: str, tools: Any, loader: Loader) -> Optional[Dict
     lost = [
         soname
         for soname in line["needed"]
-        if not _NOT_ASKED.match(soname)
-        and not any(files.kind(os.path.normpath(place) + "/" + soname) for place in [*own, folder])
+        if not _JUDGED_ELSEWHERE.match(soname)
+        and not any(files.kind(os.path.normpath(one) + "/" + soname) for one in [*own, folder])
         and not loader.find(soname)
     ]
     return {"size": files.size(path), "needs": [clean(soname) for soname in lost]} if lost else None
