@@ -31,7 +31,7 @@ from collections.abc import Sequence
 from ..findings import Check, Findings, Matrix, NotExamined, Policy, Skip
 from ..findings.patterns import lazy
 from ..fixes.damaged import reinstall_damaged
-from ..snapshot import ChangedLibrary, Missing, Snapshot, known, need
+from ..snapshot import ChangedFile, Missing, Snapshot, known, need
 from ._torch import REPLACED
 
 CHECK = Check(
@@ -52,10 +52,12 @@ _SPARE = lazy(
     r"libnvshmem_|test_)[^/]*"
 )
 """What no program loads, or only one that measures, tests or needs this transport."""
+_UNUSED = lazy(r"(^|/)(tests?|testing|_?benchmarks?|examples?|include)/|(^|/)test_[^/]*$")
 _HOW = {
     "missing": "is missing", "empty": "is empty", "zeros": "holds zeros", "cut": "is cut off",
     "machine": "is for another processor",
     "pointer": "is a git-lfs pointer", "not-elf": "is damaged", "needs": "cannot be loaded", "size": "was changed",
+    "content": "was changed",
 }  # fmt: skip
 _LISTED = 8
 
@@ -79,12 +81,41 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             else f" ({first.package} {first.version})"
         )
         yield CHECK.fail(title, _lines(broken), facts=_facts(broken), fixes=(reinstall_damaged(s, m, broken),))
+    yield from _deep(s, m, broken)
     if spare:
         count = f"{len(spare)} librar{'y is' if len(spare) == 1 else 'ies are'}"
         yield CHECK.remark(f"{count} not as installed, which breaks nothing known", _lines(spare), facts=_facts(spare))
 
 
-def _breaks(s: Snapshot, p: Policy, one: ChangedLibrary) -> bool:
+def _deep(s: Snapshot, m: Matrix, broken: Sequence[ChangedFile]) -> Findings:
+    """What --deep adds: a warning for files with other contents, a remark for edited and deleted ones."""
+    known_already = {(one.site, one.path) for one in broken}
+    differing = [one for one in known(s.python.changed_files) or () if (one.site, one.path) not in known_already]
+    bad = [one for one in differing if _is_library(one) and one.state == "content"]
+    bad += [one for one in differing if one.path.endswith(".py") and _gone(one) and not _UNUSED.search(one.path)]
+    if bad:
+        title = f"{len(bad)} file{'s' * (len(bad) > 1)} of torch or CUDA changed since the install"
+        fixes = (reinstall_damaged(s, m, bad),)
+        yield CHECK.warn(title, _lines(bad), facts=_facts(bad), fixes=fixes)
+    rest = [one for one in differing if one not in bad and not _is_library(one)]
+    if rest:
+        gone = sum(_gone(one) for one in rest)
+        title = f"Files edited since the install: {len(rest) - gone}, deleted: {gone}"
+        yield CHECK.remark(title, _lines(rest), facts=_facts(rest))
+    asked = s.python.changed_files
+    if isinstance(asked, Missing) and asked.reason != "not-asked":
+        need("python.changed_files", asked)
+
+
+def _gone(one: ChangedFile) -> bool:
+    return one.state in ("missing", "empty")
+
+
+def _is_library(one: ChangedFile) -> bool:
+    return ".so" in one.path.rpartition("/")[2]
+
+
+def _breaks(s: Snapshot, p: Policy, one: ChangedFile) -> bool:
     """Whether what loads this library fails."""
     if one.state == "size":
         return False
@@ -97,13 +128,13 @@ def _breaks(s: Snapshot, p: Policy, one: ChangedLibrary) -> bool:
     return one.state != "missing" or not (one.elsewhere or _SPARE.fullmatch(one.path))
 
 
-def _lines(libraries: Sequence[ChangedLibrary]) -> str:
+def _lines(libraries: Sequence[ChangedFile]) -> str:
     lines = [f"{one.site}/{one.path}: {_words(one)}." for one in libraries[:_LISTED]]
     more = len(libraries) - len(lines)
     return "\n".join([*lines, *([f"And {more} more."] if more > 0 else [])])
 
 
-def _words(one: ChangedLibrary) -> str:
+def _words(one: ChangedFile) -> str:
     size = _size(one.size) if one.whole is None else f"{_size(one.size)} of {_size(one.whole)}"
     if one.state == "missing":
         gone = f"RECORD lists it with {_size(one.whole)}" if one.whole is not None else "it is not there"
@@ -115,6 +146,8 @@ def _words(one: ChangedLibrary) -> str:
         return f"it needs {one.detail}, which is nowhere"
     if one.state == "size":
         return f"intact, {_size(one.size)}; {_size(one.whole or 0)} were installed (stripped, or changed by patchelf)"
+    if one.state == "content":
+        return "its hash is not that in RECORD, its size is"
     what = {"empty": "it is empty", "zeros": "it holds zeros", "pointer": "a git-lfs pointer, not the library"}
     return f"{what.get(one.state) or ('cut off' if one.state == 'cut' else one.detail)} ({size})"
 
@@ -127,5 +160,5 @@ def _size(size: int) -> str:
     return f"{size / 1e6:.1f} MB" if size < 1e9 else f"{size / 1e9:.2f} GB"
 
 
-def _facts(libraries: Sequence[ChangedLibrary]) -> dict[str, object]:
+def _facts(libraries: Sequence[ChangedFile]) -> dict[str, object]:
     return {"libraries": [f"{one.path}: {one.state}" for one in libraries]}

@@ -68,6 +68,7 @@ CHECK = (
     _ASCII,
     _NO_COLOR,
     Flag(("--no-import",), "no_import", "on", "Read torch's files only, do not import it.", default=False),
+    Flag(("--deep",), "deep", "on", "Compare all files of torch, CUDA and Triton with RECORD's hashes.", default=False),
     Flag(("--prove",), "prove", "on", "Compute on the GPU too: prove --quick.", default=False),
     _PYTHON,
     Flag(("--target",), "target", "text", "docker:NAME, podman:NAME, ssh:HOST or kubectl:NAMESPACE/POD.", "WHERE"),

@@ -67,6 +67,7 @@ def options(flags: dict[str, Any]) -> Options:
         import_deadline_s=3 * seconds,
         patience=flags.get("patience") or PATIENCE,
         require=[name.strip().replace("_", "-").replace(".", "-").lower() for name in flags.get("require") or ()],
+        deep=bool(flags.get("deep")),
     )
 
 

@@ -124,6 +124,8 @@ def _one_source(flags: dict[str, Any]) -> None:
         raise Refusal(f"--{given[0]} and --{given[1]} exclude each other")
     if given in (["from"], ["replay"], ["target"]) and flags["python_"]:
         raise Refusal(f"--python and --{given[0]} exclude each other")
+    if flags["deep"] and given not in ([], ["root"]):
+        raise Refusal(f"--deep and --{given[0]} exclude each other: the files have to be read here")
     if flags["prove"] and (given or flags["no_import"]):
         raise Refusal(f"--prove and --{given[0] if given else 'no-import'} exclude each other")
 

@@ -8,7 +8,7 @@ from typing import Any
 from compat_matrix.versions import torch_version
 
 from ..findings import Fix, Matrix, Step
-from ..snapshot import ChangedLibrary, Snapshot, known
+from ..snapshot import ChangedFile, Missing, Snapshot, known
 from .install import Install, conda_line, note, ways
 from .interpreter import quoted, tool_of
 from .libraries import install_again_of, reinstall_torch
@@ -16,7 +16,7 @@ from .packages import installed, installed_by_conda
 from .where import RECHECK, recheck_run
 
 
-def reinstall_damaged(s: Snapshot, m: Matrix, broken: Sequence[ChangedLibrary]) -> Fix:
+def reinstall_damaged(s: Snapshot, m: Matrix, broken: Sequence[ChangedFile]) -> Fix:
     """First room on the disk where it is full; then the damaged distributions, and nothing else."""
     names = tuple(dict.fromkeys(one.package for one in broken))
     steps = [*_room(s, broken), *_pointers(s, broken)]
@@ -47,7 +47,7 @@ def reinstall_damaged(s: Snapshot, m: Matrix, broken: Sequence[ChangedLibrary]) 
     return Fix(id="reinstall-damaged", title=title, steps=(*steps, again), note=note(s, requests[0]))
 
 
-def _requests(s: Snapshot, m: Matrix, broken: Sequence[ChangedLibrary]) -> list[Install]:
+def _requests(s: Snapshot, m: Matrix, broken: Sequence[ChangedFile]) -> list[Install]:
     """torch from the index of its build, everything else from the default one."""
     cache = tool_of(s) != "uv"  # uv links the files of its cache: a damaged one is damaged there too
     over = not all(one.recorded for one in broken)
@@ -65,15 +65,23 @@ def _requests(s: Snapshot, m: Matrix, broken: Sequence[ChangedLibrary]) -> list[
     return requests
 
 
-def _after(s: Snapshot, broken: Sequence[ChangedLibrary]) -> dict[str, Any]:
+def _after(s: Snapshot, broken: Sequence[ChangedFile]) -> dict[str, Any]:
     left = tuple(one for one in known(s.python.changed_libraries) or () if one not in broken)
-    changes: dict[str, Any] = {**recheck_run(s), "python.changed_libraries": left, "torch.missing_libraries": RECHECK}
-    if any(one.package == "torch" for one in broken):
+    names = {one.package for one in broken}
+    files = s.python.changed_files
+    files = files if isinstance(files, Missing) else tuple(one for one in files if one.package not in names)
+    changes: dict[str, Any] = {
+        **recheck_run(s),
+        "python.changed_files": files,
+        "python.changed_libraries": left,
+        "torch.missing_libraries": RECHECK,
+    }
+    if "torch" in names:
         changes.update({f"torch.{name}": RECHECK for name in ("sass", "ptx", "libraries", "arch_text")})
     return changes
 
 
-def _room(s: Snapshot, broken: Sequence[ChangedLibrary]) -> list[Step]:
+def _room(s: Snapshot, broken: Sequence[ChangedFile]) -> list[Step]:
     """What is installed onto a full disk is cut off again."""
     disk = next((d for d in known(s.host.disks) or () if d.role == "environment"), None)
     needed_mib = sum((one.whole or 0) for one in broken) / (1 << 20) + 512
@@ -91,7 +99,7 @@ def _room(s: Snapshot, broken: Sequence[ChangedLibrary]) -> list[Step]:
     ]
 
 
-def _pointers(s: Snapshot, broken: Sequence[ChangedLibrary]) -> list[Step]:
+def _pointers(s: Snapshot, broken: Sequence[ChangedFile]) -> list[Step]:
     """A checkout without git-lfs: the next clone has pointers again."""
     if not any(one.state == "pointer" for one in broken):
         return []

@@ -32,10 +32,16 @@ _MIN_SIZE = 4096
 
 
 def gather_packages(
-    files: Files, site_packages: List[str], tools: Any, loader: Loader, scan: bool, objects: Optional[List[str]]
+    files: Files,
+    site_packages: List[str],
+    tools: Any,
+    loader: Loader,
+    scan: bool,
+    objects: Optional[List[str]],
+    deep: bool,
 ) -> None:
     """Emit the lines above; `scan` False leaves out the libraries of packages other than torch; `objects`: the further
-    packages whose libraries must be whole (None: nobody asks whether libraries are)."""
+    packages whose libraries must be whole (None: nobody asks whether libraries are); `deep`: compare all hashes."""
     torch = ""
     for folder in site_packages:
         names = files.names(folder) or []
@@ -48,7 +54,7 @@ def gather_packages(
     if torch:
         _torch(files, torch, site_packages, tools, loader)
     if objects is not None:
-        gather_shared_objects(files, site_packages, objects, tools, loader)
+        gather_shared_objects(files, site_packages, objects, tools, loader, deep)
     if scan and tools is not None:
         _extensions(files, site_packages, tools)
         files.emit({"at": "scanned"})

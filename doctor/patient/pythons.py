@@ -33,7 +33,8 @@ _DIST = (".dist-info", ".egg-info", ".egg-link")
 def gather_pythons(
     files: Files, env: Optional[Mapping[str, str]], tools: Any, options: Mapping[str, Any], loader: Loader
 ) -> Optional[Dict[str, Any]]:
-    """Emit `python` lines; the patient's. Options: python, cwd, own_prefix, own_executable, scan, objects, whole."""
+    """Emit `python` lines; the patient's. Options: python, cwd, own_prefix, own_executable, scan, objects, deep,
+    whole."""
     choice = choose(files, env, options, lambda prefix: bool(_torch(files, _environment(files, prefix, "", {}))))
     patient = None
     if choice is None:
@@ -51,7 +52,13 @@ def gather_pythons(
             patient["uv"] = any(files.kind(folder.rstrip("/") + "/uv") == "file" for folder in path_folders)
         files.emit(_cleaned(patient))
         gather_packages(
-            files, patient["site_packages"], tools, loader, bool(options.get("scan", True)), options.get("objects", [])
+            files,
+            patient["site_packages"],
+            tools,
+            loader,
+            bool(options.get("scan", True)),
+            options.get("objects", []),
+            bool(options.get("deep")),
         )
     if options.get("others", True):
         _others(files, env or {}, options, patient)

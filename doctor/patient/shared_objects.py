@@ -35,10 +35,12 @@ Listed = List[Tuple[str, Optional[int]]]
 
 
 def gather_shared_objects(
-    files: Files, site_packages: List[str], required: List[str], tools: Any, loader: Loader
+    files: Files, site_packages: List[str], required: List[str], tools: Any, loader: Loader, deep: bool = False
 ) -> None:
-    """Emit the lines above; `required`: more distributions (normalized names) whose libraries count."""
+    """Emit the lines above; `required`: more distributions (normalized names) whose libraries count; `deep`: also those
+    of deep_files.py."""
     done: Dict[str, bool] = {}
+    folders: List[Tuple[str, str, str, str]] = []
     for site in site_packages:
         for name in files.silent_names(site):
             match = re.match(_DIST, name)
@@ -48,6 +50,7 @@ def gather_shared_objects(
             if package in done or not (re.match(_PACKAGES, package) or package in required):
                 continue
             done[package] = True
+            folders.append((site, site + "/" + name, package, match.group(2)))
             listed = recorded(files, site + "/" + name)
             known = listed is not None
             if not known:
@@ -60,6 +63,10 @@ def gather_shared_objects(
             if listed:
                 _distribution(files, site, "torch", "", listed, False, tools, loader)
                 break
+    if deep:
+        from .deep_files import hash_files
+
+        hash_files(files, folders)
 
 
 def recorded(files: Files, folder: str) -> Optional[Listed]:

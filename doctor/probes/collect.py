@@ -20,7 +20,7 @@ from .environments import parse_python
 from .extensions import parse_extensions
 from .host import parse_host
 from .raw import Raw
-from .shared_objects import parse_shared_objects
+from .shared_objects import parse_deep, parse_shared_objects
 from .start import Options, Started
 from .torch_files import parse_torch
 from .unlisted import to_ask
@@ -45,7 +45,7 @@ def gather_all(run: Started | Options, progress: Callable[[str], None] | None = 
         for answer in answers.values():
             if answer.fault == "hang":  # a driver that needs a second to answer is sound
                 answer.fault, answer.waits = "slow", "the signal left no more time; gpudoctor check takes it"
-    lines = run.lines()
+    lines = run.lines(say)
     unlisted = to_ask(lines, answers.get("nvml"))
     if unlisted and run.options.live:
         answers["unlisted_gpus"] = run.ask_late("unlisted_gpus", "/", *unlisted)
@@ -65,7 +65,12 @@ def snapshot_of(recording: Recording) -> Snapshot:
     if raw is not None:
         python = parse_python(raw)
         if not isinstance(python.patient.prefix, Missing):
-            python = replace(python, extensions=parse_extensions(raw), changed_libraries=parse_shared_objects(raw))
+            python = replace(
+                python,
+                extensions=parse_extensions(raw),
+                changed_libraries=parse_shared_objects(raw),
+                changed_files=parse_deep(raw),
+            )
         snapshot = replace(
             snapshot,
             host=parse_host(raw),

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from ..snapshot import ChangedLibrary, Missing
+from ..snapshot import NOT_ASKED, ChangedFile, Missing
 from .raw import Raw, number, string, strings
 
-State: TypeAlias = Literal["missing", "empty", "zeros", "cut", "pointer", "not-elf", "machine", "needs", "size"]
+State: TypeAlias = Literal[
+    "missing", "empty", "zeros", "cut", "pointer", "not-elf", "machine", "needs", "size", "content"
+]
 _PROCESSORS = ("x86_64", "aarch64", "ppc64")
 
 
-def parse_shared_objects(raw: Raw) -> tuple[ChangedLibrary, ...] | Missing:
+def parse_shared_objects(raw: Raw) -> tuple[ChangedFile, ...] | Missing:
     """All that differ; Missing where no library was looked at."""
     rows = raw.rows("objects")
     if not rows:
         return Missing("absent", "no library of torch, CUDA or Triton is installed") if raw.complete else raw.unasked
-    found: list[ChangedLibrary] = []
+    found: list[ChangedFile] = []
     for row in rows:
         odd = row.get("odd")
         found += [_changed(row, one) for one in (odd if isinstance(odd, list) else []) if isinstance(one, dict)]
@@ -24,12 +26,25 @@ def parse_shared_objects(raw: Raw) -> tuple[ChangedLibrary, ...] | Missing:
     return tuple(found)
 
 
-def _library(row: dict[str, Any], path: str, state: State, **more: Any) -> ChangedLibrary:
+def parse_deep(raw: Raw) -> tuple[ChangedFile, ...] | Missing:
+    """What differs from RECORD; not-asked where no hashes were asked for, timeout where they were not all compared."""
+    row = raw.row("deep")
+    if isinstance(row, Missing):
+        return Missing("timeout", "the hashes were not all computed in time") if raw.rows("hashed") else NOT_ASKED
+    changed, found = row.get("changed"), []
+    for one in changed if isinstance(changed, list) else []:
+        if isinstance(one, dict) and one.get("state") in ("missing", "empty", "size", "content"):
+            sizes = {"size": number(one.get("size")) or 0, "whole": number(one.get("whole"))}
+            found.append(_library({**one, "listed": True}, string(one.get("path")), one["state"], **sizes))
+    return tuple(found)
+
+
+def _library(row: dict[str, Any], path: str, state: State, **more: Any) -> ChangedFile:
     names = {name: string(row.get(name)) for name in ("package", "version", "site")}
-    return ChangedLibrary(path=path, state=state, recorded=row.get("listed") is True, **names, **more)
+    return ChangedFile(path=path, state=state, recorded=row.get("listed") is True, **names, **more)
 
 
-def _changed(row: dict[str, Any], odd: dict[str, Any]) -> ChangedLibrary:
+def _changed(row: dict[str, Any], odd: dict[str, Any]) -> ChangedFile:
     size, end = number(odd.get("size")) or 0, number(odd.get("end"))
     needs, problem, link = strings(odd.get("needs")), string(odd.get("problem")), string(odd.get("link"))
     state: State = "size"
@@ -59,7 +74,7 @@ def _changed(row: dict[str, Any], odd: dict[str, Any]) -> ChangedLibrary:
     )
 
 
-def _of_another_machine(raw: Raw, row: dict[str, Any]) -> list[ChangedLibrary]:
+def _of_another_machine(raw: Raw, row: dict[str, Any]) -> list[ChangedFile]:
     """The first library that is made for another processor than this one."""
     process, machines = raw.row("process"), row.get("machines")
     here = "" if isinstance(process, Missing) else string(process.get("machine")).replace("arm64", "aarch64")

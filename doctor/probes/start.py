@@ -37,6 +37,9 @@ _DESCRIPTORS = 24
 _LEAST_S = 1.0
 """The shortest, of one that starts when the time is nearly over."""
 
+_DEEP_S = 3600.0
+"""The longest that hashes are computed."""
+
 _LATE_S = 5.0
 """The longest that an agent takes that was started because of what the others said."""
 
@@ -49,7 +52,7 @@ class Options:
     none for a root folder); cwd: None takes this process's (and none in a root folder); ask_driver: whether NVML and
     libcuda are asked; patience: how many times its deadline a child may take that is slow and not dead; hurried: a
     signal set the deadlines, so that silence until then proves nothing; require: distributions whose libraries must be
-    whole too.
+    whole too; deep: whether every file of them is compared with its hash, however long that takes.
     """
 
     def __init__(
@@ -67,6 +70,7 @@ class Options:
         patience: float = PATIENCE,
         hurried: bool = False,
         require: Sequence[str] = (),
+        deep: bool = False,
     ) -> None:
         self.python = python
         self.root = root
@@ -81,6 +85,7 @@ class Options:
         self.patience = 1.0 if hurried else patience
         self.hurried = hurried
         self.require = list(require)
+        self.deep = deep
 
 
 class Started:
@@ -99,6 +104,7 @@ class Started:
             "import_torch": options.live and options.import_torch,
         }
         self.patient: Line = {}
+        self._say: Say | None = None
         self._began = monotonic()
         self._known = Event()
         self._lock = Lock()
@@ -107,12 +113,14 @@ class Started:
         self._devices: list[Line] = []
         gather_devices(self._devices.append, options.root)
         notice, patience_s = self._notice if options.live else None, options.patience * options.deadline_s
-        self._gathering = Gathering(_work(options), options.deadline_s, notice, patience_s=patience_s)
+        deadline_s = _DEEP_S if options.deep else options.deadline_s
+        self._gathering = Gathering(_work(options), deadline_s, notice, patience_s=patience_s)
         for name, command in driver_commands().items() if options.live and options.ask_driver else ():
             self._start(name, command, options.deadline_s)
 
-    def lines(self) -> list[Line]:
+    def lines(self, say: Say | None = None) -> list[Line]:
         """What the files said; waits for it."""
+        self._say = say
         return self._devices + self._gathering.wait()
 
     def answers(self, say: Say) -> dict[str, AgentResult]:
@@ -181,6 +189,8 @@ class Started:
     def _notice(self, line: Line) -> None:
         """Called in a thread with each line."""
         at = line.get("at")
+        if at == "hashed" and self._say is not None:
+            self._say(f"file contents, {line['done']} of {line['of']} MiB")
         if at == "python" and line.get("role") == "patient":
             self.patient = line
             self._run("python", _start_command(line), self.options.deadline_s)
@@ -238,7 +248,7 @@ def _work(options: Options) -> Callable[[Callable[[Line], None]], None]:
     """What the reader of files does."""
     found: dict[str, Any] = {
         "devices": False, "python": options.python, "scan": options.scan_extensions, "cwd": options.cwd,
-        "objects": options.require,
+        "objects": options.require, "deep": options.deep,
     }  # fmt: skip
     if options.live:
         found.update(own_prefix=sys.prefix, own_executable=sys.executable)

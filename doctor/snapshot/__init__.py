@@ -33,7 +33,7 @@ from .measured import (
     Watch,
 )
 from .outside import Outside
-from .python import ChangedLibrary, CodeEntry, CodeLibrary, CodeSection, Distribution, Environment, Python
+from .python import ChangedFile, CodeEntry, CodeLibrary, CodeSection, Distribution, Environment, Python
 from .snapshot import SCHEMA_VERSION, Snapshot, Target, join
 from .symptom import Ranked, Similar, Symptom, Unread
 from .torch import Torch, TorchRun
@@ -46,7 +46,7 @@ __all__ = [
     "CallFault",
     "Cap",
     "CdiSpec",
-    "ChangedLibrary",
+    "ChangedFile",
     "CodeEntry",
     "CodeLibrary",
     "CodeSection",

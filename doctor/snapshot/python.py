@@ -68,17 +68,18 @@ class CodeLibrary(Struct, frozen=True, kw_only=True, omit_defaults=True):
     problem: str = ""
 
 
-class ChangedLibrary(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A shared library that is not as its distribution installed it, or that cannot be loaded."""
+class ChangedFile(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A file that is not as its distribution installed it, or a library that cannot be loaded."""
 
     path: str
     """Below `site`: `torch/lib/libtorch_cpu.so`."""
     package: str
     version: str
     site: str
-    state: Literal["missing", "empty", "zeros", "cut", "pointer", "not-elf", "machine", "needs", "size"]
+    state: Literal["missing", "empty", "zeros", "cut", "pointer", "not-elf", "machine", "needs", "size", "content"]
     """zeros: its first bytes are; cut: it ends before what its headers name; pointer: a git-lfs pointer; machine: for
-    another processor; needs: a library that it names is nowhere; size: whole, of another size than was installed."""
+    another processor; needs: a library that it names is nowhere; size: whole, of another size than was installed;
+    content: of that size, with another hash."""
     size: int = 0
     """Bytes."""
     whole: int | None = None
@@ -138,9 +139,11 @@ class Python(Section, frozen=True, kw_only=True, omit_defaults=True):
     extensions: tuple[CodeLibrary, ...] | Missing = NOT_ASKED
     """Libraries with GPU code of packages other than torch, and all of torchvision, torchaudio and torchcodec."""
 
-    changed_libraries: tuple[ChangedLibrary, ...] | Missing = NOT_ASKED
+    changed_libraries: tuple[ChangedFile, ...] | Missing = NOT_ASKED
     """Shared libraries of torch, the nvidia-* wheels, Triton and required packages that are not as they were installed
     or cannot be loaded; empty where all are whole."""
+    changed_files: tuple[ChangedFile, ...] | Missing = NOT_ASKED
+    """All files of the same packages that differ from RECORD by presence, size or hash; asked by --deep alone."""
     uv: bool | Missing = NOT_ASKED
     """Whether a `uv` is on PATH."""
     hidden_by: tuple[str, ...] | Missing = NOT_ASKED

@@ -15,7 +15,7 @@ from doctor.findings import Policy
 from doctor.patient.gather import gather
 from doctor.probes import tools
 from doctor.probes.collect import snapshot_of
-from doctor.snapshot import ChangedLibrary, Disk, Missing, Snapshot, known
+from doctor.snapshot import ChangedFile, Disk, Missing, Snapshot, known
 from doctor.targets.recording import Recording
 from tests.scenarios.machine_files import records, spoil
 from tests.scenarios.torch_build import Workshop, distribution, install
@@ -30,12 +30,12 @@ SITE = "/opt/venv/lib/python3.11/site-packages"
 CUBLAS = "nvidia/cublas/lib/libcublas.so.12"
 
 
-def changed(path: str = CUBLAS, package: str = "nvidia-cublas-cu12", **more: Any) -> ChangedLibrary:
+def changed(path: str = CUBLAS, package: str = "nvidia-cublas-cu12", **more: Any) -> ChangedFile:
     facts = {"version": "12.8.4.1", "site": SITE, "state": "empty", "whole": 116_000_000, **more}
-    return ChangedLibrary(path=path, package=package, **facts)
+    return ChangedFile(path=path, package=package, **facts)
 
 
-def with_changed(*libraries: ChangedLibrary, s: Snapshot | None = None) -> Snapshot:
+def with_changed(*libraries: ChangedFile, s: Snapshot | None = None) -> Snapshot:
     return (s or not_asked(healthy())).replace({"python.changed_libraries": libraries})
 
 
@@ -66,7 +66,7 @@ def test_what_cannot_load_fails(state: str) -> None:
         changed("nvidia/nvshmem/lib/nvshmem_transport_ucx.so.3", "nvidia-nvshmem-cu12", state="missing"),
     ],
 )
-def test_what_programs_can_do_without_is_a_remark(library: ChangedLibrary) -> None:
+def test_what_programs_can_do_without_is_a_remark(library: ChangedFile) -> None:
     odd = with_changed(library)
     assert ids(odd) == []
     (remark,) = run(ID, odd)[2]
@@ -101,9 +101,10 @@ def test_not_looked_at() -> None:
     assert run(ID, healthy().replace({"python.changed_libraries": Missing("absent")}))[0] == "skipped"
 
 
-def snapshot(prefix: Path) -> Snapshot:
+def snapshot(prefix: Path, deep: bool = False) -> Snapshot:
     lines: list[dict[str, Any]] = []
-    gather(lines.append, "/", {"VIRTUAL_ENV": str(prefix)}, tools, {"objects": ["extra"], "others": False})
+    options = {"objects": ["extra"], "others": False, "deep": deep}
+    gather(lines.append, "/", {"VIRTUAL_ENV": str(prefix)}, tools, options)
     return snapshot_of(Recording(lines, {}, {"kind": "live"}))
 
 
@@ -181,3 +182,34 @@ def test_what_pip_cannot_remove_is_written_over() -> None:
     steps = run(ID, with_changed(changed(recorded=False)))[2][0].fixes[0].steps
     assert "install --ignore-installed --no-deps nvidia-cublas-cu12==12.8.4.1" in steps[-1].command
     assert "apt" in steps[-1].text
+
+
+def test_deep_reads_every_file(tmp_path: Path) -> None:
+    """A flipped bit in a library and a lost module are warnings; edited and deleted spare files are a remark."""
+    site = made(tmp_path / "env", Workshop(tmp_path / "w"))
+    for path in ("optim/adam.py", "nn/linear.py", "include/ATen.h", "testing/common.py"):
+        (site / "torch" / path).parent.mkdir(exist_ok=True)
+        (site / "torch" / path).write_text("import math\n")
+    records(site)
+    assert snapshot(tmp_path / "env", True).python.changed_files == ()
+    library = site / "torch" / "lib" / "libtorch_cuda.so"
+    data = bytearray(library.read_bytes())
+    data[len(data) // 2] ^= 1
+    library.write_bytes(data)
+    for path in ("optim/adam.py", "include/ATen.h", "testing/common.py"):
+        (site / "torch" / path).unlink()
+    (site / "torch" / "nn" / "linear.py").write_text("import cmath\n")
+    assert snapshot(tmp_path / "env").python.changed_files == Missing("not-asked")
+    seen = snapshot(tmp_path / "env", True).python
+    s = not_asked(healthy()).replace(
+        {f"python.{name}": getattr(seen, name) for name in ("changed_files", "changed_libraries")}
+    )
+    status, _, (warning, remark) = run(ID, s)
+    assert status == "warn"
+    assert warning.facts["libraries"] == ["torch/lib/libtorch_cuda.so: content", "torch/optim/adam.py: missing"]
+    assert remark.title == "Files edited since the install: 1, deleted: 2"
+    assert_fix_works(s, warning)
+
+
+def test_hashes_that_were_not_all_computed_prove_nothing() -> None:
+    assert run(ID, healthy().replace({"python.changed_files": Missing("timeout")}))[0] == "unknown"
