@@ -97,20 +97,19 @@ class Agent(Lines):
 
     def peers(self, count: int) -> None:
         """Of each device, the others whose memory it may read; a call that fails ends the list of that device."""
+        can_access = getattr(self.lib, "cuDeviceCanAccessPeer", None)
         for ordinal in range(count if count > 1 else 0):
+            if can_access is None:
+                self.emit(field="peers", error=-2, name="", text="libcuda has no cuDeviceCanAccessPeer", device=ordinal)
+                continue
             found, can = [], ctypes.c_int()
             self.emit(begin="cuDeviceCanAccessPeer", device=ordinal)
             for other in range(count):
-                try:
-                    code = (
-                        self.lib.cuDeviceCanAccessPeer(
-                            ctypes.byref(can), self.handles.get(ordinal, ordinal), self.handles.get(other, other)
-                        )
-                        if other != ordinal
-                        else None
-                    )
-                except AttributeError:
-                    return
+                code = (
+                    can_access(ctypes.byref(can), self.handles.get(ordinal, ordinal), self.handles.get(other, other))
+                    if other != ordinal
+                    else None
+                )
                 if code:
                     self.emit(field="peers", error=code, name=self.text("cuGetErrorName", code), device=ordinal)
                     break

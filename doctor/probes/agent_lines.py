@@ -50,6 +50,8 @@ def fault_missing(result: AgentResult) -> Missing:
         return Missing("error", f"crashed in {result.guilty or 'the agent'}")
     if result.fault == "failed":
         last = result.stderr_tail.strip().rpartition("\n")[2][:200]
+        if result.guilty and result.returncode == 0:
+            return Missing("error", f"{result.guilty} gave no answer: the process ended with exit code 0")
         return Missing("error", f"ended in {result.guilty}" if result.guilty else last or "the agent failed")
     return Missing("not-asked")
 
@@ -67,6 +69,7 @@ def call_faults(result: AgentResult, library: Literal["nvml", "cuda"]) -> tuple[
         result.fault is None
         or result.fault in SLOW
         or result.guilty is None
+        or (result.fault == "failed" and result.returncode == 0)  # it gave no answer, and did not crash
         or not result.guilty.startswith(("nvml", "cu", "dlopen"))
     ):
         return ()

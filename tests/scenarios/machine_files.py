@@ -47,6 +47,7 @@ class Scenario:
     files: dict[str, str | None] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
     libraries: dict[str, str] = field(default_factory=dict)
+    lacks: list[str] = field(default_factory=list)
     damage: dict[str, str] = field(default_factory=dict)
     without_record: bool = False
     without_nodes: list[str] = field(default_factory=list)
@@ -109,6 +110,10 @@ def lay_out(scenario: Scenario, root: Path, fakes: Path, workshop: Workshop) -> 
         _write(root, node["path"], "")
     scenario.machine.install(fakes, root / scenario.driver_folder.lstrip("/"))
     (root / scenario.driver_folder.lstrip("/") / "scenario.txt").rename(root / "scenario.txt")
+    for symbol in scenario.lacks:
+        name = "libnvidia-ml.so.1" if symbol.startswith("nvml") else "libcuda.so.1"
+        library = (root / scenario.driver_folder.lstrip("/") / name).resolve()
+        without(library, symbol, library)
     for path, kind in scenario.libraries.items():
         _library(root, path, kind, fakes, workshop)
     for path, target in {**scenario.machine.files["links"], **scenario.links}.items():
@@ -118,6 +123,15 @@ def lay_out(scenario: Scenario, root: Path, fakes: Path, workshop: Workshop) -> 
     _ldcache(scenario, root)
     _python(scenario, root, workshop)
     _damage(scenario, root)
+
+
+def without(library: Path, symbol: str, out: Path) -> None:
+    """A library that does not offer this function: its name in the table of strings is another one."""
+    data = library.read_bytes()
+    name = b"\0" + symbol.encode() + b"\0"
+    assert name in data, symbol
+    out.unlink(missing_ok=True)
+    out.write_bytes(data.replace(name, b"\0X" + name[2:]))
 
 
 def _write(root: Path, path: str, text: str) -> None:
