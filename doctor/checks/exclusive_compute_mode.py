@@ -8,16 +8,22 @@ first works.
 Why it happens: the administrator or a batch system set the mode; a leftover process still holds the GPU; data loader
 workers touch the GPU too.
 
-How to fix it: use another GPU or end the process that holds this one; or set the mode to default (root).
+How to fix it: use another GPU, or ask the owner of the process that holds this one; or set the mode to default (root).
 
-Source: nvidia-smi(1), compute mode; CUDA_ERROR_DEVICE_UNAVAILABLE.
+What is no fault: an MPS server (nvidia-cuda-mps-server) that holds the GPU, as NVIDIA's guide advises, if this user can
+reach its daemon's pipes (CUDA_MPS_PIPE_DIRECTORY, else /tmp/nvidia-mps); and a program of the same container, batch job
+or login session, such as the training that this healthcheck watches.
+
+Source: nvidia-smi(1), compute mode; CUDA_ERROR_DEVICE_UNAVAILABLE; docs.nvidia.com/deploy/mps.
 """
 
 from __future__ import annotations
 
 from ..findings import Check, Findings, Matrix, Policy
-from ..fixes.selection import default_compute_mode, end_process
-from ..snapshot import Snapshot, known, need
+from ..fixes.held import SERVER, held_fixes, reach_mps
+from ..fixes.machine import is_hidden
+from ..fixes.selection import default_compute_mode
+from ..snapshot import Gpu, Missing, Snapshot, known, need
 from ._seen import absent, need_gpus
 
 CHECK = Check(
@@ -32,7 +38,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails for a prohibited GPU, and for an exclusive one with a process on it where torch's kernel did not run."""
+    """Fails for a prohibited GPU, and for an exclusive one that a stranger's process or an unreachable MPS holds."""
     lack = None
     for gpu in need_gpus(s):
         mode = known(gpu.compute_mode)
@@ -46,17 +52,46 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             fix = default_compute_mode(s, gpu.key, known(gpu.index))
             yield CHECK.fail(title, facts=facts, subject=gpu.key, fixes=(fix,))
             continue
-        holders = [q for q in known(gpu.processes) or () if q.kind == "compute"]
-        if not mode.startswith("exclusive") or not holders or s.torch_run.kernel_ran is True:
+        holders = [q for q in known(gpu.processes) or () if q.kind != "graphics"]
+        if not mode.startswith("exclusive") or not holders or s.torch_run.kernel_ran is True or is_hidden(s, gpu):
             continue
-        default = default_compute_mode(s, gpu.key, known(gpu.index))
-        fixes = (end_process(s, gpu.key, holders[0].pid), default) if len(holders) == 1 else (default,)
+        if any((known(q.name) or "").rpartition("/")[2].startswith(SERVER) for q in holders):
+            yield from _by_mps(s, gpu, name, facts)
+            continue
+        others = [q for q in holders if known(q.owner) != "session"]
+        if not others:
+            continue  # this container's, job's or session's own program
+        whose = {"other": "another user's ", "user": "your "}.get(known(others[0].owner) or "", "")
         yield CHECK.fail(
-            f"{name} is in compute mode {mode} and process {holders[0].pid} holds it",
+            f"{name} is in compute mode {mode} and {whose}process {others[0].pid} holds it",
             "Any other program gets CUDA error 46 (devices are busy or unavailable) on this GPU.",
-            facts={**facts, "pid": holders[0].pid},
+            facts={**facts, "pid": others[0].pid, "owner": known(others[0].owner)},
             subject=gpu.key,
-            fixes=fixes,
+            fixes=held_fixes(s, gpu, others, _free(s)),
         )
     if lack is not None:
         need("gpus.compute_mode", lack)
+
+
+def _by_mps(s: Snapshot, gpu: Gpu, name: str, facts: dict[str, object]) -> Findings:
+    """An MPS server lets in every program that reaches its daemon's pipes."""
+    pipe = s.driver.mps_pipe
+    if not isinstance(pipe, Missing):
+        return
+    if pipe.reason not in ("absent", "denied"):
+        need("driver.mps_pipe", pipe)
+    why = "is not there" if pipe.reason == "absent" else "cannot be opened by this user"
+    yield CHECK.fail(
+        f"An MPS server holds {name}, and its pipe folder cannot be reached",
+        f"{pipe.detail or '/tmp/nvidia-mps'}/control {why}: programs here do not find the MPS daemon "
+        "and get CUDA error 46.",
+        facts={**facts, "mps_pipe": pipe.detail},
+        subject=gpu.key,
+        fixes=(reach_mps(s),),
+    )
+
+
+def _free(s: Snapshot) -> list[Gpu]:
+    """GPUs of this session that no process computes on."""
+    found = [gpu for gpu in known(s.gpus) or () if not is_hidden(s, gpu) and known(gpu.index) is not None]
+    return [gpu for gpu in found if known(gpu.compute_mode) != "prohibited" and known(gpu.processes) == ()]

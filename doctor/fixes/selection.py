@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from shlex import quote
 from typing import Any
 
-from msgspec.structs import replace
-
 from ..findings import Fix, Step
 from ..snapshot import EnvVar, Missing, Snapshot, known
 from .gpu_state import gpu_changes
@@ -140,27 +138,6 @@ def default_compute_mode(s: Snapshot, key: str, index: int | None) -> Fix:
         title="Set the compute mode to default",
         steps=(
             on_host(s, "Allow several processes on the GPU.", f"{host_sudo(s)}nvidia-smi{choice} -c DEFAULT", changes),
-        ),
-    )
-
-
-def end_process(s: Snapshot, key: str, pid: int) -> Fix:
-    """End the process that holds an exclusive GPU."""
-    gpus = tuple(
-        replace(g, processes=tuple(p for p in known(g.processes) or () if p.pid != pid)) if g.key == key else g
-        for g in known(s.gpus) or ()
-    )
-    return Fix(
-        id="end-process",
-        title=f"End process {pid}, which holds the GPU",
-        steps=(
-            Step(
-                text="If it is yours and no longer needed, end it; otherwise wait, or use another GPU.",
-                command=f"kill {pid}",
-                where="shell",
-                destructive=True,
-                changes=cuda_changes(gpus=gpus),
-            ),
         ),
     )
 

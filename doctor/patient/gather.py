@@ -12,7 +12,7 @@ env {values}, process {system, release, machine, euid, cores, libc};
 statvfs {role, path, total_mib, free_mib, writable}; pci {address, modalias, driver}; pcie (see gather_links.py);
 ldcache {path, entries}, loader {cache, ld_library_path, defaults}, library {name, path, real, size, by}, compat
 {path, real, note?}, toolkit {path, real, parts}, nvcc {path, real};
-engine, cdi, package, engines (see gather_engines.py);
+engine, cdi, package, engines (see gather_engines.py); mps {path, there, opens}: the MPS daemon's pipe folder;
 python {prefix, ...} (see pythons.py), elf {path, needed, rpath, runpath} and code {path, ...} from the injected tools;
 end {}: the pass came to its end.
 """
@@ -60,6 +60,8 @@ def gather(
     if live:
         gather_process(emit)
     gather_host(files, tools)
+    if env is not None and files.kind("/proc/driver/nvidia/version"):
+        _mps(files, variables.get("CUDA_MPS_PIPE_DIRECTORY") or "/tmp/nvidia-mps")
     if kernel_side(files):
         _pci(files)
     loader = gather_loader(files, env if env is None else variables, tools)
@@ -69,6 +71,13 @@ def gather(
     if kernel_side(files):
         gather_engines(files, variables, live)
     emit({"at": "end"})
+
+
+def _mps(files: Files, folder: str) -> None:
+    """Whether the control pipe of the MPS daemon is in the folder where CUDA looks for it, and can be opened."""
+    control = folder.rstrip("/") + "/control"
+    there = bool(files.kind(control))
+    files.emit({"at": "mps", "path": clean(folder), "there": there, "opens": there and files.writable(control)})
 
 
 def gather_devices(emit: Emit, root: str = "/") -> None:

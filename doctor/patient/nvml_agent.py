@@ -19,6 +19,7 @@ from .nvml_questions import (
     VERSION_MISMATCH,
     VGPU_GUEST,
 )
+from .process_owner import owner_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # the typing module is not worth its start-up time here
@@ -184,7 +185,7 @@ class Agent(Calls):
                     self.call(field, name, device, *arguments, gpu=gpu, mig=slot)
 
     def processes(self, gpu: int, handle: Any) -> None:
-        """Processes by kind: `[{"pid", "memory", "name"}]`; memory and name null where NVML does not tell."""
+        """Processes by kind: `[{"pid", "memory", "name", "owner"}]`; null where NVML or /proc does not tell."""
         for kind, name in PROCESSES:
             found = self.ask("processes_" + kind, name, handle, gpu=gpu)
             if found is FAILED:
@@ -194,7 +195,8 @@ class Agent(Calls):
                 self.emit(cap="gpu-processes", looked=MAX_PROCESSES, listed=len(found), gpu=gpu)
             for process in found[:MAX_PROCESSES]:
                 memory = process.usedGpuMemory
-                listed.append({"pid": process.pid, "memory": memory, "name": self.process_name(process.pid)})
+                row = {"pid": process.pid, "memory": memory, "name": self.process_name(process.pid)}
+                listed.append(dict(row, owner=owner_of(process.pid)))
             self.emit(field="processes_" + kind, value=listed, gpu=gpu)
 
     def process_name(self, pid: int) -> str | None:

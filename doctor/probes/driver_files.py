@@ -15,6 +15,16 @@ _VERSION = lazy(r"\.so\.(\d{2,4}\.\d{1,4}(?:\.\d{1,4})?)$")
 _PROC = "/proc/driver/nvidia/version"
 
 
+def _mps_pipe(raw: Raw) -> str | Missing:
+    row = raw.row("mps")
+    if isinstance(row, Missing):
+        return row
+    path = string(row.get("path"))
+    if row.get("opens") is True:
+        return path
+    return Missing("denied" if row.get("there") is True else "absent", path)
+
+
 def parse_driver_files(raw: Raw) -> Driver:
     """Everything in Driver that needs no NVIDIA library."""
     proc_text = raw.text(_PROC)
@@ -39,6 +49,7 @@ def parse_driver_files(raw: Raw) -> Driver:
         device_file_mode=_device_file_mode(raw),
         nouveau_loaded=modules if isinstance(modules, Missing) else "nouveau" in modules,
         module_built=_built(raw, modules),
+        mps_pipe=_mps_pipe(raw),
         device_nodes=_nodes(raw),
         pci_devices=parse_pci(raw),
         pcie_paths=parse_pcie_paths(raw),

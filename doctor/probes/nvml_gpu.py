@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from ..snapshot import Gpu, GpuProcess, MigInstance, Missing
 from .agent_lines import Line, is_whole
@@ -225,8 +225,15 @@ def _processes(fields: Fields, gpu: int) -> tuple[GpuProcess, ...] | Missing:
                     kind=kind,
                     memory_mib=_mib(memory) if is_whole(memory) else Missing("absent", "not told"),
                     name=name if isinstance(name, str) and name else Missing("absent", "not visible here"),
+                    owner=_owner(entry.get("owner")),
                 )
     return tuple(found.values())
+
+
+def _owner(value: object) -> Literal["session", "user", "other"] | Missing:
+    if value == "session" or value == "user" or value == "other":
+        return value
+    return Missing("absent", "not visible here")
 
 
 def _flag(value: int | Missing) -> bool | Missing:

@@ -147,6 +147,9 @@ class Driver(Section, frozen=True, kw_only=True, omit_defaults=True):
     module_built: bool | Missing = NOT_ASKED
     """Whether modprobe would find an nvidia module for the running kernel; Missing(absent) where this system has no
     modules of that kernel (a container)."""
+    mps_pipe: str | Missing = NOT_ASKED
+    """Folder with the control pipe of the MPS daemon that this user can open (CUDA_MPS_PIPE_DIRECTORY, else
+    /tmp/nvidia-mps); Missing(absent) where there is none, Missing(denied) where it cannot be opened."""
     device_nodes: tuple[DeviceNode, ...] | Missing = NOT_ASKED
     """Read before any NVIDIA library was loaded; an empty tuple is 'looked, none'."""
     pci_devices: tuple[PciDevice, ...] | Missing = NOT_ASKED

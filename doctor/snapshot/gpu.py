@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import Struct
 
 from .fact import NOT_ASKED, Missing, Section
@@ -14,6 +16,8 @@ class GpuProcess(Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: str = "compute"
     memory_mib: int | Missing = NOT_ASKED
     name: str | Missing = NOT_ASKED
+    owner: Literal["session", "user", "other"] | Missing = NOT_ASKED
+    """session: of this container, batch job or login session; user: this user's elsewhere; other: another user's."""
 
 
 class MigInstance(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+
 from msgspec.structs import replace
 
 from doctor.findings import Expect, Policy
-from doctor.snapshot import NOT_ASKED, GpuProcess, MigInstance, Missing, Snapshot
+from doctor.patient.process_owner import owner_of
+from doctor.snapshot import NOT_ASKED, GpuProcess, MigInstance, Missing, Snapshot, known
 
 from ..healthy import gpu, healthy
 from ..judging import assert_fix_works, ids, report, run
@@ -112,6 +115,53 @@ def test_compute_modes_that_refuse_nobody() -> None:
         assert run(MODE, s)[0] == "pass"
     ours = moded("exclusive-process", GpuProcess(pid=4711)).replace({"torch_run.kernel_ran": True})
     assert run(MODE, ours)[0] == "pass"
+
+
+SERVER = GpuProcess(pid=900, name="/usr/bin/nvidia-cuda-mps-server")
+PIPE = "/run/mps"
+
+
+@for_each(
+    ("process", "pipe", "status"),
+    [
+        (SERVER, PIPE, "pass"),
+        (SERVER, Missing("absent", PIPE), "fail"),
+        (SERVER, Missing("denied", PIPE), "fail"),
+        (SERVER, NOT_ASKED, "unknown"),
+        (GpuProcess(pid=2, owner="session"), NOT_ASKED, "pass"),
+        (GpuProcess(pid=2, owner="user"), NOT_ASKED, "fail"),
+        (GpuProcess(pid=2, owner="other"), NOT_ASKED, "fail"),
+        (GpuProcess(pid=2, owner="other", name="python"), PIPE, "fail"),
+    ],
+)
+def test_who_may_hold_an_exclusive_gpu(process: GpuProcess, pipe: str | Missing, status: str) -> None:
+    s = moded("exclusive-process", process).replace({"driver.mps_pipe": pipe})
+    found, _, findings = run(MODE, s)
+    assert found == status
+    for finding in findings:
+        assert_fix_works(s, finding)
+        commands = [step.command for fix in finding.fixes for step in fix.steps]
+        assert not any("kill" in command for command in commands[:1])
+        assert any("kill" in command for command in commands) == (process.owner == "user")
+
+
+def test_another_gpu_comes_first() -> None:
+    held = replace(gpu(), compute_mode="exclusive-process", processes=(GpuProcess(pid=2, owner="other"),))
+    s = healthy("h100", "h100").replace({"torch_run.kernel_ran": NOT_ASKED})
+    s = s.replace({"gpus": (held, (known(s.gpus) or ())[1])})
+    finding = run(MODE, s)[2][0]
+    assert [fix.id for fix in finding.fixes] == ["use-another-gpu", "ask-owner", "default-compute-mode"]
+    assert finding.fixes[0].steps[0].command.endswith('-i 1)"')
+    assert_fix_works(s, finding)
+
+
+def test_the_owner_of_a_process_is_read_from_proc() -> None:
+    with subprocess.Popen(["sleep", "60"]) as child:
+        try:
+            assert owner_of(child.pid) == "session"
+        finally:
+            child.kill()
+    assert owner_of(child.pid) is None
 
 
 def test_compute_mode_unknown_without_it() -> None:

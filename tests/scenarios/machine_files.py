@@ -47,6 +47,7 @@ class Scenario:
     files: dict[str, str | None] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
     libraries: dict[str, str] = field(default_factory=dict)
+    owners: dict[str, str] = field(default_factory=dict)
     lacks: list[str] = field(default_factory=list)
     damage: dict[str, str] = field(default_factory=dict)
     without_record: bool = False

@@ -67,10 +67,15 @@ def record(scenario: Scenario, folder: Path, fakes: Path, workshop: Workshop) ->
     lay_out(scenario, root, fakes, workshop)
     lines = _file_lines(scenario, root)
     agents = {name: _inside(result, root) for name, result in _ask(scenario, root).items()}
+    for line in agents["nvml"].lines:  # the machine's processes are none of those that run the tests
+        if str(line.get("field")).startswith("processes_") and "value" in line:
+            for process in line["value"]:
+                process["owner"] = scenario.owners.get(str(process["pid"]))
     unlisted = to_ask(lines, agents["nvml"])
     if unlisted:
         agents["unlisted_gpus"] = _opened(scenario, root, unlisted)
-    manifest = {"kind": "live", "name": scenario.name, "gathered_at": "2026-11-20T00:00:00Z", "import_torch": True}
+    manifest = {"kind": "live", "name": scenario.name, "gathered_at": "2026-11-20T00:00:00Z"}
+    manifest["import_torch"] = "--no-import" not in scenario.check
     write_recording(str(folder / "recording"), Recording(lines, agents, manifest))
     return folder / "recording"
 
@@ -110,7 +115,7 @@ def _ask(scenario: Scenario, root: Path) -> dict[str, AgentResult]:
     }  # fmt: skip
     env.update({key: value for key, value in scenario.env.items() if key.startswith(("CUDA_", "NVIDIA_"))})
     commands = driver_commands()
-    if scenario.torch is not None:
+    if scenario.torch is not None and "--no-import" not in scenario.check:
         python, *rest = script_argv(sys.executable, str(_PATIENT / "torch_facts.py"))
         commands["torch"] = [python, "-S", "-s", *rest]
         env["PYTHONPATH"] = str(root) + SITE
