@@ -7,8 +7,9 @@ fewer, or ends with `invalid device ordinal`.
 
 Why it happens: the driver could not set this GPU up for computing (a fault of the board, its link or its memory, or a
 reset that is due), although it still answers queries about it. CUDA_VISIBLE_DEVICES is not a fault: it hides GPUs on
-purpose, and is checked first. MIG is not a fault either: CUDA then shows a process one instance and no other GPU. An
-MPS server decides which GPUs its clients see. A forward-compatibility libcuda (cuda-compat) supports some boards only.
+purpose, and is checked first. MIG is not a fault either: CUDA then shows a process one
+instance and no other GPU; it is a warning where another GPU is whole, and hidden by that. An MPS server decides which
+GPUs its clients see. A forward-compatibility libcuda (cuda-compat) supports some boards only.
 
 How to fix it: with cuda-compat, try without it first. Otherwise look for Xid and NVRM lines in the kernel log; reset
 the GPU or restart the machine; if it does not come back, use another machine and tell the provider.
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 from ..findings import Check, Findings, Matrix, NotExamined, Policy, Skip
 from ..fixes.libcuda import remove_compat
+from ..fixes.mig import choose_whole, switch_off
 from ..fixes.restart import restart
 from ..snapshot import Gpu, Snapshot, known, need
 from . import _gpu_numbers as numbers
@@ -55,7 +57,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         raise NotExamined("CUDA lists no GPU at all")
     need_whole(s, "gpus", "cuda-devices")
     if numbers.in_mig_mode(gpus):
-        raise Skip("a GPU is in MIG mode: CUDA lists one instance to a process")
+        yield from _behind_mig(s, gpus)
+        return
     left = numbers.unlisted(gpus, devices)
     wanted = len(gpus)
     if not left or len(devices) >= wanted:
@@ -87,6 +90,27 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         facts["compat_path"] = path
         fixes = (*remove_compat(s, path, next(iter(real_libcudas(s)), None)), *(fixes if verb == "may" else ()))
     yield make(title, detail, facts=facts, subject=left[0].key if len(left) == 1 else "", fixes=fixes)
+
+
+def _behind_mig(s: Snapshot, gpus: list[Gpu]) -> Findings:
+    """A whole GPU next to one that is cut: CUDA lists one instance, and the whole GPU only where it is named."""
+    devices = known(s.driver.cuda_devices) or ()
+    whole = [gpu for gpu in numbers.unlisted(gpus, devices) if known(gpu.mig_enabled) is not True]
+    if not whole or not any((known(d.uuid) or "").startswith("MIG-") for d in devices):
+        raise Skip("a GPU is in MIG mode: CUDA lists one instance to a process")
+    value = need("host.environment", s.host.env(numbers.MASK))
+    if value is not None and value.strip().startswith("MIG-"):
+        return  # an instance was chosen
+    cut = [gpu for gpu in gpus if known(gpu.mig_enabled) is True]
+    names = ", ".join(name_of(gpu) for gpu in whole)
+    yield CHECK.warn(
+        f"MIG on {name_of(cut[0])} hides {names} from CUDA",
+        f"{numbers.words(s)} With MIG on one GPU, CUDA gives a process one instance, and a whole GPU only where "
+        f"{numbers.MASK} names it by its UUID.",
+        facts={**numbers.facts(s), "left_out": [gpu.key for gpu in whole], "mask": value},
+        subject=whole[0].key if len(whole) == 1 else "",
+        fixes=(choose_whole(s, whole), *(switch_off(s, gpu.key) for gpu in cut[:1])),
+    )
 
 
 def _mps(s: Snapshot, gpus: list[Gpu]) -> bool:

@@ -21,9 +21,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ..findings import Check, Findings, Matrix, Policy, Skip
+from ..findings import Check, Findings, Fix, Matrix, Policy, Skip
 from ..fixes.driver import other_host
-from ..snapshot import Snapshot
+from ..fixes.mig import choose_whole, switch_off
+from ..snapshot import Snapshot, known
 from ..snapshot.presence import reported_names
 from . import _gpu_numbers as numbers
 from ._seen import ALL_CAUSES
@@ -82,8 +83,21 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         f"Expected {expected}, found {have}",
         f"{numbers.words(s)}{in_mig}",
         facts={**facts, "found": names},
-        fixes=(other_host(s, f"with {expected}"),),
+        fixes=_without_mig(s, m, p) or (other_host(s, f"with {expected}"),),
     )
+
+
+def _without_mig(s: Snapshot, m: Matrix, p: Policy) -> tuple[Fix, ...]:
+    """Where the GPUs are there, and only MIG keeps them from being what is expected."""
+    gpus = numbers.session(s) or []
+    cut = [gpu for gpu in gpus if gpu.mig_enabled is True]
+    whole = [gpu for gpu in gpus if gpu.mig_enabled is not True]
+    found = []
+    if cut and whole and _is_met([known(gpu.name) or "" for gpu in whole], m, p):
+        found.append(choose_whole(s, whole))
+    if len(cut) == 1 and _is_met([known(gpu.name) or "" for gpu in gpus], m, p):
+        found.append(switch_off(s, cut[0].key))
+    return tuple(found)
 
 
 def is_called(s: Snapshot, m: Matrix, model: str) -> bool:

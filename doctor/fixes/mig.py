@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from ..findings import Fix
-from ..snapshot import Snapshot, known
+from ..findings import Fix, Step
+from ..snapshot import Gpu, Snapshot, known
 from .driver import other_host
 from .gpu_state import gpu_changes
+from .selection import environment_with
 from .where import RECHECK, container_kind, cuda_changes, guest, host_sudo, on_host
 
 _SOURCE = "docs.nvidia.com/datacenter/tesla/mig-user-guide"
@@ -32,7 +34,15 @@ def no_instance(s: Snapshot, key: str) -> tuple[Fix, ...]:
         note="A reboot removes them: a service such as nvidia-mig-parted makes them again.",
         source=_SOURCE,
     )
-    off = Fix(
+    off = switch_off(s, key)
+    away = other_host(s, "that gives this container a MIG instance or a whole GPU")
+    return (away, make, off) if guest(s) else (make, off)
+
+
+def switch_off(s: Snapshot, key: str) -> Fix:
+    """Switch MIG off on one GPU."""
+    index = next((known(g.index) for g in known(s.gpus) or () if g.key == key), None)
+    return Fix(
         id="switch-mig-off",
         title="Switch MIG off and use the whole GPU",
         steps=(
@@ -40,14 +50,31 @@ def no_instance(s: Snapshot, key: str) -> tuple[Fix, ...]:
                 s,
                 "When no program on this GPU is needed any more, stop all that use it. The instances are gone then; "
                 "some boards need a reset or reboot after it.",
-                f"{root}nvidia-smi{choice} -mig 0",
-                _changes(s, key, mig_enabled=False, mig_pending=False),
+                f"{host_sudo(s)}nvidia-smi{'' if index is None else f' -i {index}'} -mig 0",
+                _changes(s, key, mig_enabled=False, mig_pending=False, mig_instances=()),
             ),
         ),
         source=_SOURCE,
     )
-    away = other_host(s, "that gives this container a MIG instance or a whole GPU")
-    return (away, make, off) if guest(s) else (make, off)
+
+
+def choose_whole(s: Snapshot, whole: Sequence[Gpu]) -> Fix:
+    """Name the GPUs that are not cut into instances: CUDA lists them only where they are named."""
+    indices = ",".join(str(known(gpu.index)) for gpu in whole)
+    uuids = [known(gpu.uuid) for gpu in whole]
+    value = ",".join(uuid for uuid in uuids if uuid)
+    step = Step(
+        text="Set it before the program starts. Programs that use a MIG instance name that instance instead.",
+        command='export CUDA_VISIBLE_DEVICES="$(nvidia-smi --query-gpu=uuid --format=csv,noheader '
+        f'-i {indices} | paste -sd, -)"',
+        where="shell",
+        changes=cuda_changes(
+            host__environment=environment_with(s, "CUDA_VISIBLE_DEVICES", value) if all(uuids) else RECHECK,
+            gpus=RECHECK,
+        ),
+    )
+    title = f"Let CUDA use the whole GPU{'s' * (len(whole) > 1)} ({indices})"
+    return Fix(id="choose-whole-gpus", title=title, steps=(step,), source=_SOURCE)
 
 
 def _changes(s: Snapshot, key: str, **facts: Any) -> dict[str, Any]:

@@ -124,3 +124,47 @@ def test_one_that_compat_leaves_out_is_it_and_several_are_them() -> None:
         sick = compat_loaded(s).replace({"driver.cuda_devices": (known(s.driver.cuda_devices) or ())[:1]})
         finding = run(FEWER, sick)[2][0]
         assert words in finding.detail and (finding.subject != "") == (len(models) == 2), finding.detail
+
+
+def beside_mig(devices: str, **variables: str) -> Snapshot:
+    """Two A100, the first cut into two instances. `devices`: what CUDA lists, an instance or the whole GPU."""
+    s = healthy("a100", "a100")
+    first, second = known(s.gpus) or ()
+    instances = tuple(MigInstance(uuid=f"MIG-{i}", name="A100 MIG 3g.40gb") for i in range(2))
+    listed = known(s.driver.cuda_devices) or ()
+    shown = {"instance": (replace(listed[0], uuid="MIG-0"),), "whole": (replace(listed[1], ordinal=0),)}[devices]
+    s = s.replace({"gpus": (replace(first, mig_enabled=True, mig_instances=instances), second)})
+    return env(s.replace({"driver.cuda_devices": shown}), **variables)
+
+
+def test_mig_on_one_gpu_hides_a_whole_one() -> None:
+    """Mixed modes, with and without masks: (CUDA's list, mask, status, ids of the fixes)."""
+    second = str((known(healthy("a100", "a100").gpus) or ())[1].uuid)
+    rows = (
+        ("instance", {}, "warn", ["choose-whole-gpus", "switch-mig-off"]),
+        ("instance", {"CUDA_VISIBLE_DEVICES": "0,1"}, "warn", ["choose-whole-gpus", "switch-mig-off"]),
+        ("instance", {"CUDA_VISIBLE_DEVICES": "MIG-0"}, "pass", []),
+        ("whole", {"CUDA_VISIBLE_DEVICES": second}, "skipped", []),
+    )
+    for devices, variables, status, fixes in rows:
+        s = beside_mig(devices, **variables)
+        found, _, findings = run(FEWER, s)
+        assert (found, [fix.id for finding in findings for fix in finding.fixes]) == (status, fixes), (
+            devices,
+            variables,
+        )
+        for finding in findings:
+            assert_fix_works(s, finding)
+
+
+def test_an_expectation_that_only_mig_prevents() -> None:
+    s = beside_mig("instance")
+    for expect, first in (
+        ("1xA100", "choose-whole-gpus"),
+        ("2xA100", "switch-mig-off"),
+        ("8xA100", "choose-another-host"),
+    ):
+        policy = Policy(expect=Expect.parse(expect), judged_on="2026-11-20")
+        finding = run(EXPECT, s, policy)[2][0]
+        assert finding.fixes[0].id == first
+        assert_fix_works(s, finding, policy)
