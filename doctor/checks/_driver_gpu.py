@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from ..findings import Skip
+from ..fixes.where import container_kind
 from ..snapshot import NOT_ASKED, Missing, NeedsFact, Snapshot, known, need
-from ._seen import absent, is_wsl, nvidia_cards
+from ._seen import absent, is_wsl, module_loaded, nvidia_cards, real_libcudas
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -31,13 +32,14 @@ def graded(s: Snapshot, m: Matrix, *, any_version: bool = False) -> Iterator[Gra
     A GPU that CUDA lists works with this driver, whatever a table says. One that NVML does not list is known by its
     PCI device id. `any_version`: where the driver's is not told, its flavour is graded as that of the newest.
     """
-    if absent(s.driver.version) and absent(s.driver.nvml_init):
+    version = on_disk(s) or s.driver.version
+    if absent(version) and absent(s.driver.nvml_init):
         raise Skip("no driver", without="gpu")
     untold = known(s.driver.version) is None and s.driver.kernel_version == NOT_ASKED
     if any_version and untold and not isinstance(s.driver.kernel_flavour, Missing):
         version = str(max(row.branch for row in m.drivers))
     else:
-        version = need("driver.kernel_version", s.driver.version)
+        version = need("driver.kernel_version", version)
     devices = known(s.driver.cuda_devices) or ()
     working = {known(d.pci_address) for d in devices} if s.driver.cu_init == 0 else set()
     every = s.driver.cu_init == 0 and len(devices) >= max(1, len(known(s.gpus) or ())) and not s.cap("gpus")
@@ -64,6 +66,17 @@ def graded(s: Snapshot, m: Matrix, *, any_version: bool = False) -> Iterator[Gra
         yield Graded(key, name, capability, grade)
     if lack:
         raise lack
+
+
+def on_disk(s: Snapshot) -> str:
+    """The version of a driver that is installed and not loaded; '' where one is loaded, or in a container."""
+    d = s.driver
+    if known(d.version) is not None or container_kind(s) or is_wsl(s) or module_loaded(s) is not False:
+        return ""
+    files = [known(file.version) for file in real_libcudas(s)]
+    if known(d.libcuda_stub) is not True and not known(s.container.compat):
+        files.append(known(d.libcuda_version))
+    return next((version for version in (*files, known(d.nvml_library_version)) if version), "")
 
 
 def _gpus(s: Snapshot, m: Matrix) -> Iterator[tuple[str, str, str, str | Missing]]:

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.driver import older_driver
+from ..fixes.every_card import for_every_card
 from ..snapshot import Snapshot, known
-from ._driver_gpu import graded
+from ._driver_gpu import graded, on_disk
 
 CHECK = Check(
     __name__,
@@ -34,7 +35,7 @@ CHECK = Check(
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where the matrix names an older branch as the last one for the GPU's generation."""
     for gpu in graded(s, m):
-        last, version = gpu.grade.last_driver, known(s.driver.version)
+        last, version = gpu.grade.last_driver, on_disk(s) or known(s.driver.version)
         if gpu.grade.grade != "too-new" or last is None:
             continue
         yield CHECK.fail(
@@ -43,5 +44,5 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             facts={"driver": version, "compute_capability": gpu.capability, "last_driver": last},
             subject=gpu.key,
             direct=False,
-            fixes=older_driver(s, last),
+            fixes=for_every_card(s, m, older_driver(s, last), last, "proprietary"),
         )

@@ -21,7 +21,8 @@ from __future__ import annotations
 from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.restart import load_module
 from ..fixes.where import container_kind
-from ..snapshot import Missing, Snapshot, known, need
+from ..snapshot import Missing, NeedsFact, Snapshot, known, need
+from ._driver_gpu import graded
 from ._seen import is_wsl, module_loaded, need_module_loaded, nvidia_cards
 
 CHECK = Check(
@@ -38,10 +39,20 @@ CHECK = Check(
         "driver-not-answering",
         "kernel-module-not-built-for-kernel",
         "secure-boot-unsigned-module",
+        "driver-dropped-gpu",
+        "driver-too-old-for-gpu",
     ),
 )
 
 NVML_DRIVER_NOT_LOADED = 9
+
+
+def _drives_none(s: Snapshot, m: Matrix) -> bool:
+    """Whether the driver on the disk drives no GPU here: then loading it ends in 'No such device'."""
+    try:
+        return all(gpu.grade.grade in ("too-new", "too-old") for gpu in graded(s, m))
+    except (Skip, NeedsFact):
+        return False
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
@@ -73,4 +84,5 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         detail,
         facts=facts,
         fixes=load_module(s, m),
+        downstream_of=CHECK.downstream_of if _drives_none(s, m) else CHECK.downstream_of[:-2],
     )

@@ -19,9 +19,10 @@ from __future__ import annotations
 
 from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.driver import install_offered, offer, other_host
+from ..fixes.every_card import for_every_card
 from ..fixes.windows import update_windows_driver
 from ..snapshot import Snapshot, known
-from ._driver_gpu import graded
+from ._driver_gpu import graded, on_disk
 from ._seen import is_wsl
 
 CHECK = Check(
@@ -40,11 +41,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     for gpu in graded(s, m):
         if gpu.grade.grade != "too-old":
             continue
-        branch, version = gpu.grade.first_driver, known(s.driver.version)
+        branch, version = gpu.grade.first_driver, on_disk(s) or known(s.driver.version)
         capability = m.compute_capability(gpu.capability)
         flavour = "open" if capability and capability.open_module == "required" else ""
         found = offer(s, m, branch or 0, p.judged_on) or offer(s, m, branch or 0, p.judged_on, (gpu.capability,))
         fixes = (update_windows_driver(s),) if is_wsl(s) else install_offered(s, found, flavour)
+        if found and not is_wsl(s):
+            fixes = for_every_card(s, m, fixes, found.branch, "proprietary" if found.proprietary else flavour)
         fixes = fixes or (other_host(s, "whose GPU a driver still supports"),)
         yield CHECK.fail(
             f"Driver {version} is too old for {gpu.name}",

@@ -18,7 +18,8 @@ Source: NVIDIA driver README, chapter on open kernel modules; NVIDIA driver inst
 from __future__ import annotations
 
 from ..findings import Check, Findings, Matrix, Policy, Skip
-from ..fixes.driver import install_driver, install_offered, last_branch, offer
+from ..fixes.driver import Offer, install_driver, install_offered, last_branch, offer
+from ..fixes.every_card import for_every_card
 from ..snapshot import Snapshot, known, need
 from ._driver_gpu import graded
 from ._seen import absent, is_wsl, version_numbers
@@ -46,14 +47,17 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         want = "open" if gpu.grade.grade == "needs-open-module" else "proprietary"
         have, version = known(s.driver.kernel_flavour), known(s.driver.version) or ""
         branch = version_numbers(version)[0] if version_numbers(version) else None
+        found = offer(s, m, branch or 0, p.judged_on)
+        if found:
+            found = Offer(found.branch, found.last, found.floor, want == "proprietary")  # for this GPU, whoever else
+        fixes = install_offered(s, found, want) or install_driver(s, branch, want, last=last_branch(s, m) == branch)
         yield CHECK.fail(
             f"{gpu.name} needs the {want} kernel module, and the {have} one is loaded",
             f"{gpu.name} has compute capability {gpu.capability}; {gpu.grade.reason}.",
             facts={"kernel_flavour": have, "compute_capability": gpu.capability, "driver": version},
             subject=gpu.key,
             direct=False,
-            fixes=install_offered(s, offer(s, m, branch or 0, p.judged_on), want)
-            or install_driver(s, branch, want, last=last_branch(s, m) == branch),
+            fixes=for_every_card(s, m, fixes, found.branch if found else branch or 0, want),
         )
     need("driver.kernel_version", s.driver.version)
     if judged and not absent(s.driver.kernel_flavour):
