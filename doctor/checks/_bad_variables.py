@@ -21,7 +21,7 @@ class Bad(Struct, frozen=True):
 
 VARIABLES = (
     Bad("CUDA_LAUNCH_BLOCKING", ON, "warn", "every kernel launch waits for its end: several times slower"),
-    Bad("CUDA_MODULE_LOADING", ("eager",), "warn", "all kernels are loaded at the start: slow starts, more GPU memory"),
+    Bad("CUDA_MODULE_LOADING", ("eager",), "remark", "all kernels load at the start: slow starts, more GPU memory"),
     Bad("PYTORCH_NO_CUDA_MEMORY_CACHING", ANY, "warn", "torch asks the driver for memory each time: many times slower"),
     Bad("CUDA_FORCE_PTX_JIT", ON, "warn", "all code is compiled from PTX again: slow starts, or error 209"),
     Bad("CUDA_DISABLE_PTX_JIT", ON, "warn", "code that is only there as PTX cannot run (error 209 or 218)"),

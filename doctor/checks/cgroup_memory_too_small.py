@@ -10,7 +10,7 @@ Why it happens: a memory limit of a pod, container or batch job that was meant f
 
 How to fix it: start it with more memory; if that is not possible, load weights from memory-mapped files (safetensors).
 
-Thresholds: memory_limit_warn_mib (4096): below it, and below a quarter of one GPU's memory, is a warning; below
+Thresholds: memory_limit_warn_mib (4096): up to it, and below a quarter of one GPU's memory, is a warning; below
 one GPU's memory is a remark.
 
 Source: cgroup v2, memory.max, docs.kernel.org/admin-guide/cgroup-v2.html.
@@ -45,7 +45,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     largest = max(sizes)
     if mib >= largest:
         return
-    small = mib < limit(p, "memory_limit_warn_mib", 4096) and mib * 4 < largest
+    small = mib <= limit(p, "memory_limit_warn_mib", 4096) and mib * 4 < largest
     make = CHECK.warn if small else CHECK.remark
     yield make(
         f"The memory limit here is {mib} MiB, one GPU has {largest} MiB",

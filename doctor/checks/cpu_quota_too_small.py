@@ -49,7 +49,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if have >= wanted:
         return
     yield CHECK.warn(
-        f"{have:g} processor cores for {count} GPU{'s' * (count != 1)}",
+        f"{have:g} processor core{'s' * (have != 1)} for {count} GPU{'s' * (count != 1)}",
         "The processes that feed the GPUs share these cores, so the GPUs wait.",
         facts={"cores": have, "gpus": count},
         fixes=(more_cores(s, max(4 * count, int(wanted) + 1)),),

@@ -68,6 +68,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     detail += f" on kernel module {module}." if module else "."
     if not predicted:
         detail += " CUDA answers 803 (unsupported combination of display driver and CUDA driver)."
+    older = version_numbers(version) < version_numbers(module) if version and module else False
+    if older:
+        detail += " It is older than the driver, which needs none: remove cuda-compat."
     yield CHECK.fail(
         "The forward-compatibility libcuda (cuda-compat) does not fit the host's driver",
         detail,

@@ -59,6 +59,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if not absent(s.driver.cu_init):
         need("driver.cu_init", s.driver.cu_init)
     lacks = [*([] if control else ["/dev/nvidiactl"]), *([] if gpus else ["/dev/nvidia0"])]
+    lacks += [] if nodes_of(s, "uvm") else ["/dev/nvidia-uvm"]
     yield CHECK.fail(
         f"The driver's device nodes are missing: {', '.join(lacks)}",
         f"The kernel module is loaded and knows {count} GPU{'s' * (count != 1)}, but {' and '.join(lacks)} "

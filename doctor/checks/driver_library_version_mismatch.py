@@ -21,7 +21,7 @@ Source: NVML return code 18 NVML_ERROR_LIB_RM_VERSION_MISMATCH (nvml.h).
 from __future__ import annotations
 
 from ..findings import Check, Findings, Matrix, Policy, Skip
-from ..fixes.restart import reload_module
+from ..fixes.restart import equal_packages, libraries_in_lxc, reload_module
 from ..fixes.where import container_kind
 from ..snapshot import Snapshot, known, need
 from ._seen import absent, is_compat, is_wsl, same_version
@@ -71,19 +71,26 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     detail = f"The loaded kernel module is {module or 'of another version'}, {words}."
     if says_so:
         detail += " NVML answers 18 (driver/library version mismatch)."
-    if container_kind(s):
+    if container_kind(s) not in ("", "lxc"):
         detail += " Either the host's driver was changed under this container, or the image brings driver libraries."
+    half = set(other) == {"libcuda"} and libraries["libcuda"] is not None and libraries["libnvidia-ml"] is not None
+    fixes = (equal_packages(s),) if half and not container_kind(s) else reload_module(s)
+    if container_kind(s) == "lxc":
+        fixes = (libraries_in_lxc(s),)
+        detail += " An LXC container has its own driver libraries; they must have the version of the host's module."
+    elif half:
+        detail += " The upgrade of the driver's packages stopped halfway."
     if not says_so and known(d.cu_init) == 0 and known(d.nvml_init) == 0:
         yield CHECK.warn(
             "Kernel module and driver libraries have different versions, though both answer",
             detail,
             facts=facts,
-            fixes=reload_module(s),
+            fixes=fixes,
         )
         return
     yield CHECK.fail(
         "The loaded kernel module and the driver libraries have different versions",
         detail,
         facts=facts,
-        fixes=reload_module(s),
+        fixes=fixes,
     )

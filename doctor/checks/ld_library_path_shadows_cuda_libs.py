@@ -75,6 +75,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if _is_guilty(item, guilty, errors, is_older):
             detail = f"{words} Python says: {first_line(errors)}"
             yield CHECK.fail(title, detail, facts=facts, subject=item.soname, fixes=fixes)
+        elif is_older and _breaks_cusparse(s, item, version, pinned):
+            detail = f"{words} This torch does not load its own one first, so `import torch` fails (undefined symbol)."
+            yield CHECK.fail(title, detail, facts=facts, subject=item.soname, direct=False, fixes=fixes)
         elif is_older and _is_loaded(s, item):
             yield CHECK.warn(title, words, facts=facts, subject=item.soname, direct=bool(symbol), fixes=fixes)
 
@@ -97,7 +100,16 @@ def _is_loaded(s: Snapshot, item: LoaderLibrary) -> bool:
     maps = known(s.torch_run.libraries_loaded)
     if maps:
         return bool({item.path, item.real_path} & set(maps))
-    return import_failed(s) is None and item.name in _BY_RUNPATH
+    return import_failed(s) is None and item.name in _BY_RUNPATH and item.name not in (known(s.torch.preloads) or ())
+
+
+def _breaks_cusparse(s: Snapshot, item: LoaderLibrary, version: str | None, pinned: str) -> bool:
+    """An nvJitLink of an older CUDA minor, which lacks the symbols that cuSPARSE asks for, and that torch does not
+    forestall; where the import was tried, that decides."""
+    preloads = known(s.torch.preloads)
+    if item.name != "libnvJitLink" or preloads is None or item.name in preloads or import_failed(s) is not None:
+        return False
+    return numbers(version or "")[:2] < numbers(pinned)[:2]
 
 
 def _pinned(s: Snapshot, name: str) -> str:

@@ -50,12 +50,17 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if s.driver.cu_init == 0:
         return
     code = need_cuda_code(s)
+    has_control = bool(nodes_of(s, "ctl"))
     lacks = "the node /dev/nvidia-uvm" if not has_node else "the module nvidia-uvm"
+    if not has_node and not has_control:
+        lacks = "the nodes /dev/nvidiactl and /dev/nvidia-uvm"
+    smi = " nvidia-smi does not need it." if has_control else ""
+    verb = "are" if lacks.startswith("the nodes") else "is"
     inside = bool(container_kind(s))
     where = "in this container" if inside and not has_node else "on the host" if inside else "on this machine"
     yield CHECK.fail(
-        f"CUDA cannot start: {lacks} is missing {where}",
-        f"The GPU's own nodes are there, {lacks} is not, and CUDA answers {code}. nvidia-smi does not need it.",
+        f"CUDA cannot start: {lacks} {verb} missing {where}",
+        f"The GPU's own nodes are there, {lacks} {verb} not, and CUDA answers {code}.{smi}",
         facts={"has_node": has_node, "has_module": modules and "nvidia_uvm" in modules, "cuda_code": code},
-        fixes=give_nodes(s, "uvm"),
+        fixes=give_nodes(s, "uvm" if has_control else "control"),
     )

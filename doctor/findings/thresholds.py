@@ -16,7 +16,7 @@ THRESHOLDS: dict[str, str] = {
     "stale_memory_mib": "GPU memory that no visible process holds, above which it is told: 500",
     "shm_warn_mib": "size of /dev/shm, up to which it is a warning: 64",
     "memlock_warn_kib": "locked memory limit, below which it is a warning with RDMA devices: 16777216",
-    "memory_limit_warn_mib": "memory limit of the container, below which it is a warning: 4096",
+    "memory_limit_warn_mib": "memory limit of the container, up to which it is a warning: 4096",
     "cores_per_gpu": "CPU cores for each GPU, below which the quota is told: 1",
     "slowed_samples_percent": "samples under load that heat or a power brake slowed, in percent, for a finding: 10",
     "power_cap_samples_percent": "samples under load at the power limit, in percent, from which it is told: 25",

@@ -152,14 +152,16 @@ def variable_line(s: Snapshot, name: str, value: str) -> str:
     return f"{run} -e {name}={value} {gpus} ...   # or ENV in the image"
 
 
-Missed = Literal["uvm", "all"]
+Missed = Literal["uvm", "control", "all"]
 
 
 def give_nodes(s: Snapshot, what: Missed) -> tuple[Fix, ...]:
     """Make the device nodes on the host, or pass them into the container."""
     root = host_sudo(s)
     if container_kind(s):
-        nodes = "/dev/nvidia-uvm" if what == "uvm" else "/dev/nvidiactl --device /dev/nvidia-uvm --device /dev/nvidia0"
+        nodes = {"uvm": "/dev/nvidia-uvm", "control": "/dev/nvidiactl --device /dev/nvidia-uvm"}.get(
+            what, "/dev/nvidiactl --device /dev/nvidia-uvm --device /dev/nvidia0"
+        )
         start = start_with(
             s,
             "start-with-nodes",

@@ -24,6 +24,7 @@ from .where import (
     on_host,
     reboot_step,
     start_again,
+    sudo,
 )
 
 
@@ -202,10 +203,41 @@ def reload_uvm(s: Snapshot) -> tuple[Fix, ...]:
     return (fix, reboot(s, "", cuda_changes()))
 
 
+def equal_packages(s: Snapshot) -> Fix:
+    """All packages of the driver in one version, then a reboot: a half-upgraded driver stays one after a reboot."""
+    first = _libcuda_step(s, "The driver's packages are of two versions. Bring libcuda to that of the others", True)
+    return Fix(
+        id="equal-driver-packages",
+        title="Make the driver's packages equal, then reboot",
+        steps=(first, reboot_step(s, "so that module and libraries are of that version.", driver_changes())),
+        note=install_note(s),
+    )
+
+
+def libraries_in_lxc(s: Snapshot) -> Fix:
+    """The libraries of an LXC container are installed inside it; a container made anew has none."""
+    version = known(s.driver.kernel_version) or ""
+    branch = version.partition(".")[0]
+    text = f"Install the driver's libraries{f' of version {version}' if version else ''} inside this container. Its "
+    text += "kernel module is the host's: NVIDIA's .run file leaves that out with --no-kernel-module."
+    command = ""
+    if (known(s.host.os_id) or "").lower() in ("ubuntu", "pop", "linuxmint") and version:
+        packages = f"'libnvidia-compute-{branch}={version}-*' 'nvidia-utils-{branch}={version}-*'"
+        command = f"{sudo(s)}apt-get update && {sudo(s)}apt-get install -y --allow-downgrades {packages}"
+    step = Step(text=text, command=command, where="shell", needs_root=True, changes=library_changes())
+    return Fix(id="libraries-in-lxc", title="Install the host's driver version inside the container", steps=(step,))
+
+
 def install_libcuda(s: Snapshot) -> tuple[Fix, ...]:
     """libcuda, the part of the driver that was left out, in the version of the module that runs."""
     if container_kind(s):
         return restart(s)
+    step = _libcuda_step(s, "Install the driver's CUDA library, of the version of the kernel module that runs")
+    return (Fix(id="install-libcuda", title="Install the driver's libcuda", steps=(step,), note=install_note(s)),)
+
+
+def _libcuda_step(s: Snapshot, text: str, other: bool = False) -> Step:
+    """libcuda in the version of the module that runs; `other`: another version is installed."""
     system = (known(s.host.os_id) or "").lower()
     branch = (known(s.driver.version) or "").partition(".")[0]
     package = {"debian": "libcuda1"}.get(system, "")
@@ -213,8 +245,7 @@ def install_libcuda(s: Snapshot) -> tuple[Fix, ...]:
         package = f"libnvidia-compute-{branch}"
     package = package or ("nvidia-driver-cuda-libs" if system in RPM else "")
     version = known(s.driver.version) or ""
-    text = "Install the driver's CUDA library, of the version of the kernel module that runs"
     text += f" ({version})." if version else "."
     command = pinned(s, package, version) if package else ""
-    step = on_host(s, text, command, library_changes())
-    return (Fix(id="install-libcuda", title="Install the driver's libcuda", steps=(step,), note=install_note(s)),)
+    command = command.replace("apt-get install -y", "apt-get install -y --allow-downgrades") if other else command
+    return on_host(s, text, command, library_changes())

@@ -1,7 +1,7 @@
 """Gather what is installed in the patient: metadata of CUDA-related distributions, torch's files, GPU code.
 
-Lines: file (metadata headers, version.py), dir (torch/lib), elf {path, needed, rpath, runpath, ...}, needs {path,
-found: {soname: [path, by, own]}} and code {path, package, ...}; `path` is what the loader would take for that
+Lines: file (metadata headers, version.py), dir (torch/lib), preloads {names}, elf {path, needed, rpath, runpath, ...},
+needs {path, found: {soname: [path, by, own]}} and code {path, package, ...}; `path` is what the loader would take for that
 library, `own` what lies in its own search path or in the nvidia wheels; scanned {}: the other packages were searched.
 """
 
@@ -83,6 +83,7 @@ def _torch(files: Files, folder: str, site_packages: List[str], tools: Any, load
     todo = [lib + "/" + name for name in _ENTRY if name in names]
     if lib + "/libtorch_cuda.so" not in todo and not any("torch_cuda" in path for path in todo):
         return  # a build without CUDA: nothing of it asks for CUDA libraries or holds GPU code
+    files.emit({"at": "preloads", "names": _preloads(files.peek(folder + "/__init__.py", 262144) or "")})
     seen: Dict[str, bool] = {}
     while todo and len(seen) < _MAX_CLOSURE:
         path = todo.pop(0)
@@ -98,6 +99,16 @@ def _torch(files: Files, folder: str, site_packages: List[str], tools: Any, load
     text = tools.archs(files.on_disk(lib + "/libtorch_python.so")) if "libtorch_python.so" in names else None
     if text is not None:
         files.emit({"at": "archs", "path": clean(lib + "/libtorch_python.so"), "archs": text})
+
+
+def _preloads(text: str) -> List[str]:
+    """Libraries (libnvJitLink) that torch's own start loads from its wheels, whatever LD_LIBRARY_PATH holds: those that
+    `_load_global_deps` names before its `except OSError`, or the whole table where it calls without a name."""
+    body = text.partition("def _load_global_deps(")[2].partition("\ndef ")[0].partition("except OSError")[0]
+    calls = re.findall(r"_preload_cuda_deps?\(([^)]*)\)", body)
+    if any(not call.strip() for call in calls):
+        calls = [text.partition("def _preload_cuda_deps(")[2].partition("\ndef ")[0]]
+    return sorted(set(re.findall(r"lib\w[\w-]*(?=\.so)", " ".join(calls))))
 
 
 def _nvidia_folders(files: Files, site_packages: List[str]) -> List[str]:

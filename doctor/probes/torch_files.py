@@ -60,8 +60,14 @@ def parse_torch(raw: Raw, python: Python) -> Torch:
         ptx=_archs(main, "ptx", build, names),
         arch_text=_arch_text(raw, build),
         libraries=libraries,
+        preloads=_preloads(raw),
         **_linked(raw, folder, python),
     )
+
+
+def _preloads(raw: Raw) -> tuple[str, ...] | Missing:
+    row = raw.row("preloads")
+    return row if isinstance(row, Missing) else strings(row.get("names"))
 
 
 def _cxx11_abi(raw: Raw, folder: str) -> bool | Missing:

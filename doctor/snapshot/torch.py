@@ -36,6 +36,9 @@ class Torch(Section, frozen=True, kw_only=True, omit_defaults=True):
     """DT_NEEDED sonames of libtorch_cuda.so and its neighbours (libcudnn.so.9, libnccl.so.2 ...)."""
     missing_libraries: tuple[str, ...] | Missing = NOT_ASKED
     """Needed CUDA sonames that neither its RPATH folders nor the loader's path supply."""
+    preloads: tuple[str, ...] | Missing = NOT_ASKED
+    """Libraries (libnvJitLink) that its own start loads from the wheels before any other of that name, by
+    torch/__init__.py."""
     cudnn_bundled: str | Missing = NOT_ASKED
     """Version of the cuDNN that would be loaded beside torch (wheel or torch/lib), e.g. `9.10.2`."""
     cudnn_path: str | Missing = NOT_ASKED

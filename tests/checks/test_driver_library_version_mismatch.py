@@ -60,3 +60,21 @@ def test_unknown_without_the_deciding_facts() -> None:
     for facts in (("kernel_version",), ("nvml_library_version", "libcuda_version")):
         sick = healthy().replace({f"driver.{name}": Missing("denied") for name in facts})
         assert run("driver-library-version-mismatch", sick)[0] == "unknown"
+
+
+def test_a_half_upgraded_driver_is_made_equal_first() -> None:
+    """Module and NVML of one version, libcuda of another: a reboot alone changes nothing."""
+    half = cuda_says(healthy(), 803).replace({"driver.libcuda_version": "580.95.05"})
+    finding = run("driver-library-version-mismatch", half)[2][0]
+    assert [fix.id for fix in finding.fixes] == ["equal-driver-packages"]
+    packages, boot = finding.fixes[0].steps
+    assert "libnvidia-compute-580=580.82.07-*" in packages.command and "reboot" in boot.command
+    assert_fix_works(half, finding)
+
+
+def test_lxc_has_libraries_of_its_own() -> None:
+    sick = upgraded(healthy(container=True)).replace({"container.kind": "lxc"})
+    finding = run("driver-library-version-mismatch", sick)[2][0]
+    assert [fix.id for fix in finding.fixes] == ["libraries-in-lxc"]
+    assert "580.82.07" in finding.fixes[0].steps[0].command and "image" not in finding.detail
+    assert_fix_works(sick, finding)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from doctor.patient.packages import _preloads
 from doctor.snapshot import LoaderLibrary, Missing, Snapshot, known
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
+from ..rows import for_each
 from ..torches import SITE, import_fails, not_asked
 
 ID = "torch-import-broken"
@@ -40,6 +42,46 @@ def test_an_older_nvjitlink_on_the_path_is_the_cause() -> None:
 
 def test_an_older_nvjitlink_on_the_path_is_a_warning_before_the_import() -> None:
     assert ids(not_asked(nvjitlink_on_the_path(healthy()))) == ["ld-library-path-shadows-cuda-libs"]
+
+
+OLD = """
+def _preload_cuda_deps(lib_folder, lib_name):
+    pass
+
+def _load_global_deps():
+    try:
+        ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
+    except OSError as err:
+        cuda_libs = {"nvjitlink": "libnvJitLink.so.*[0-9]"}
+        for lib_folder, lib_name in cuda_libs.items():
+            _preload_cuda_deps(lib_folder, lib_name)
+"""
+"""The form of torch/__init__.py up to 2.5.1: its own libraries only where the loader finds none."""
+NEW = OLD.replace("RTLD_GLOBAL)", 'RTLD_GLOBAL)\n        _preload_cuda_deps("nvjitlink", "libnvJitLink.so.*[0-9]")', 1)
+NEWEST = """
+def _preload_cuda_deps(err=None):
+    cuda_libs = [("cublas", "libcublas.so.*[0-9]"), ("nvjitlink", "libnvJitLink.so.*[0-9]")]
+
+def _load_global_deps():
+    try:
+        ctypes.CDLL(path)
+        _preload_cuda_deps()
+    except OSError as err:
+        _preload_cuda_deps(err)
+"""
+
+
+@for_each(
+    ("text", "preloads", "status"),
+    [(OLD, [], "fail"), (NEW, ["libnvJitLink"], "pass"), (NEWEST, ["libcublas", "libnvJitLink"], "pass")],
+)
+def test_what_torch_loads_first_decides_before_the_import(text: str, preloads: list[str], status: str) -> None:
+    """nvJitLink 12.1 on LD_LIBRARY_PATH: torch 2.5.1 fails to import, 2.6.0 loads its own first."""
+    assert _preloads(text) == preloads
+    s = not_asked(nvjitlink_on_the_path(healthy())).replace({"torch.preloads": tuple(preloads)})
+    assert run("ld-library-path-shadows-cuda-libs", s)[0] == status
+    if status == "fail":
+        assert_fix_works(s, run("ld-library-path-shadows-cuda-libs", s)[2][0])
 
 
 def test_a_library_on_the_path_that_torch_did_not_load_is_harmless() -> None:

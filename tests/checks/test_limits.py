@@ -38,7 +38,7 @@ def machine(*models: str, container: bool = True, **host: object) -> Snapshot:
         (MEMORY, machine(memory_limit_mib=2048)),
         (MEMORY, machine(container=False, memory_limit_mib=4000)),
         (VARIABLE, env(machine(), CUDA_LAUNCH_BLOCKING="1")),
-        (VARIABLE, env(machine(), CUDA_MODULE_LOADING="EAGER")),
+        (VARIABLE, env(machine(), CUDA_LAUNCH_BLOCKING="1")),
         (VARIABLE, env(machine(*TWO), NCCL_P2P_DISABLE="1")),
         (VARIABLE, env(machine(), CUDA_INJECTION64_PATH="/opt/x.so")),
     ],
@@ -134,3 +134,18 @@ def test_wording_of_the_container_that_it_runs_in() -> None:
     assert "emptyDir" in run(SHM, pod)[2][0].fixes[0].steps[0].command
     rented = machine(shm_mib=64, provider="runpod")
     assert "RunPod" in run(SHM, rented)[2][0].fixes[0].steps[0].text
+
+
+def test_eager_loading_is_a_remark() -> None:
+    status, _, (finding,) = run(VARIABLE, env(machine(), CUDA_MODULE_LOADING="EAGER"))
+    assert (status, finding.severity) == ("pass", "info")
+
+
+def test_one_core_is_told_in_the_singular() -> None:
+    (finding,) = run("cpu-quota-too-small", healthy("h100", "h100").replace({"host.cpu_quota_cores": 1.0}))[2]
+    assert finding.title == "1 processor core for 2 GPUs"
+
+
+def test_four_gib_for_an_h100_is_a_warning() -> None:
+    for mib, status in ((4096, "warn"), (16384, "pass"), (128 << 10, "pass")):
+        assert run("cgroup-memory-too-small", healthy().replace({"host.memory_limit_mib": mib}))[0] == status
