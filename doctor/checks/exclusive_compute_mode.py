@@ -19,6 +19,8 @@ Source: nvidia-smi(1), compute mode; CUDA_ERROR_DEVICE_UNAVAILABLE; docs.nvidia.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.held import SERVER, held_fixes, reach_mps
 from ..fixes.machine import is_hidden
@@ -73,7 +75,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         need("gpus.compute_mode", lack)
 
 
-def _by_mps(s: Snapshot, gpu: Gpu, name: str, facts: dict[str, object]) -> Findings:
+def _by_mps(s: Snapshot, gpu: Gpu, name: str, facts: Mapping[str, object]) -> Findings:
     """An MPS server lets in every program that reaches its daemon's pipes."""
     pipe = s.driver.mps_pipe
     if not isinstance(pipe, Missing):

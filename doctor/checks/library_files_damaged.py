@@ -69,7 +69,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         raise Skip("no library of torch, CUDA or Triton is installed")
     if isinstance(changed, Missing) and changed.reason == "not-asked":
         raise NotExamined("nobody looked at the files of libraries")
-    broken, spare = [], []
+    broken: list[ChangedFile] = []
+    spare: list[ChangedFile] = []
     for one in need("python.changed_libraries", changed):
         (broken if _breaks(s, p, one) else spare).append(one)
     if broken:
@@ -102,9 +103,9 @@ def _deep(s: Snapshot, m: Matrix, broken: Sequence[ChangedFile]) -> Findings:
         gone = sum(_gone(one) for one in rest)
         title = f"Files edited since the install: {len(rest) - gone}, deleted: {gone}"
         yield CHECK.remark(title, _lines(rest), facts=_facts(rest))
-    asked = s.python.changed_files
-    if isinstance(asked, Missing) and asked.reason != "not-asked":
-        need("python.changed_files", asked)
+    changed = s.python.changed_files
+    if isinstance(changed, Missing) and changed.reason != "not-asked":
+        need("python.changed_files", changed)
 
 
 def _gone(one: ChangedFile) -> bool:

@@ -25,7 +25,7 @@ def hash_files(files: Files, folders: List[Tuple[str, str, str, str]]) -> None:
     """Emit the lines above. `folders`: (site-packages, metadata folder, package, version) of each distribution."""
     todo = [(site, name, version, row) for site, folder, name, version in folders for row in _rows(files, folder)]
     total = sum(row[2] for _, _, _, row in todo) >> 20
-    done, told = 0, 0
+    done, emitted = 0, 0
     changed: List[Dict[str, Any]] = []
     files.emit({"at": "hashed", "done": 0, "of": total})
     for site, name, version, (path, digest, size) in todo:
@@ -34,9 +34,9 @@ def hash_files(files: Files, folders: List[Tuple[str, str, str, str]]) -> None:
             names = {"path": clean(path), "package": clean(name), "version": clean(version), "site": clean(site)}
             changed.append(dict(names, state=state, size=found, whole=size))
         done += size
-        if (done >> 20) - told >= _EACH_MIB:
-            told = done >> 20
-            files.emit({"at": "hashed", "done": told, "of": total})
+        if (done >> 20) - emitted >= _EACH_MIB:
+            emitted = done >> 20
+            files.emit({"at": "hashed", "done": emitted, "of": total})
     files.emit({"at": "deep", "files": len(todo), "changed": files.first(changed, _MAX_CHANGED, "changed-files")})
 
 

@@ -99,15 +99,6 @@ class Files:
                 self.emit({"at": "dir", "path": clean(path), "names": [clean(n) for n in kept], "total": len(there)})
         return self._names[path]
 
-    def silent_names(self, path: str) -> List[str]:
-        """As `names`, but emits nothing where they were not read before."""
-        if path not in self._names:
-            try:
-                return sorted(self.listed(path))
-            except OSError:
-                return []
-        return self._names[path] or []
-
     def first(self, items: List[T], most: int, what: str, path: str = "") -> List[T]:
         """The first `most` of a list; where it is longer, that is emitted: who reads it may not take it for all."""
         if len(items) > most:

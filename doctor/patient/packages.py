@@ -1,8 +1,9 @@
 """Gather what is installed in the patient: metadata of CUDA-related distributions, torch's files, GPU code.
 
 Lines: file (metadata headers, version.py), dir (torch/lib), preloads {names}, elf {path, needed, rpath, runpath, ...},
-needs {path, found: {soname: [path, by, own]}} and code {path, package, ...}; `path` is what the loader would take for that
-library, `own` what lies in its own search path or in the nvidia wheels; scanned {}: the other packages were searched.
+needs {path, found: {soname: [path, by, own]}} and code {path, package, ...}; `path` is what the loader would take for
+that library, `own` what lies in its own search path or in the nvidia wheels; scanned {}: the other packages were
+searched.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def gather_shared_objects(
     done: Dict[str, bool] = {}
     folders: List[Tuple[str, str, str, str]] = []
     for site in site_packages:
-        for name in files.silent_names(site):
+        for name in files.names(site) or []:
             match = re.match(_DIST, name)
             if not match:
                 continue

@@ -40,7 +40,7 @@ def parse_deep(raw: Raw) -> tuple[ChangedFile, ...] | Missing:
 
 
 def _library(row: dict[str, Any], path: str, state: State, **more: Any) -> ChangedFile:
-    names = {name: string(row.get(name)) for name in ("package", "version", "site")}
+    names: dict[str, Any] = {name: string(row.get(name)) for name in ("package", "version", "site")}
     return ChangedFile(path=path, state=state, recorded=row.get("listed") is True, **names, **more)
 
 
