@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from ..findings import Check, Findings, Matrix, Policy
 from ..fixes.libraries import reinstall_torch
+from ..fixes.origin import off_first_copy
 from ..snapshot import Snapshot, known, need
 from ._torch import installed
 from ._user_site import in_user_site
@@ -41,7 +42,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if len(copies) < 2:
         return
     words = "; ".join(f"{v} in {folder}" for v, folder in sorted(copies))
-    fix = reinstall_torch(s, m, "once")
+    fix = off_first_copy(s, [d for d in found if not in_user_site(s, d)]) or reinstall_torch(s, m, "once")
     broken = known(s.torch_run.imported) is False
     say = CHECK.fail if broken else CHECK.warn
     yield say(

@@ -21,6 +21,7 @@ from typing import Any
 from ..findings import Check, Findings, Fix, Matrix, Policy, Step
 from ..findings.patterns import lazy
 from ..fixes.install import pip_remove_line
+from ..fixes.interpreter import executable
 from ..fixes.where import RECHECK, recheck_run
 from ..snapshot import Distribution, EnvVar, Snapshot, known, need
 from ._user_site import in_user_site
@@ -59,8 +60,23 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         f"The user's site folder hides {len(hidden)} package{'s' if len(hidden) > 1 else ''} of this environment",
         f"{hidden[0][0].location} is searched first: {words}.",
         facts=facts,
-        fixes=(_no_user_site(s, hidden),),
+        fixes=_fixes(s, hidden),
     )
+
+
+def _fixes(s: Snapshot, hidden: list[tuple[Distribution, Distribution]]) -> tuple[Fix, ...]:
+    """For a system's Python one uninstall, which takes the user's copy; an environment is left alone by the user's."""
+    off = _no_user_site(s, hidden)
+    if known(s.python.patient.kind) != "system" or known(s.python.patient.externally_managed) is not False:
+        return (off,)
+    names = [user.name for user, _ in hidden[:8]]
+    step = Step(
+        text="Remove the user's copies: pip takes the one that is imported, and the system's stays.",
+        command=f"{executable(s)} -m pip uninstall -y {' '.join(names)}",
+        where="environment",
+        changes=off.steps[0].changes | {"host.environment": s.host.environment},
+    )
+    return Fix(id="uninstall-user-copies", title="Uninstall the copies in the user's site folder", steps=(step,)), off
 
 
 def _no_user_site(s: Snapshot, hidden: list[tuple[Distribution, Distribution]]) -> Fix:

@@ -11,6 +11,7 @@ from .. import __version__
 from ..findings import Finding, Matrix, NotExamined, Policy, Skip, SkipKind, Status
 from ..fixes.ending import safely
 from ..fixes.install import with_outside_index
+from ..fixes.origin import for_origin
 from ..formats.record import Record
 from ..guard import traced
 from ..snapshot import NeedsFact, Snapshot, known
@@ -105,7 +106,7 @@ def compose(
 
 def offered(s: Snapshot, m: Matrix, finding: Finding) -> Finding:
     """The finding as it may be shown: what its steps end is marked, and what the matrix's own index has is said."""
-    finding = safely(s, finding)
+    finding = safely(s, for_origin(s, finding))
     return with_outside_index(finding) if m.differs else finding
 
 
