@@ -71,6 +71,8 @@ def graded(s: Snapshot, m: Matrix, *, any_version: bool = False) -> Iterator[Gra
 def on_disk(s: Snapshot) -> str:
     """The version of a driver that is installed and not loaded; '' where one is loaded, or in a container."""
     d = s.driver
+    if not known(d.pci_devices) or known(d.modules) is None:
+        return ""  # a text: what it leaves out may be loaded
     if known(d.version) is not None or container_kind(s) or is_wsl(s) or module_loaded(s) is not False:
         return ""
     files = [known(file.version) for file in real_libcudas(s)]

@@ -72,7 +72,7 @@ def _fixes(s: Snapshot, hidden: list[tuple[Distribution, Distribution]]) -> tupl
     names = [user.name for user, _ in hidden[:8]]
     step = Step(
         text="Remove the user's copies: pip takes the one that is imported, and the system's stays.",
-        command=f"{executable(s)} -m pip uninstall -y {' '.join(names)}",
+        command=pip_remove_line(names, f"{executable(s)} -m pip"),
         where="environment",
         changes=off.steps[0].changes | {"host.environment": s.host.environment},
     )

@@ -41,13 +41,18 @@ def _other_gpu(s: Snapshot, gpu: Gpu, free: Gpu) -> Fix:
 
 def _ask_owner(s: Snapshot, gpu: Gpu, holders: Sequence[GpuProcess]) -> Fix:
     pids = ", ".join(str(one.pid) for one in holders)
-    step = Step(
-        text="Wait until it is over, or ask its owner. This shows who started it and when:",
+    look = Step(
+        text="See who started it, and when.",
         command=f"ps -o user,pid,lstart,cmd -p {pids.replace(' ', '')}",
         where="host" if container_kind(s) else "shell",
+        purpose="look",
+    )
+    wait = Step(
+        text="Wait until it is over, or ask its owner to end it.",
+        where="operator",
         changes=cuda_changes(**gpu_changes(s, gpu.key, processes=RECHECK)),
     )
-    return Fix(id="ask-owner", title=f"Ask the owner of process {pids}", steps=(step,))
+    return Fix(id="ask-owner", title=f"Ask the owner of process {pids}", steps=(look, wait))
 
 
 def _end_own(s: Snapshot, gpu: Gpu, pid: int) -> Fix:

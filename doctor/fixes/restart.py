@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import Any
 
 from compat_matrix.versions import numbers
@@ -222,7 +223,7 @@ def libraries_in_lxc(s: Snapshot) -> Fix:
     text += "kernel module is the host's: NVIDIA's .run file leaves that out with --no-kernel-module."
     command = ""
     if (known(s.host.os_id) or "").lower() in ("ubuntu", "pop", "linuxmint") and version:
-        packages = f"'libnvidia-compute-{branch}={version}-*' 'nvidia-utils-{branch}={version}-*'"
+        packages = " ".join(quote(f"{name}-{branch}={version}-*") for name in ("libnvidia-compute", "nvidia-utils"))
         command = f"{sudo(s)}apt-get update && {sudo(s)}apt-get install -y --allow-downgrades {packages}"
     step = Step(text=text, command=command, where="shell", needs_root=True, changes=library_changes())
     return Fix(id="libraries-in-lxc", title="Install the host's driver version inside the container", steps=(step,))

@@ -15,7 +15,7 @@ from doctor.images.layer import Layer
 from doctor.images.layers import LayerFacts, layers_snapshot, scan
 from doctor.images.source import ImageError
 from doctor.probes.collect import Options, collect
-from doctor.snapshot import Snapshot, Target
+from doctor.snapshot import NOT_ASKED, Snapshot, Target
 
 from .layouts import Blob, sha256, tar_of
 
@@ -164,7 +164,11 @@ def tars(*layers: Mapping[str, bytes | tarfile.TarInfo]) -> list[bytes]:
 
 
 def differences(one: Snapshot, other: Snapshot) -> dict[str, tuple[object, object]]:
-    """Facts by their path that are not the same in both."""
+    """Facts by their path that are not the same in both.
+
+    Whether libraries are whole is asked of folders alone: of a layer only some bytes are read.
+    """
+    one, other = (s.replace({"python.changed_libraries": NOT_ASKED}) for s in (one, other))
     flat = [dict(_flat("", msgspec.to_builtins(snapshot))) for snapshot in (one, other)]
     keys = sorted(flat[0].keys() | flat[1].keys())
     return {key: (flat[0].get(key), flat[1].get(key)) for key in keys if flat[0].get(key) != flat[1].get(key)}

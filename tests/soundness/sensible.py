@@ -17,6 +17,7 @@ from ..judging import matrix
 
 _AGAIN = (
     "--force-reinstall",
+    "--ignore-installed",
     "--reinstall",
     "--reinstall-package",
     "--upgrade",
