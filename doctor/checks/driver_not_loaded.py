@@ -39,12 +39,12 @@ CHECK = Check(
         "driver-not-answering",
         "kernel-module-not-built-for-kernel",
         "secure-boot-unsigned-module",
-        "driver-dropped-gpu",
-        "driver-too-old-for-gpu",
     ),
 )
 
 NVML_DRIVER_NOT_LOADED = 9
+_NOT_DRIVEN = ("driver-dropped-gpu", "driver-too-old-for-gpu")
+"""Ids that say why loading it would fail, where they speak of every GPU."""
 
 
 def _drives_none(s: Snapshot, m: Matrix) -> bool:
@@ -84,5 +84,5 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         detail,
         facts=facts,
         fixes=load_module(s, m),
-        downstream_of=CHECK.downstream_of if _drives_none(s, m) else CHECK.downstream_of[:-2],
+        downstream_of=(*CHECK.downstream_of, *(_NOT_DRIVEN if _drives_none(s, m) else ())),
     )
