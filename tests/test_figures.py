@@ -9,10 +9,12 @@ import re
 
 from doctor.checks.gpu_slower_than_siblings import FAIL_PERCENT
 from doctor.commands.watchdog import DEFAULT_S
+from doctor.findings import watched_run as pace
 from doctor.findings.measured_siblings import COPY_SHARE
 from doctor.judge.judge import OLD_DAYS
 from doctor.patient.collective_speed import LARGEST, SMALLEST
 from doctor.patient.speed_checks import BLOCK, REPEATS
+from doctor.proof.loads import FULL_PERCENT
 from doctor.proof.plan import IMPORT_MIB
 from doctor.report.brief import MOST_LINES
 from doctor.report.healthline import WIDTH
@@ -30,6 +32,9 @@ CONSTANTS = {
     f"{WIDTH} characters", f"{DEFAULT_S:.0f} seconds", f"{OLD_DAYS} days", f"{MOST_LINES} lines", f"{BLOCK} columns",
     f"{REPEATS} repeats", f"{SMALLEST >> 10} KiB", f"{LARGEST >> 20} MiB", f"{100 * BELOW:.0f} %",
     f"{100 * COPY_SHARE:.0f} %", f"{FAIL_PERCENT} %", f"{IMPORT_MIB / 1024:.1f} GB",
+    f"{pace.BUSY_PERCENT:.0f} %", f"{pace.IDLE_PERCENT:.0f} %", f"{pace.FULL_LINK:.0f} %", f"{pace.WORK_MEMORY:.0f} %",
+    f"{pace.WORK_TENSOR:.0f} %", f"{pace.EXCHANGE_MB_S / 1000:.0f} GB", f"{100 * pace.WORKERS_FULL:.0f} %", f"{FULL_PERCENT} %",
+    f"{100 * pace.FED_BY_WORKERS:.0f} %", f"{100 * pace.WORK_POWER:.0f} %",
     f"{re.findall(r'timeout ([0-9]+) gpudoctor', _PROLOG)[0]} seconds",
 }  # fmt: skip
 """Figures that are the program's own."""

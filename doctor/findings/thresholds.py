@@ -22,6 +22,7 @@ THRESHOLDS: dict[str, str] = {
     "power_cap_samples_percent": "samples under load at the power limit, in percent, from which it is told: 25",
     "single_core_mops": "million Python operations a second, below which a core is slow: 45 (Python 3.11)",
     "host_us_per_kernel": "host us for each kernel of a step, above which the host is slow: 30 (Python 3.11)",
+    "clock_percent": "SM clock under load in percent of its maximum, below which it is held low: 90",
     "memory_model_percent": "bytes per parameter off the rule, in percent, above which it is told: 25",
     "loader_scaling_percent": "speed of loader workers together, in percent of that many times one: 40",
     "open_files": "limit of open files, below which it is told: 1024, with several GPUs 4096",

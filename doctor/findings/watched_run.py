@@ -14,7 +14,7 @@ BUSY_PERCENT, IDLE_PERCENT = 80.0, 50.0
 """Of the GPU: from the first on it sets the pace where that is work, below the second it waits."""
 ONE_CORE = 0.85
 """Mean use of a core, from which on a thread is at its end: it also waits now and then."""
-_WORKERS_FULL = 0.8
+WORKERS_FULL = 0.8
 _DISK_PERCENT = 20.0
 _KEPT_PERCENT = 10.0
 """Share of the time without the core that it wanted, from which on that is a cause."""
@@ -22,12 +22,12 @@ _SLEEPS_CORES, _NOTHING = 0.1, 1.0
 """Cores, and percent of a GPU's time, below which a program does nothing."""
 _SLEEPS_PERCENT = 50.0
 """Share of the time in which it does nothing, from which on that is what it does: it imported before."""
-_FED_BY_WORKERS, _WAITS_FOR_THEM = 0.4, 0.5
+FED_BY_WORKERS, _WAITS_FOR_THEM = 0.4, 0.5
 """Cores of each loader worker, and of the main process: beyond the first and below the second it waits for them."""
-_WORK_POWER, _STILL_POWER, _IDLE_POWER = 0.25, 0.15, 0.1
+WORK_POWER, _STILL_POWER, _IDLE_POWER = 0.25, 0.15, 0.1
 """Share of the way from idle to the limit: from the first on a kernel works, below the third it does nothing; below the
 second neither, where that is all there is to judge by."""
-_WORK_MEMORY, _WORK_TENSOR, _WORK_SM = 25.0, 5.0, 25.0
+WORK_MEMORY, WORK_TENSOR, _WORK_SM = 25.0, 5.0, 25.0
 """Percent from which on the memory, the tensor cores, the SMs are at work."""
 _ALWAYS_PERCENT, _ALWAYS_MEAN = 95.0, 98.0
 """A kernel that waits leaves no gap: at least this share of the samples at 99 %; that mean, where only it is known."""
@@ -35,14 +35,14 @@ _UNEVEN, _UNEVEN_SM = 0.25, 2.0
 """Deviation of the SMs' activity, as a share of its mean and in percent of the SMs: above both, kernels come and go."""
 _POLLS_MEMORY, _POLLS_TENSOR = 5.0, 1.0
 """Percent of the memory and of the tensor cores that a kernel which only polls stays below."""
-_FULL_LINK, _USED_LINK, _IN_TURN = 70.0, 30.0, 85.0
+FULL_LINK, _USED_LINK, _IN_TURN = 70.0, 30.0, 85.0
 """Percent of a PCIe link's rate: nearly full; used; with the kernels' time, all of the time."""
 _PINNED_LINK = 88.0
 """Percent of a PCIe link's rate that copies from pinned memory reach: 55.1 of 63.0 GB/s on an H100 (generation 5, 16
 lanes), the same on generations 3 and 4 (pcie.json)."""
 _COPYING_LINK, _SLOW_LINK = 0.1 * _PINNED_LINK, 2 / 3 * _PINNED_LINK
 """From the first on, a busy main thread is busy with copies; below the second, pinned memory or larger copies help."""
-_EXCHANGE_MB_S = 50_000.0
+EXCHANGE_MB_S = 50_000.0
 """Over NVLink: from here on the kernels that do little else exchange data between GPUs."""
 _LANE_MB_S = {1: 250.0, 2: 500.0, 3: 985.0, 4: 1969.0, 5: 3938.0, 6: 7563.0}
 """One PCIe lane in one direction, by generation."""
@@ -110,7 +110,7 @@ def _resident(w: Watch, loads: list[Load], share: str, copies: Watched | None) -
     if waiting:
         words = f"{share}, and did little: {_evidence(waiting[0])}"
         nvlink = max((known(load.nvlink_mb_s) or 0.0 for load in waiting), default=0.0)
-        if nvlink >= _EXCHANGE_MB_S and not working_ones:
+        if nvlink >= EXCHANGE_MB_S and not working_ones:
             return Watched("copies", f"{words}; its kernels moved {nvlink / 1000:.0f} GB/s over NVLink")
         if working_ones:
             some = f"{len(waiting)} of its {len(states)} GPUs waited inside a kernel"
@@ -132,9 +132,9 @@ def working(load: Load) -> bool | None:
     sm, tensor = known(load.sm_activity_percent), known(load.tensor_activity_percent)
     memory = known(load.memory_activity_percent)
     memory = known(load.memory_busy_percent) if memory is None else memory
-    if (memory or 0.0) >= _WORK_MEMORY or (tensor or 0.0) >= _WORK_TENSOR:
+    if (memory or 0.0) >= WORK_MEMORY or (tensor or 0.0) >= WORK_TENSOR:
         return True
-    if power is not None and power >= _WORK_POWER:
+    if power is not None and power >= WORK_POWER:
         return True
     few = sm is not None and sm < _WORK_SM
     if power is None:
@@ -208,7 +208,7 @@ def _copies(w: Watch, loads: list[Load], share: str, busy: float) -> Watched | N
     if fullest is None or percent is None:
         return None
     link = f"its PCIe link (generation {known(fullest.pcie_gen)}, {known(fullest.pcie_width)} lanes)"
-    if percent >= _FULL_LINK:
+    if percent >= FULL_LINK:
         return Watched("copies", f"{share}, and {link} was {percent:.0f} % full")
     if busy < BUSY_PERCENT and percent >= _USED_LINK and percent + busy >= _IN_TURN:
         words = f"{share}, and {link} carried {percent:.0f} % of what it can: they take turns"
@@ -223,7 +223,7 @@ def _copies(w: Watch, loads: list[Load], share: str, busy: float) -> Watched | N
 def loader_at_limit(w: Watch) -> bool:
     """Whether the loader's workers use nearly all the cores that they could."""
     workers, used, cores = known(w.workers) or 0, known(w.workers_cores), known(w.cores)
-    return bool(workers) and used is not None and used >= _WORKERS_FULL * min(workers, cores or workers)
+    return bool(workers) and used is not None and used >= WORKERS_FULL * min(workers, cores or workers)
 
 
 def _host(w: Watch, waits: str, alone: bool = False, sleeps: bool = False) -> Watched:
@@ -245,10 +245,10 @@ def _host(w: Watch, waits: str, alone: bool = False, sleeps: bool = False) -> Wa
     stuck = known(w.workers_blocked_percent) or 0.0
     if workers and stuck >= _DISK_PERCENT:
         return Watched("dataloader", f"{waits}; its loader workers waited for a disk in {stuck:.0f} % of it", True)
-    fed = workers and (worker_cores or 0.0) >= _FED_BY_WORKERS * workers and (main or 0.0) < _WAITS_FOR_THEM
+    fed = workers and (worker_cores or 0.0) >= FED_BY_WORKERS * workers and (main or 0.0) < _WAITS_FOR_THEM
     if full or (fed and not alone):
         return Watched("dataloader", f"{waits}; its {workers} loader workers used {worker_cores:.1f} cores")
-    if total is not None and cores and total >= _WORKERS_FULL * cores:
+    if total is not None and cores and total >= WORKERS_FULL * cores:
         return Watched("cpu", f"{waits}, and all of its {cores:g} cores were in use")
     if main is None and total is None:
         words = "how busy its processor cores were is not known"

@@ -27,7 +27,7 @@ _MEANS = (
     "utilization", "memory_utilization", "power_draw", "power_limit", "clock_sm", "clock_memory", "pcie_rx", "pcie_tx",
     "nvlink_rx", "nvlink_tx", "sm_activity", "tensor_activity", "memory_activity",
 )  # fmt: skip
-_FULL = 99
+FULL_PERCENT = 99
 """Percent of utilisation from which on a sample has no gap between kernels: NVML rounds."""
 _ACTIVITY = _MEANS[_MEANS.index("pcie_rx") :]
 """What only a sampler that was started with --watch asks for."""
@@ -147,7 +147,7 @@ class LoadSum:
                 total, count = self._sums.get(name, (0, 0))
                 self._sums[name] = total + value, count + 1
         self._instants += sample.power_instant
-        self._full += sample.utilization is not None and sample.utilization >= _FULL
+        self._full += sample.utilization is not None and sample.utilization >= FULL_PERCENT
         self._sm_squares += (sample.sm_activity or 0.0) ** 2
         for name in ("utilization", "temperature", "clock_sm_max", "pcie_gen", "pcie_width", "memory_used"):
             value = getattr(sample, name)

@@ -135,10 +135,11 @@ def test_open_nodes_are_not_closed_to_others() -> None:
     assert commands and not any("0660" in line for line in commands), commands
 
 
-def test_one_missing_node_is_and_two_are() -> None:
+def test_one_missing_node_is_and_several_are() -> None:
     sick = no_nodes(healthy())
-    both = run(NODES, sick)[2][0]
-    assert both.facts["missing"] == ["/dev/nvidiactl", "/dev/nvidia0"] and "are not in /dev" in both.detail
-    control = tuple(n for n in known(healthy().driver.device_nodes) or () if n.path == "/dev/nvidiactl")
-    one = run(NODES, sick.replace({"driver.device_nodes": control}))[2][0]
+    all_ = run(NODES, sick)[2][0]
+    missing = ["/dev/nvidiactl", "/dev/nvidia0", "/dev/nvidia-uvm"]
+    assert all_.facts["missing"] == missing and "are not in /dev" in all_.detail
+    kept = tuple(n for n in known(healthy().driver.device_nodes) or () if n.path != "/dev/nvidia0")
+    one = run(NODES, sick.replace({"driver.device_nodes": kept}))[2][0]
     assert one.facts["missing"] == ["/dev/nvidia0"] and "/dev/nvidia0 is not in /dev" in one.detail

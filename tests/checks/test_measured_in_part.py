@@ -81,12 +81,14 @@ def test_one_gpu_at_work_among_several_that_are_held_is_no_slow_core() -> None:
     assert watched(m, m.watch).bound == "cpu"  # type: ignore[arg-type]
 
 
-def test_a_kernel_that_spins_for_three_quarters_of_the_time_is_no_work() -> None:
-    m = on_gpus(75.0, power=128.0, sm=1.0)
-    found = watched(m, m.watch)  # type: ignore[arg-type]
-    assert found.bound == "waiting" and not found.turns
-    m = on_gpus(75.0)
-    assert watched(m, m.watch).turns  # type: ignore[arg-type]
+def test_kernels_for_three_quarters_of_the_time_leave_gaps() -> None:
+    """One that waits leaves none. The host's thread is at a core's limit here, and else it takes turns with the GPU."""
+    for m in (on_gpus(75.0, power=128.0, sm=1.0), on_gpus(75.0)):
+        found = watched(m, m.watch)  # type: ignore[arg-type]
+        assert found.bound == "launches" and not found.turns
+        assert m.watch is not None
+        idle = replace(m.watch, busiest_thread=0.4)
+        assert watched(m, idle).bound == "unclear" and watched(m, idle).turns
 
 
 def test_heat_in_a_soak_is_heat_also_where_the_rate_is_steady() -> None:

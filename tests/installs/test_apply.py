@@ -71,7 +71,7 @@ def test_the_answer_names_what_is_repaired_what_is_left_and_what_is_new(
     assert json.loads(done.stdout) == {
         "repaired": ["required-package-missing"],
         "left": ["gpu-expectation-unmet"],
-        "new": ["torch-import-broken"],
+        "new": ["library-files-damaged", "torch-import-broken"],
         "restore_file": str(restore),
         "verdict": "fail",
     }, done.stderr
