@@ -47,7 +47,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         title = "There is no CUDA for macOS"
         detail = "NVIDIA's last CUDA for macOS was 10.2; torch uses Apple's GPU through MPS (device='mps')."
         if p.gpu_wanted:
-            yield CHECK.fail(title, detail, facts={"system": "darwin"}, fixes=(_use_mps(),))
+            yield CHECK.fail(title, detail, facts={"system": "darwin"}, fixes=(_use_mps(s),))
         else:
             yield CHECK.remark(title, detail, facts={"system": "darwin"})
         return
@@ -77,11 +77,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             need("gpus", s.gpus)
         yield CHECK.remark("No NVIDIA GPU here; work will run on the CPU", detail, facts=facts)
         return
-    yield CHECK.fail("This machine has no NVIDIA GPU", detail, facts=facts, fixes=(get_a_gpu(),))
+    yield CHECK.fail("This machine has no NVIDIA GPU", detail, facts=facts, fixes=(get_a_gpu(s),))
 
 
-def _use_mps() -> Fix:
-    other = get_a_gpu()
+def _use_mps(s: Snapshot) -> Fix:
+    other = get_a_gpu(s)
     text = "On a Mac use Apple's GPU: write 'mps' in place of 'cuda' in the program. For CUDA run it where there is "
     step = replace(other.steps[0], text=text + "an NVIDIA GPU.", where="code", possible_here=True)
     return replace(other, title="Use Apple's GPU, or another machine for CUDA", steps=(step,), note="")

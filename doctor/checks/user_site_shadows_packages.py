@@ -9,7 +9,8 @@ version; it works with sudo or as another user.
 Why it happens: pip falls back to `--user` where the system folder is not writable; a home folder that is shared
 between clusters and containers (Apptainer mounts it).
 
-How to fix it: `export PYTHONNOUSERSITE=1`, or remove the copies in the user folder.
+How to fix it: `export PYTHONNOUSERSITE=1`, or remove the copies in the user folder. A folder of another Python on
+PYTHONPATH (ROS's setup.bash puts one there) does the same: `env -u PYTHONPATH python`.
 
 Source: PEP 370.
 """

@@ -35,7 +35,8 @@ def fix(**flags: Any) -> int:
     --apply runs only the steps in the patient's Python environment, for what failed or for the ID: drivers, the kernel
     and the system's packages are never touched. What was installed before is written to a file that restores it.
 
-    Exit codes: 0 nothing to repair, or repaired; 1 something is left to do; 2 wrong usage or unreadable input.
+    Exit codes: 0 nothing failed (steps of warnings may be printed), or repaired; 1 something is left to do; 2 wrong
+    usage, unreadable input, or a step of --apply that failed.
     """
     from .run_fix import run_fix
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -87,7 +88,9 @@ def _text(path: str, machine: Machine, answered: Answered) -> str:
     if answered.instead and path.endswith(".lock"):
         first = answered.instead[0].write.partition("+")[0]
         rows += ["in pyproject.toml, then uv lock; its tables for the index are printed by", ""]
-        rows += [f"  gpudoctor resolve '{first}' --format pyproject"]
+        flags = [f"--gpu {shlex.quote(card.name)}" for card in machine.cards]
+        flags += [f"--driver {machine.driver}"] if machine.driver else []
+        rows += [f"  gpudoctor resolve '{first}' {' '.join(flags)} --format pyproject"]
     elif answered.dead and not answered.instead:
         rows += ["", "Nothing fits in their place: gpudoctor resolve says why."]
     rows += ["", *answered.unknown] if answered.unknown else []

@@ -129,15 +129,19 @@ def another_machine(s: Snapshot, what: str, changes: dict[str, Any]) -> Step:
     return Step(text=text, command=command, where="container-start" if own else "provider", changes=changes)
 
 
-def get_a_gpu() -> Fix:
-    """There is none here: nothing is to be repaired."""
+def get_a_gpu(s: Snapshot) -> Fix:
+    """There is none here: nothing is to be repaired. In a notebook's session it is a setting."""
     facts = ("host.system", "driver.pci_devices", "driver.cu_init", "driver.kernel_version", "driver.device_nodes",
              "driver.modules", "gpus")  # fmt: skip
+    text = "Start the pod, instance or virtual machine again with a plan that includes an NVIDIA GPU "
+    text += "(or pass the GPU through to this virtual machine)"
+    if notebook(s):
+        name, where = PROVIDERS[str(known(s.host.provider))]
+        text = f"On {name}: {where}"
     step = Step(
-        text="Start the pod, instance or virtual machine again with a plan that includes an NVIDIA GPU "
-        "(or pass the GPU through to this virtual machine), then run gpudoctor check there.",
+        text=f"{text}, then run gpudoctor check there.",
         where="provider",
-        possible_here=False,
+        possible_here=bool(notebook(s)),
         changes=dict.fromkeys(facts, RECHECK),
     )
     note = "There is no GPU here, so there is nothing to repair. "

@@ -7,6 +7,7 @@ from doctor.snapshot import ABSENT, DeviceNode, Missing, PciDevice, Snapshot
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, run
+from ..rows import for_each
 from ..sickness import without_libcuda, without_nvml
 
 
@@ -49,6 +50,22 @@ def test_a_bus_without_nvidia_fails_and_names_what_is_there() -> None:
 def test_the_fix_works() -> None:
     sick = without_gpu(healthy())
     assert_fix_works(sick, run("no-nvidia-gpu", sick)[2][0])
+
+
+@for_each(
+    ("provider", "words", "here"),
+    [
+        ("colab", "Runtime > Change runtime type > a GPU", True),
+        ("kaggle", "Settings > Accelerator > a GPU", True),
+        ("runpod", "with a plan that includes an NVIDIA GPU", False),
+        ("", "with a plan that includes an NVIDIA GPU", False),
+    ],
+)
+def test_where_a_session_gets_its_gpu(provider: str, words: str, here: bool) -> None:
+    """In a notebook's session it is a setting, which its user can reach."""
+    sick = without_gpu(healthy()).replace({"host.provider": provider or Missing("absent")})
+    step = run("no-nvidia-gpu", sick)[2][0].fixes[0].steps[0]
+    assert words in step.text and step.possible_here is here
 
 
 def test_an_unreadable_bus_is_unknown() -> None:

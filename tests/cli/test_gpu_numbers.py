@@ -89,7 +89,7 @@ ROWS: dict[str, Row] = {
     "one of seven MIG instances": Row(
         box("a100", **SEVEN), "1", env={"CUDA_VISIBLE_DEVICES": "MIG-00000003-20b2-5a5b-8c6d-000000000000"}
     ),
-    "MIG beside whole GPUs": Row(box("a100", "a100", **SEVEN), "8xA100"),
+    "MIG beside whole GPUs": Row(box("a100", "a100", **SEVEN), "8xA100", {FEWER: "warn"}),
     "one of eight in MIG mode without instances": Row(
         box(*H100X8, gpu__7__mig=1), "8xH100", {MIG: "warn", EXPECT: "fail"}
     ),

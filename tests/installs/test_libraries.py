@@ -96,5 +96,5 @@ def test_a_torch_that_cannot_be_imported(patient: New, doctor: On, kind: str) ->
     data = library.read_bytes()
     library.unlink()  # a hard link into uv's cache
     library.write_bytes(data[:100])
-    doctor().treat(sick, "torch-import-broken")
+    doctor().treat(sick, "library-files-damaged")
     assert library.read_bytes() == data

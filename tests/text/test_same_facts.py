@@ -37,7 +37,7 @@ def first(run_output: bytes) -> str:
     return str(json.loads(run_output)["findings"][0]["id"])
 
 
-@for_each("cause", STORIES, quick=6)
+@for_each("cause", STORIES, quick=len(STORIES))
 def test_one_cause_in_three_forms(cause: str, tmp_path: Path) -> None:
     story = STORIES[cause]
     sentence = "I have a {gpu}, driver {driver}, torch {torch} and python 3.11 on Linux".format(**story)

@@ -143,7 +143,7 @@ def _switched(t: Evidence) -> Iterable[Fix]:
 def _no_gpu(t: Evidence) -> Iterable[Fix]:
     if container_kind(t.s) or known(t.s.host.provider):
         return (other_host(t.s, "that has an NVIDIA GPU"),)
-    return (get_a_gpu(),)
+    return (get_a_gpu(t.s),)
 
 
 FIXES: dict[str, Builder] = {
