@@ -42,13 +42,14 @@ CHECK = Check(
     needs_gpu=False,
 )
 
-_GPU = ("driver.kernel_version", "gpus", "driver.cu_init")
+_GPU = ("driver.kernel_version", "gpus", "driver.cu_init", "driver.cuda_devices")
 _TRIED = ("denied", "timeout", "error", "conflict")
 """Somebody looked and could not tell."""
 _WORDS = {
     "driver.kernel_version": "the driver's version",
     "gpus": "the list of GPUs",
     "driver.cu_init": "whether CUDA starts (cuInit)",
+    "driver.cuda_devices": "which GPUs CUDA lists",
     "torch.version": "whether torch is installed",
     "torch_run.imported": "whether torch can be imported",
     "torch.build": "which build of torch is installed",
@@ -84,8 +85,10 @@ def _value(s: Snapshot, m: Matrix, path: str) -> Any:
     """The fact, or what another witness says in its place."""
     if path == "driver.kernel_version":
         return s.driver.version
-    if path == "gpus" and isinstance(s.gpus, Missing) and s.driver.cu_init == 0:
+    if path == "gpus" and isinstance(s.gpus, Missing) and s.gpus.reason != "timeout" and s.driver.cu_init == 0:
         return s.driver.cuda_devices or s.gpus  # where NVML is not there (Jetson, no 'utility')
+    if path == "gpus" and not s.driver.faults and (cut := _cut_off(s)):
+        return cut
     if path == "torch.sass" and (clash := conflict(s, m)):
         return Missing("conflict", clash)
     if path == "torch.sass" and (not s.torch.sass or isinstance(s.torch.sass, Missing)):
@@ -103,7 +106,15 @@ def _of_gpu(s: Snapshot, p: Policy) -> tuple[str, ...]:
         return ()  # no NVIDIA GPU on the bus: no-nvidia-gpu says all there is to say
     if p.expect.kind == "any" and no_sign(s):
         return ()
-    return _GPU
+    devices = s.driver.cuda_devices
+    late = isinstance(devices, Missing) and devices.reason == "timeout" and not s.driver.faults
+    return _GPU if late else _GPU[:-1]
+
+
+def _cut_off(s: Snapshot) -> Missing | None:
+    """Why NVML did not come to its end with the GPUs that it lists: it was slow, or had no core."""
+    facts = (getattr(gpu, name) for gpu in known(s.gpus) or () for name in gpu.__struct_fields__)
+    return next((fact for fact in facts if isinstance(fact, Missing) and fact.reason == "timeout"), None)
 
 
 def _listed(s: Snapshot) -> bool:

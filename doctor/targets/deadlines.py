@@ -89,7 +89,8 @@ class Deadline:
                 self._deadline, self.since, self.readings = min(self.limit, now + lacking_s), now, []
                 return True
             if still_s < least_s:
-                self.waits = "starved" if own_s < least_s else "answering"
+                lacked = now - self._counted >= 2 * own_s  # it waited for a core longer than it had one
+                self.waits = "starved" if lacked or own_s < least_s else "answering"
         if not self.waits or now >= self.limit:
             return False
         window = self.window()
