@@ -85,10 +85,10 @@ def _value(s: Snapshot, m: Matrix, path: str) -> Any:
     """The fact, or what another witness says in its place."""
     if path == "driver.kernel_version":
         return s.driver.version
-    if path == "gpus" and isinstance(s.gpus, Missing) and s.gpus.reason != "timeout" and s.driver.cu_init == 0:
-        return s.driver.cuda_devices or s.gpus  # where NVML is not there (Jetson, no 'utility')
     if path == "gpus" and not s.driver.faults and (cut := _cut_off(s)):
         return cut
+    if path == "gpus" and isinstance(s.gpus, Missing) and s.driver.cu_init == 0:
+        return s.driver.cuda_devices or s.gpus  # where NVML is not there (Jetson, no 'utility')
     if path == "torch.sass" and (clash := conflict(s, m)):
         return Missing("conflict", clash)
     if path == "torch.sass" and (not s.torch.sass or isinstance(s.torch.sass, Missing)):
@@ -112,8 +112,10 @@ def _of_gpu(s: Snapshot, p: Policy) -> tuple[str, ...]:
 
 
 def _cut_off(s: Snapshot) -> Missing | None:
-    """Why NVML did not come to its end with the GPUs that it lists: it was slow, or had no core."""
-    facts = (getattr(gpu, name) for gpu in known(s.gpus) or () for name in gpu.__struct_fields__)
+    """Why NVML did not come to its end with the GPUs: it was slow, or had no core."""
+    if isinstance(s.gpus, Missing):
+        return s.gpus if s.gpus.reason == "timeout" else None
+    facts = (getattr(gpu, name) for gpu in s.gpus for name in gpu.__struct_fields__)
     return next((fact for fact in facts if isinstance(fact, Missing) and fact.reason == "timeout"), None)
 
 
