@@ -71,7 +71,7 @@ _TAKEN = {
     "operator_number", "operator_name", "operator_remove_unary_ops", "operator_symmetric_string_methods_swap",
     "operator_keywords", "operator_swap_op", "operator_match", "operator_if_exp",
 }  # fmt: skip
-"""Of mutmut's. A dropped argument, or None for one, mostly raises at once; a string in capitals harms nobody."""
+"""Of mutmut's. A dropped argument, or None for one, mostly raises at once; a string in capitals changes nothing."""
 _TYPES = {
     "operator_keywords": (cst.Is, cst.IsNot, cst.In, cst.NotIn, cst.Break, cst.Continue),
     "operator_swap_op": (

@@ -68,7 +68,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if isinstance(changed, Missing) and changed.reason == "absent":
         raise Skip("no library of torch, CUDA or Triton is installed")
     if isinstance(changed, Missing) and changed.reason == "not-asked":
-        raise NotExamined("nobody looked at the files of libraries")
+        raise NotExamined("the libraries' files were not examined")
     broken: list[ChangedFile] = []
     spare: list[ChangedFile] = []
     for one in need("python.changed_libraries", changed):

@@ -16,7 +16,7 @@ SERVER = "nvidia-cuda-mps-server"
 
 
 def held_fixes(s: Snapshot, gpu: Gpu, holders: Sequence[GpuProcess], free: Sequence[Gpu]) -> tuple[Fix, ...]:
-    """The mildest first; `free`: GPUs of this session that nobody holds. Another user's process is never ended."""
+    """The mildest first; `free`: GPUs of this session that no process holds. Another user's process is never ended."""
     fixes = [_other_gpu(s, gpu, free[0])] if free and not batch_job(s) else []
     fixes.append(_ask_owner(s, gpu, holders))
     if len(holders) == 1 and known(holders[0].owner) == "user":

@@ -216,7 +216,7 @@ def equal_packages(s: Snapshot) -> Fix:
 
 
 def libraries_in_lxc(s: Snapshot) -> Fix:
-    """The libraries of an LXC container are installed inside it; a container made anew has none."""
+    """The libraries of an LXC container are installed inside it; recreating the container loses them."""
     version = known(s.driver.kernel_version) or ""
     branch = version.partition(".")[0]
     text = f"Install the driver's libraries{f' of version {version}' if version else ''} inside this container. Its "

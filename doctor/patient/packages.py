@@ -42,7 +42,7 @@ def gather_packages(
     deep: bool,
 ) -> None:
     """Emit the lines above; `scan` False leaves out the libraries of packages other than torch; `objects`: the further
-    packages whose libraries must be whole (None: nobody asks whether libraries are); `deep`: compare all hashes."""
+    packages whose libraries must be whole (None: libraries are not examined); `deep`: compare all hashes."""
     torch = ""
     for folder in site_packages:
         names = files.names(folder) or []

@@ -65,10 +65,13 @@ def running(*argv: str) -> Iterator[subprocess.Popen[str]]:
 
 def states(pid: int, wanted: str) -> None:
     """Wait until the process is in this state; a kernel that does not show it has nothing to test here."""
+    shown = False
     for _ in range(100_000):
         stat = read_stat("/proc", f"{pid}/stat")
         if stat is not None and stat.state == wanted:
             return
+        shown = shown or f") {wanted} " in Path(f"/proc/{pid}/stat").read_text("utf-8")
+    assert not shown, "the kernel shows the state, and the reader does not"
     pytest.skip(f"no process gets into state {wanted} here")
 
 

@@ -18,5 +18,5 @@ def _rows(what: str) -> tuple[re.Pattern[str], ...]:
 
 
 def is_known(what: str, text: str) -> bool:
-    """Whether a row of this kind (image, container, replica, shm, resource, part, folder) is about it."""
+    """Whether a row of this kind (image, replica, shm, resource, part, folder) is about it."""
     return any(pattern.search(text) for pattern in _rows(what))

@@ -16,7 +16,7 @@ from ...extra import extra_line
 _HEREDOC = re.compile(r"(?<!<)<<-?\s*[\"']?([A-Za-z_]\w*)[\"']?(?![^\n]*\\\n\s*<<<)")
 MOST_BYTES = 4 << 20
 MOST_LINES = 50_000
-"""BuildKit's parser takes 1.5 kB for each, so 300 MiB for a megabyte of short ones."""
+"""BuildKit's parser takes 1.3 kB for each, so 300 MB for a megabyte of short ones."""
 _MOST_CONTINUED, _MOST_INSTRUCTIONS = 5000, 10_000
 _WORDS = {
     "ADD", "ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "FROM", "HEALTHCHECK", "LABEL", "MAINTAINER", "ONBUILD",

@@ -65,7 +65,7 @@ def _pod(pod: dict[str, Any], kind: str, replica: str, named: bool) -> Iterator[
             and not claims
             and base_of(image).gpu
             and "cpu" not in image
-            and not (is_known("image", image) or is_known("container", name) or is_known("replica", replica))
+            and not (is_known("image", image) or is_known("replica", replica))
             and not FETCHES.search(command_line)
         ):
             line = line_of(one, "image")
