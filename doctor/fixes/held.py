@@ -81,7 +81,7 @@ def reach_mps(s: Snapshot) -> Fix:
     step = Step(
         text="Name the folder that the MPS daemon was started with (its own variable; /tmp/nvidia-mps without one).",
         command='export CUDA_MPS_PIPE_DIRECTORY="$(sudo cat /proc/$(pgrep -o -f nvidia-cuda-mps-control)/environ | '
-        "tr '\\0' '\\n' | sed -n 's/^CUDA_MPS_PIPE_DIRECTORY=//p')\"",
+        "tr '\\0' '\\n' | sed -n 's/^CUDA_MPS_PIPE_DIRECTORY=//p' | grep . || echo /tmp/nvidia-mps)\"",
         where="shell",
         needs_root=True,
         changes=changes,

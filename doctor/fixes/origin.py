@@ -62,11 +62,12 @@ def off_first_copy(s: Snapshot, copies: list[Distribution]) -> Fix | None:
         )
         return Fix(id="uninstall-editable-torch", title="Uninstall the editable torch", steps=(step,))
     if inside and first not in inside and inside[0].location in (known(s.python.patient.site_packages) or ()):
-        site, line = inside[0].location, re.escape(first.location)
+        site, folder = inside[0].location, re.sub(r"([][.*^$\\#])", r"\\\1", first.location)  # for sed's basic syntax
+        edit = quoted(rf"\#^{folder}/*$#d")
         step = Step(
             text=f"A .pth file of this environment adds {first.location}. Remove that line.",
-            command=f"sed -i '\\#^{line}/*$#d' {quoted(site)}/*.pth",
-            where="environment",
+            command=f"sed -i {edit} {quoted(site)}/*.pth",
+            where="shell",  # the shell fills in the names: --apply starts none
             changes=_without(s, first.location),
         )
         return Fix(id="remove-pth-line", title=f"Take {first.location} out of the .pth file", steps=(step,))
