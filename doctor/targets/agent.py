@@ -93,7 +93,7 @@ class Output:
         self.rest = b""
         self.started = monotonic()
         self.wrote = 0.0
-        """When the last line came, in seconds from the start."""
+        """When the last line was written, where it tells, or came, in seconds from the start."""
 
     @property
     def step(self) -> str | None:
@@ -125,7 +125,9 @@ class Output:
         except (ValueError, RecursionError):
             value = None
         if isinstance(value, dict):
-            self.wrote = monotonic() - self.started
+            now, stamp = monotonic(), value.pop("ms", None)
+            written = stamp / 1000 if isinstance(stamp, int) and self.started * 1000 <= stamp <= now * 1000 else now
+            self.wrote = written - self.started
             self.lines.append(value)
             if self.on_line is not None:
                 self.on_line(value)

@@ -88,9 +88,9 @@ class Deadline:
             if now < self.limit and lacking_s > _LACKING_S:
                 self._deadline, self.since, self.readings = min(self.limit, now + lacking_s), now, []
                 return True
-            if still_s < least_s:
-                lacked = now - self._counted >= 2 * own_s  # it waited for a core longer than it had one
-                self.waits = "starved" if lacked or own_s < least_s else "answering"
+            if still_s < least_s:  # with the time that it waited for a core it might have stood still long enough
+                waited_s = now - self._counted - own_s
+                self.waits = "starved" if still_s + waited_s >= least_s else "answering"
         if not self.waits or now >= self.limit:
             return False
         window = self.window()

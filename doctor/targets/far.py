@@ -121,6 +121,7 @@ def _sorted(found: list[_Line], late: bool) -> tuple[list[dict[str, Any]], dict[
             continue
         result = answers.setdefault(line.agent, AgentResult(returncode=None, fault="hang"))
         if line.line is not None:
+            line.line.pop("ms", None)  # of another machine's clock
             result.lines.append(line.line)
         elif line.end is not None or line.seconds is not None:
             code = result.returncode = line.end

@@ -1,7 +1,8 @@
 """Run an agent in a child process: a deadline, its own process group, JSON lines, and a result whatever happens.
 
-An agent writes one JSON object a line on stdout; `{"begin": "cuInit"}` before a call that may hang or crash, the
-call's result after it. What was written before a hang or a crash is kept. Nothing here raises for a child's sake.
+An agent writes one JSON object a line on stdout; `{"begin": "cuInit"}` before a call that may hang or crash (its
+time may be there as `ms`, of the monotonic clock), the call's result after it. What was written before a hang or a
+crash is kept. Nothing here raises for a child's sake.
 """
 
 from __future__ import annotations

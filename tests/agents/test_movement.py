@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
+from doctor.patient import library_agent
 from doctor.patient.movement import WORDS, Look, look, waited_s, waits
 from doctor.targets.agent import AgentResult
 from doctor.targets.process import start_agent, wait_agents
@@ -122,6 +124,20 @@ def test_one_without_a_core_is_not_timed() -> None:
         for other in others:
             other.kill()
         wait_agents(*others)
+
+
+@pytest.mark.slow
+def test_a_call_is_as_old_as_it_is_and_not_as_the_reading_of_its_line() -> None:
+    """Whoever reads may have no core for as long as the child stands still."""
+    patient = os.path.dirname(library_agent.__file__)
+    child = f"import sys, time; sys.path.append({patient!r}); from library_agent import Lines\n"
+    agent = start_agent(
+        [sys.executable, "-I", "-S", "-c", child + "Lines(1).emit(begin='cuInit'); time.sleep(600)"], 4.0
+    )
+    time.sleep(3.5)
+    [result] = wait_agents(agent)
+    assert (result.fault, result.guilty, result.lines) == ("hang", "cuInit", [{"begin": "cuInit"}])
+    assert result.silent > 2
 
 
 def test_a_rate_of_reading_is_slow_and_a_little_of_it_is_not() -> None:
