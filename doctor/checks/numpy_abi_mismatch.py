@@ -47,6 +47,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     old = parts is not None and parts.kind == "release" and parts.release[:2] < FIRST_FOR_NUMPY_2
     found = s.python.distribution("numpy")
     have = found.version if found is not None and not isinstance(found, Missing) else None
+    if words and "NumPy 1.x" not in words and known(s.python.distributions) is not None and have is None:
+        return  # no NumPy: torch says the same of one that is not there
     if not words:
         if not old:
             if import_failed(s) is None and known(s.python.distributions) is None:
