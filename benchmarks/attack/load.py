@@ -26,7 +26,8 @@ _STARVED = "not enough processor time"
 def attacks(ground: Ground) -> list[Attack]:
     """Drivers that hang, are slow or sound, under each kind of want.
 
-    Lost: a hung driver that is not FAIL (where little of a core is left, UNKNOWN with that reason), any other that is.
+    Lost: a hung driver that is not FAIL (where little of a core is left, UNKNOWN with that reason), any other that is
+    not OK (UNKNOWN with that reason; or with 'slow answers', where all of its calls take longer than the deadline).
     """
     if ground.fakes is None:
         return []
@@ -43,7 +44,8 @@ def attacks(ground: Ground) -> list[Attack]:
             *quotas,
             *burners,
         ):
-            wanted = ("FAIL driver-not-answering", *((_STARVED,) if poor else ())) if hung else ("OK ", _STARVED)
+            slow = ("slow answers",) if "call_ms" in driver else ()  # more calls than the time has room for
+            wanted = ("FAIL driver-not-answering", *((_STARVED,) if poor else ())) if hung else ("OK ", _STARVED, *slow)
             found.append(_attack(ground, driver, name, shell, wanted))
         for name, shell in few:
             found.append(_attack(ground, driver, name, shell, ("UNKNOWN too little",)))

@@ -71,8 +71,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if not isinstance(fact, Missing):
             continue
         of_gpu = path in _GPU
+        words = "how the GPUs are" if path == "gpus" and not isinstance(s.gpus, Missing) else _WORDS[path]
         yield CHECK.unknown(
-            f"Not known: {_WORDS[path]}",
+            f"Not known: {words}",
             _why(fact),
             facts={"fact": path, "reason": fact.reason},
             subject=path,

@@ -11,8 +11,8 @@ from .clean import ascii_only, printable
 from .groups import counted
 
 WIDTH = 80
-_STARVED = "not enough processor time"
-"""What is said of a child that had no core (patient/movement.py): the facts are then not missing for another reason."""
+_WHY = {"not enough processor time": "not enough processor time", "it was still answering, slowly": "slow answers"}
+"""What is said of a child that was ended for want of time (patient/movement.py), in as many words as there is room."""
 
 
 def healthline(report: Report) -> str:
@@ -22,8 +22,10 @@ def healthline(report: Report) -> str:
         found = _causes(report, status)
         if found:
             more = f" (+{len(found) - 1} more)" if len(found) > 1 else ""
-            if status == "unknown" and any(_STARVED in finding.detail for finding in found):
-                more = f" ({_STARVED})"
+            for words, why in _WHY.items() if status == "unknown" else ():
+                if any(words in finding.detail for finding in found):
+                    more = f" ({why})"
+                    break
             named = found[0].title.startswith(found[0].id)  # a check that was asked for, and not made
             return _cut(f"{word} {found[0].title if named else f'{found[0].id}: {found[0].title}'}", more)
     if report.verdict == "unknown":  # --fail-on unknown counts checks, which are no findings

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from doctor.findings import Expect, Policy
+from doctor.patient.movement import WORDS
 from doctor.report.healthline import healthline
 from doctor.snapshot import ABSENT, NOT_ASKED, Missing, Snapshot, Torch, TorchRun, known
 
@@ -103,18 +104,21 @@ def test_under_any_a_sign_of_a_gpu_makes_its_facts_required() -> None:
 def test_a_driver_that_was_cut_off_for_want_of_time_is_not_sound() -> None:
     """It may hang: NVML after its start, or among a GPU's fields, or libcuda after cuInit. The other library's list does
     not stand in for it."""
-    late = Missing("timeout", "nvmlDeviceGetCount: not enough processor time")
     s = healthy()
     (gpu,) = known(s.gpus) or ()
-    for changes, subject in (
-        ({"gpus": late, "driver.nvml_gpu_count": late, "gpu_pairs": late}, "gpus"),
-        ({"gpus": (replace(gpu, name=late),)}, "gpus"),
-        ({"gpus": (replace(gpu, power_draw_w=late, temperature_c=late),)}, "gpus"),
-        ({"driver.cuda_devices": late}, "driver.cuda_devices"),
-    ):
-        sick = s.replace(changes)
-        assert subjects(sick) == [subject]
-        assert report(sick).verdict == "unknown" and "not enough processor time" in healthline(report(sick))
+    for cause, words in (("starved", "not enough processor time"), ("answering", "slow answers")):
+        late = Missing("timeout", f"nvmlDeviceGetCount was not over after 7 s: {WORDS[cause]}")
+        for changes, subject, title in (
+            ({"gpus": late, "driver.nvml_gpu_count": late, "gpu_pairs": late}, "gpus", "the list of GPUs"),
+            ({"gpus": (replace(gpu, name=late),)}, "gpus", "how the GPUs are"),
+            ({"gpus": (replace(gpu, power_draw_w=late, temperature_c=late),)}, "gpus", "how the GPUs are"),
+            ({"driver.cuda_devices": late}, "driver.cuda_devices", "which GPUs CUDA lists"),
+        ):
+            sick = s.replace(changes)
+            assert subjects(sick) == [subject]
+            assert report(sick).verdict == "unknown"
+            assert healthline(report(sick)).startswith(f"UNKNOWN {ID}: Not known: {title}"[:40])
+            assert healthline(report(sick)).endswith(f"({words})")
 
 
 def test_what_the_user_left_out_is_not_required() -> None:
