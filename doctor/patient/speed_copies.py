@@ -39,7 +39,7 @@ class Copies(Products):
             else:
                 times = self.times_ms(lambda number: torch.add(b, c, alpha=3.0, out=a), each_s, "memory")
             moved = count * mib * MIB
-            self.rate("memory", what, moved / median(times) / 1e6, "GB/s", times, detail={"mib": mib})
+            self.rate("memory", what, moved / self.typical(times) / 1e6, "GB/s", times, detail={"mib": mib})
             if what == "copy" and processor.kind == "cuda":
                 self.compare("d2d", a.view(torch.int32), b.view(torch.int32), a.view(torch.int32), median(times))
 

@@ -96,7 +96,7 @@ class Measures(Copies):
             group, flops, moved = costs[name]
             call = self.operation_call(name, what, batch, moved)
             times = self.times_ms(call, self.short_s)
-            ms = median(times)
+            ms = self.typical(times)
             detail = {"flops": flops, "bytes": moved, "ms": ms, "gb_s": moved / ms / 1e6, "intensity": flops / moved}
             self.rate("operation", name, flops / ms / 1e9, "TFLOP/s", times, group=group, detail=detail)
 

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     Call = Callable[[int], Any]
 
 
+TRIES = 3
+"""To find the size of a product."""
+
+
 class Products(ProductChecks):
     """Products of matrices."""
 
@@ -55,10 +59,13 @@ class Products(ProductChecks):
         # fp8 and fp4 products want the second matrix by columns; for the others it is a matter of speed.
         layouts = (False,) if processor.kind == "cpu" else (True,) if what in ("fp8", "fp4") else (True, False)
         edge = min(plan.edge_probe, most)
-        probe = self.products(what, (edge, edge, edge), layouts[0])
-        ms = median(self.times_ms(probe, plan.each_s / 10.0, most=5))
-        del probe
-        edge = edge_for(2.0 * edge**3 / ms, plan.product_ms, plan.edge_least, most, plan.edge_step)
+        for _ in range(TRIES):  # the first products may say nothing: threads start, others want the cores
+            probe = self.products(what, (edge, edge, edge), layouts[0])
+            ms = self.typical(self.times_ms(probe, plan.each_s / 10.0, most=5))
+            del probe
+            tried, edge = edge, edge_for(2.0 * edge**3 / ms, plan.product_ms, plan.edge_least, most, plan.edge_step)
+            if edge <= 2 * tried:
+                break
         shapes = [(edge, edge, edge)]
         if processor.kind == "cuda":
             shapes += [(*wave_shape(processor.sms, edge), edge), (edge, edge, edge // 2)]
@@ -70,7 +77,7 @@ class Products(ProductChecks):
                     continue
                 if len(shapes) * len(layouts) > 1:
                     try:
-                        ms = median(self.times_ms(self.products(what, shape, layout), plan.each_s / 10.0, most=8))
+                        ms = self.typical(self.times_ms(self.products(what, shape, layout), plan.each_s / 10.0, most=8))
                     except Exception as error:  # older torch takes int8 in one layout alone; memory may be short
                         if best is None or not (is_refusal(error) or is_out_of_memory(error)):
                             raise
@@ -86,7 +93,7 @@ class Products(ProductChecks):
         if most < plan.edge_probe:
             detail["shrunk"] = 1
         units = units_of(what, processor.capability, processor.model)
-        self.rate("matmul", what, 2.0 * m * n * k / median(times) / 1e9, unit, times, units=units, detail=detail)
+        self.rate("matmul", what, 2.0 * m * n * k / self.typical(times) / 1e9, unit, times, units=units, detail=detail)
         if processor.kind == "cuda":
             self.check_product(what, (m, n, k), layout, median(times))
 

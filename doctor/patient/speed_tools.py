@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gc
+import os
 import time
 
-from .figures import figure, spread_percent
+from .figures import figure, median, spread_percent
 from .speed_lines import Lines, is_out_of_memory
 from .speed_plan import MIB, Plan
 from .torch_settings import set_tf32
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     Call = Callable[[int], Any]
 
 WAKE_S = 0.3
+BUSY = 0.5
+"""Load for each core from which on a CPU is shared with other programs."""
 
 
 class Tools:
@@ -32,6 +35,9 @@ class Tools:
         self.short_s = plan.each_s / 3.0
         self.nodes: Nodes | None = None
         self.pinned: Dict[Tuple[int, int], Any] = {}
+        load = load_per_core() if processor.kind == "cpu" else 0.0
+        self.load_percent = round(100 * load) if load >= BUSY else 0
+        """Of a CPU that other programs use too."""
 
     def wake(self) -> None:
         """Keep the GPU at work until its clocks have risen from where they idle: sizes are chosen by time."""
@@ -68,6 +74,10 @@ class Tools:
             self.phase(phase, started, time.monotonic())
         return [max(processor.between_ms(start, end), 1e-6) for start, end in marks]
 
+    def typical(self, times: Sequence[float]) -> float:
+        """The median; on a CPU that is shared the least, for the rest is what the others left over."""
+        return min(times) if self.load_percent else median(times)
+
     def phase(self, name: str, start: float, end: float) -> None:
         """Say when the device was at work."""
         processor = self.processor
@@ -78,6 +88,8 @@ class Tools:
         detail = {name: (v if isinstance(v, int) else figure(v)) for name, v in more.pop("detail", {}).items()}
         if self.agent.at_once:
             detail["at_once"] = self.agent.at_once
+        if self.load_percent:
+            detail["load_percent"] = self.load_percent
         rate = {"kind": kind, "device": self.processor.name, "what": what, "value": figure(value), "unit": unit}
         rate.update(more, spread_percent=figure(spread_percent(times)), runs=len(times), detail=detail)
         self.agent.emit(rate=rate)
@@ -146,3 +158,12 @@ class Tools:
     def set_tf32(self, on: bool) -> None:
         """TF32 in float32 products on or off."""
         set_tf32(self.torch.backends.cuda.matmul, on)
+
+
+def load_per_core() -> float:
+    """The load of the last minute for each core that this process may use; 0 where the system has no such figure."""
+    try:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return os.getloadavg()[0] / cores
+    except (AttributeError, OSError):
+        return 0.0

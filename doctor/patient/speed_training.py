@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 
-from .figures import figure, median, spread_percent
+from .figures import figure, spread_percent
 from .speed_plan import MIB, NO_TIME, Model, mixed_type
 from .speed_tools import Tools
 
@@ -57,12 +57,13 @@ class Training:
         starts, forward, backward = self.loop()
         measures.phase("training", started, time.monotonic())
         steps = [processor.between_ms(starts[number], starts[number + 1]) for number in range(len(starts) - 1)]
-        result.update(step_ms=figure(median(steps)), samples_per_s=figure(self.batch * 1e3 / median(steps)))
+        step_ms = measures.typical(steps)
+        result.update(step_ms=figure(step_ms), samples_per_s=figure(self.batch * 1e3 / step_ms))
         result.update(spread_percent=figure(spread_percent(steps)))
         measures.agent.emit(training=dict(result, **self.held()))
         detail = {"batch": self.batch, "parameters": result["parameters"]}
         for what, times in (("forward", forward), ("backward", backward)):
-            measures.rate("pass", what, median(times), "ms", times, detail=detail)
+            measures.rate("pass", what, measures.typical(times), "ms", times, detail=detail)
 
     def held(self) -> Dict[str, Any]:
         """Fields of TrainingStep about what the process holds: peak of the tensors, torch's cache, the context."""

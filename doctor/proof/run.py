@@ -106,7 +106,7 @@ class _Prover(Kept):
         for agent, levels in LEVELS.items():
             if plan.level not in levels:
                 continue
-            level, seconds = levels[plan.level]
+            level, _ = levels[plan.level]
             if "torch_proof" in self.proof and not proven:
                 self.leave_out(agent, *self.why_none())
             elif agent == "torch_speed" and self.every is not None:
@@ -114,7 +114,7 @@ class _Prover(Kept):
             else:
                 if proven:
                     self.on_first_alone(agent, proven)
-                self.child(agent, "--device", "".join(proven[:1]), "--level", level, *self.less(seconds))
+                self.child(agent, "--device", "".join(proven[:1]), "--level", level, *self.until(agent))
             if agent == "torch_speed":
                 self.once_more()
         return None
@@ -165,7 +165,7 @@ class _Prover(Kept):
         for row in [line.get("product") for result in self.proof.get("torch_speed", ()) for line in result.lines]:
             if isinstance(row, dict) and row.get("right") is True and row.get("differing_repeats"):
                 words = ("--device", str(row.get("device")), "--only", f"matmul {row.get('what')}")
-                self.child("torch_speed", *words, "--level", SPEED[self.plan.level][0], *self.less(SPEED["quick"][1]))
+                self.child("torch_speed", *words, "--level", SPEED[self.plan.level][0], *self.until("torch_speed"))
 
     def every_device(self, agent: str, arguments: tuple[str, ...]) -> None:
         """An agent on one device after the other: behind one that hangs or dies a new child goes on."""
@@ -247,7 +247,9 @@ class _Prover(Kept):
                 self.keep(agent, arguments, process.result(), process)
             raise
 
-    def less(self, seconds: float) -> tuple[str, ...]:
-        """`--seconds` where less time is left than the agent would take."""
+    def until(self, agent: str) -> tuple[str, ...]:
+        """`--seconds` that it may measure: a slow machine takes what is left but for the agents after it."""
+        names = [name for name, levels in LEVELS.items() if self.plan.level in levels]
+        later = sum(LEVELS[name][self.plan.level][1] + _START_S for name in names[names.index(agent) + 1 :])
         left = self.end - monotonic() - _START_S
-        return () if left >= seconds else ("--seconds", f"{max(LEAST_S, left):.0f}")
+        return "--seconds", f"{max(LEAST_S, left - later, min(left, LEVELS[agent][self.plan.level][1])):.0f}"

@@ -37,7 +37,9 @@ def device_lines(report: Report, device: str, width: int, verbose: int) -> list[
     found += _load(m, device, width)
     name = name_of(report, device)
     head = f"How fast {device}" + (f", {name}" if name else "") + " is"
-    return [*wrap(head, width, style="bold"), *found]
+    load = max((r.detail.get("load_percent", 0) for r in known(m.rates) or () if r.device == device), default=0)
+    busy = wrap(f"busy machine (load {load / 100:.1f} per core): the best of the runs", width, "  ") if load else []
+    return [*wrap(head, width, style="bold"), *busy, *found]
 
 
 def in_short(report: Report, device: str, width: int) -> list[Line]:
@@ -84,7 +86,7 @@ def _row(report: Report, found: Rate, label: str, whole: float, more: str) -> Ro
     mark = ("▲", "warn") if _is_low(report, found) else ("", "")
     spread = found.spread_percent
     wild = "varied widely" if spread >= 100 else f"varied by {percent(spread)}" if spread >= _WILD else ""
-    words = [range_words(found, expected), more, wild]
+    words = [range_words(found, expected), more, "" if found.detail.get("load_percent") else wild]
     value, unit = shown(found)
     share = found.value / tops if tops else found.value / whole if whole else None
     return Row(label, number(value), unit, ", ".join(w for w in words if w), share, mark=mark)  # type: ignore[arg-type]

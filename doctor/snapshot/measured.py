@@ -62,6 +62,8 @@ class Rate(Struct, frozen=True, kw_only=True, omit_defaults=True):
       loader: number of workers as text; unit samples/s
       copies: number of copies of a model working at once as text; unit samples/s (of all together)
       pair: `cuda:0>cuda:1`; unit GB/s
+    detail load_percent: on a CPU that other programs use too, their load in percent of its cores; the value is of the
+      best run then.
     """
 
     kind: str

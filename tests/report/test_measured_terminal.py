@@ -22,7 +22,7 @@ from doctor.report.measured_blocks import measured_lines
 from doctor.report.page import render_html
 from doctor.report.table import Row, table
 from doctor.report.terminal import Display, render_terminal
-from doctor.snapshot import Missing
+from doctor.snapshot import Missing, known
 from doctor.snapshot.measured import Measured, PairProof, StepEnd
 
 from ..drawn import drawn
@@ -124,6 +124,14 @@ def test_a_rate_below_its_range_is_marked() -> None:
 def test_a_rate_that_varied_says_so() -> None:
     wild = replace(cpu_measured(), rates=(rate("matmul", "fp32", 0.1, "TFLOP/s", "cpu", spread_percent=45.0),))
     assert "varied by 45 %" in flat(wild) and "varied" not in flat(cpu_measured())
+
+
+def test_a_busy_machine_is_told_once_in_place_of_each_spread() -> None:
+    m = cpu_measured()
+    wild = [replace(r, spread_percent=80.0) for r in known(m.rates) or ()]
+    assert "varied by 80 %" in flat(replace(m, rates=tuple(wild))) and "busy machine" not in flat(m)
+    busy = flat(replace(m, rates=tuple(replace(r, detail={**r.detail, "load_percent": 250}) for r in wild)))
+    assert busy.count("busy machine (load 2.5 per core): the best of the runs") == 1 and "varied" not in busy
 
 
 def test_a_step_that_was_not_timed_says_why() -> None:
