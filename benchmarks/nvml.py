@@ -22,16 +22,13 @@ from statistics import median
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-import pynvml  # noqa: E402
-
+from doctor.probes.commands import nvml_binding, own_agent  # noqa: E402
 from tests.fakes import Machine, build_fakes  # noqa: E402
-
-AGENT = ROOT / "doctor" / "patient" / "nvml.py"
 
 
 def look(env: dict[str, str]) -> tuple[float, float]:
     """Milliseconds from the answer of nvmlInit to the end, and from the start to the end."""
-    command = [sys.executable, "-I", "-S", str(AGENT), str(Path(pynvml.__file__).parent)]
+    command = own_agent("nvml", nvml_binding())
     began = time.perf_counter()
     ready = began
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=env) as child:
