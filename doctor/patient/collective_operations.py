@@ -140,7 +140,11 @@ OPERATIONS: Dict[str, Callable[[Group, int], Operation]] = {
 
 
 def bus_factor(name: str, ranks: int, in_network: bool = False) -> float:
-    """Bus bandwidth over algorithm bandwidth, as nccl-tests defines it. `in_network`: a switch does the sum."""
+    """Bus bandwidth over algorithm bandwidth, as nccl-tests defines it.
+
+    `in_network`: what one link carries where the switch sums (NVLS): n + 1 parts of n, as NCCL's maintainer corrects
+    himself in nccl-tests pull request 239.
+    """
     if name == "all_reduce":
-        return (ranks - 1) / (ranks + 1) if in_network else 2 * (ranks - 1) / ranks
+        return (ranks + 1) / ranks if in_network else 2 * (ranks - 1) / ranks
     return 1.0 if name in ("broadcast", "reduce") else (ranks - 1) / ranks

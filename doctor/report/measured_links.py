@@ -81,7 +81,7 @@ def variant_words(m: Measured) -> list[str]:
             )
     in_network = max((r for r in _plain(m) if r.in_network_gb_s), key=_bytes, default=None)
     if in_network:
-        rows.append(f"all-reduce inside the switch (NVLS): {number(in_network.in_network_gb_s)} GB/s by (n-1)/(n+1)")
+        rows.append(f"all-reduce inside the switch (NVLS): {number(in_network.in_network_gb_s)} GB/s by (n+1)/n")
     return rows
 
 

@@ -49,7 +49,7 @@ class CollectiveRate(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The same by what a link carries: times 2(n-1)/n for all-reduce, (n-1)/n for reduce-scatter, all-gather and
     all-to-all, 1 for broadcast and reduce."""
     in_network_gb_s: float = 0.0
-    """Where a switch takes part in the sum: times (n-1)/(n+1); else 0."""
+    """Where a switch takes part in the sum: the algorithm bandwidth times (n+1)/n; else 0."""
     right: bool | Missing = NOT_ASKED
     runs: int = 0
     spread_percent: float = 0.0

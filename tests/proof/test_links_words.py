@@ -151,12 +151,12 @@ class At:
 
 
 def test_sums_inside_the_switch() -> None:
-    """nccl-tests: in-network (n-1)/(n+1), told only where NVLS is used."""
-    assert bus_factor("all_reduce", 8, True) == 7 / 9
+    """nccl-tests pull request 239: in-network (n+1)/n, told only where NVLS is used."""
+    assert bus_factor("all_reduce", 8, True) == 9 / 8
     rates = tuple(
         At(*row).rate for row in (("", 470.0), ("no-nvls", 360.0), ("no-p2p", 22.0), ("no-p2p", 9.0, 1 << 20))
     )
     words = variant_words(Measured(link_groups=(LinkGroup(backend="nccl", ranks=8),), collective_rates=rates))
     assert words[0].startswith("all-reduce of 64 MiB without peer-to-peer") and words[0].endswith("with it 470")
     assert "without NVLS (NCCL_NVLS_ENABLE=0): 360 GB/s" in words[1]
-    assert words[2] == "all-reduce inside the switch (NVLS): 209 GB/s by (n-1)/(n+1)"
+    assert words[2] == "all-reduce inside the switch (NVLS): 302 GB/s by (n+1)/n"
