@@ -31,7 +31,7 @@ _PROLOG = (ROOT / "doctor" / "commands" / "printed" / "slurm-prolog.txt").read_t
 CONSTANTS = {
     f"{WIDTH} characters", f"{DEFAULT_S:.0f} seconds", f"{OLD_DAYS} days", f"{MOST_LINES} lines", f"{BLOCK} columns",
     f"{REPEATS} repeats", f"{SMALLEST >> 10} KiB", f"{LARGEST >> 20} MiB", f"{100 * BELOW:.0f} %",
-    f"{100 * COPY_SHARE:.0f} %", f"{FAIL_PERCENT} %", f"{IMPORT_MIB / 1024:.1f} GB",
+    f"{100 * COPY_SHARE:.0f} %", f"{FAIL_PERCENT} %", f"{IMPORT_MIB / 1024:.1f} GiB",
     f"{pace.BUSY_PERCENT:.0f} %", f"{pace.IDLE_PERCENT:.0f} %", f"{pace.FULL_LINK:.0f} %", f"{pace.WORK_MEMORY:.0f} %",
     f"{pace.WORK_TENSOR:.0f} %", f"{pace.EXCHANGE_MB_S / 1000:.0f} GB", f"{100 * pace.WORKERS_FULL:.0f} %", f"{FULL_PERCENT} %",
     f"{100 * pace.FED_BY_WORKERS:.0f} %", f"{100 * pace.WORK_POWER:.0f} %",
