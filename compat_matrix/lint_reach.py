@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,8 +13,10 @@ from .drivers import driver_branch
 from .frameworks import framework
 from .gpus import gpu
 from .libraries import cuda_error, cudnn, nccl, nvml_error, toolkit
+from .resolver import Question, dominates, ranked
 from .tables import TABLES, row_name, row_type
 from .torchs import index_url, torch_release
+from .versions import numbers
 
 if TYPE_CHECKING:
     from .store import Store
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 _DATE = re.compile(r"(?:19|20)\d\d(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?")
 _AHEAD = ("end_of_life",)
 """Dates that may lie ahead."""
+
+_FIRST_WITH_TORCH, _FIRST_CAPABILITY = 396, (3, 5)
+"""The first driver branch and the first capability with any build of torch that is listed (CUDA 9.2; sm_35)."""
 
 QUESTIONS: dict[str, Callable[[Store, Any], Any]] = {
     "drivers": lambda m, row: driver_branch(m, f"{row.branch}.0").row,
@@ -58,6 +63,32 @@ def _unread(m: Store) -> Iterator[str]:
             found = question(m, row)
             if row not in (found if isinstance(found, tuple) else (found,)):
                 yield f"{table} {row_name(row)[1]}: no question reaches it, another row answers for it"
+
+
+def questions(m: Store) -> list[Question]:
+    """What can be asked of one GPU: each capability with each driver branch that runs a torch, and each system."""
+    capabilities = sorted({row.cc for row in m.rows("compute_capability") if row.cc[-1].isdecimal()}, key=numbers)
+    drivers = ["", *(str(row.branch) for row in m.rows("drivers") if row.branch >= _FIRST_WITH_TORCH)]
+    systems = (("linux", "x86_64"), ("linux", "aarch64"), ("wsl", "x86_64"), ("windows", "x86_64"))
+    return [
+        Question(gpus=(cc,), driver=driver, os=os, arch=arch)
+        for os, arch in systems
+        for cc in capabilities
+        if numbers(cc) >= _FIRST_CAPABILITY
+        for driver in drivers
+    ]
+
+
+def dominated(m: Store, some: Iterable[Question]) -> list[str]:
+    """Of these questions those whose first answer gives up more than one below it that has a newer torch."""
+    problems = []
+    for q in some:
+        found = ranked(m, q)[0]
+        for one in found[1:]:
+            if dominates(one, found[0]):
+                first, better = (f"{x.build.torch}+{x.build.tag}" for x in (found[0], one))
+                problems.append(f"resolve {q.gpus[0]}, driver {q.driver}, {q.platform}: {first} before {better}")
+    return problems
 
 
 def dates(m: Store) -> list[str]:

@@ -139,6 +139,9 @@ def ranked(m: Store, q: Question) -> tuple[tuple[Candidate, ...], tuple[Rejected
     leads = _uv_leads(m, q, found, uv)
     newest = max((numbers(one.build.torch) for one in found), default=())
     found.sort(key=lambda one: _rank(one, newest, leads))
+    while better := next((one for one in found[1:] if dominates(one, found[0])), None):
+        found.remove(better)
+        found.insert(0, better)
     return tuple(found), tuple(out), uv
 
 
@@ -260,6 +263,19 @@ def _rank(one: Candidate, newest: tuple[int, ...], uv: str) -> tuple[object, ...
     choices = tuple(choice.rank for choice in one.chosen)
     leads = one.build.tag == uv
     return (not leads, stage, choices, tuple(-part for part in version), not one.build.pypi_default, near)
+
+
+def dominates(one: Candidate, first: Candidate) -> bool:
+    """Whether a build has all that the first has, a newer torch, and gives up less."""
+    lost, lost_first = _lost(one), _lost(first)
+    newer = numbers(one.build.torch) > numbers(first.build.torch)
+    return newer and one.grade != "forward-compat" and lost <= lost_first
+
+
+def _lost(one: Candidate) -> frozenset[str]:
+    """What it gives up beside a newer torch."""
+    lost = {choice.gives_up for choice in one.chosen if choice.gives_up} | {"torchvision"} - set(one.companions)
+    return frozenset(lost | {one.grade} - {"native", "no-driver"})
 
 
 def _gives_up(one: Candidate, newest: tuple[int, ...]) -> tuple[str, ...]:

@@ -18,8 +18,8 @@ FIRST: list[tuple[dict[str, Any], str, str, str]] = [
     ({"gpus": ["12.0"], "driver": "580.82.07"}, "2.15.0", "cu132", "minor-version"),
     ({"gpus": ["12.0"], "driver": "595.58.03"}, "2.15.0", "cu132", "native"),
     # a cloud driver that lags behind
-    ({"gpus": ["8.9"], "driver": "535.129.03"}, "2.13.0", "cu129", "minor-version"),
-    ({"gpus": ["9.0"], "driver": "550.54.15"}, "2.13.0", "cu129", "minor-version"),
+    ({"gpus": ["8.9"], "driver": "535.129.03"}, "2.14.1", "cu126", "minor-version"),
+    ({"gpus": ["9.0"], "driver": "550.54.15"}, "2.14.1", "cu126", "minor-version"),
     ({"gpus": ["8.0"], "driver": "470.256.02"}, "2.7.1", "cu118", "minor-version"),
     ({"gpus": ["9.0"], "driver": "590.48.01"}, "2.15.0", "cu132", "minor-version"),
     # mixed machine: only a build that holds code for both
@@ -28,9 +28,9 @@ FIRST: list[tuple[dict[str, Any], str, str, str]] = [
     ({"gpus": ["3.7"], "driver": "470.256.02"}, "2.3.1", "cu118", "minor-version"),
     # ARM, Windows
     ({"gpus": ["12.1"], "driver": "580.95.05", "arch": "aarch64"}, "2.15.0", "cu132", "minor-version"),
-    ({"gpus": ["9.0"], "driver": "570.133.20", "arch": "aarch64"}, "2.8.0", "cu129", "minor-version"),
+    ({"gpus": ["9.0"], "driver": "570.133.20", "arch": "aarch64"}, "2.14.1", "cu126", "native"),
     ({"gpus": ["8.6"], "driver": "581.15", "os": "windows"}, "2.14.1", "cu132", "minor-version"),
-    ({"gpus": ["8.6"], "driver": "572.61", "os": "wsl"}, "2.13.0", "cu129", "minor-version"),
+    ({"gpus": ["8.6"], "driver": "572.61", "os": "wsl"}, "2.14.1", "cu126", "native"),
     # Python and version limits
     ({"gpus": ["8.6"], "driver": "580.82.07", "python": "3.8"}, "2.4.1", "cu121", "native"),
     ({"gpus": ["8.6"], "driver": "580.82.07", "torch": "2.6.0"}, "2.6.0", "cu126", "native"),

@@ -122,6 +122,7 @@ def test_every_table_prints(capsys: Capture, table: str) -> None:
     assert "confidence=" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_lint(capsys: Capture) -> None:
     assert run(["matrix", "lint"]) == 0
     assert capsys.readouterr().out == f"matrix {Matrix.load().version}: no problems\n"

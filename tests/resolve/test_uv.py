@@ -42,8 +42,10 @@ def test_every_row_of_its_table(os_: str, table: dict[str, str]) -> None:
                 driver = {"580": FIRST_580[os_]}.get(floor, floor)
                 q = Question(gpus=("8.0",) if numbers(floor) >= (450,) else ("7.0",), driver=driver, os=os_)
                 assert uv_backend(m, q) == first
-                best = resolve(m, q).candidates[0]
-                assert best.build.tag == first
+                best, *others = resolve(m, q).candidates
+                there = [one.build.torch for one in others if one.build.tag == first]
+                newer = there and numbers(best.build.torch) > max(map(numbers, there))
+                assert best.build.tag == first or newer  # uv stays with an index that gets no newer torch
 
 
 @pytest.mark.slow
