@@ -97,6 +97,16 @@ class PossibleCause(Struct, frozen=True, kw_only=True):
     """That line, cut."""
 
 
+class MessageCauses(Struct, frozen=True, kw_only=True):
+    """The causes that a message of the text is known to come from, and that the text's facts do not rule out."""
+
+    line: int
+    means: str
+    """What the message says, as part of a sentence."""
+    causes: tuple[str, ...]
+    """Ids of checks."""
+
+
 class TextReport(Struct, frozen=True, kw_only=True):
     """What only the report of a pasted text has."""
 
@@ -114,6 +124,8 @@ class TextReport(Struct, frozen=True, kw_only=True):
     """The causes of `possible`, in that order, with their probabilities."""
     nothing: float = 0.0
     """The probability that nothing of the environment is wrong."""
+    messages: tuple[MessageCauses, ...] = ()
+    """Of an unknown verdict: the messages whose causes are known, in the order of the text."""
     similar: tuple[Similar, ...] = ()
     """Solved threads whose text is like this one, the nearest first."""
 

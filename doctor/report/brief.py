@@ -39,6 +39,7 @@ def render_brief(report: Report, titles: Mapping[str, str]) -> str:
     if open_ := pasted.open_page(report, titles):
         rows += [f"{escape(open_['title'])}.", ""]
         rows += [f"- {one.chance} {one.id} {escape(one.words)}" for one in open_["possible"][:3]]
+        rows += [f"- {escape(_cut(words))}" for words in open_["known_causes"]]
         if report.needs:
             rows += ["", "What would decide it:", "", *fenced("\n".join(n.command for n in report.needs[:3])), ""]
     rows += [f"- {name}: {_cut(value)}" for name, value in facts.table(report.snapshot, bool(report.text))]

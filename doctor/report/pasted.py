@@ -12,6 +12,7 @@ from . import facts
 from .lines import Line, Span, command, line, wrap
 
 _MOST_LINES = 3
+_MOST_CAUSES = 4
 _LONGEST = 160
 _WORTH_TELLING = 0.1
 _AFTER_ALL = 0.2
@@ -132,6 +133,17 @@ def possible(report: Report, titles: Mapping[str, str]) -> list[Possible]:
     return found
 
 
+def known_causes(report: Report, titles: Mapping[str, str]) -> list[str]:
+    """What the messages of the text are known to come from, where the report names none of their causes otherwise."""
+    shown = {one.id for one in possible(report, titles)} | {f.id for f in report.findings}
+    return [
+        f"Line {row.line}: {row.means}. It can come from: "
+        f"{'; '.join(f'{name} ({titles.get(name, name)})' for name in row.causes[:_MOST_CAUSES])}"
+        for row in (report.text.messages if report.text else ())
+        if shown.isdisjoint(row.causes)
+    ][:_MOST_LINES]
+
+
 def _percent(chance: float) -> str:
     return f"{100 * chance:.0f} %"
 
@@ -155,8 +167,10 @@ def open_lines(report: Report, titles: Mapping[str, str], width: int) -> list[Li
             rows += wrap(one.words, width, "    ", first=f"{one.chance:>5}  {one.id + '  ' if one.id else ''}", hang=11)
             rows += wrap(one.quote, width, "           ", style="dim") if one.quote else []
         rows += wrap(f"What each means: gpudoctor explain {report.possible[0]}", width, "    ", style="dim")
-    words = "To be sure, run there:" if text.open == "sound" else _DECIDE
-    rows += [(), line(Span(f"  {words}", "bold"))]
+    for words in known_causes(report, titles):
+        rows += wrap(words, width, "    ", first="- ")
+    decide = "To be sure, run there:" if text.open == "sound" else _DECIDE
+    rows += [(), line(Span(f"  {decide}", "bold"))]
     for need in report.needs:
         rows += [*command(need.command, "      "), *wrap(need.why, width, "        ", style="dim")]
     if all(need.command != "gpudoctor check" for need in report.needs):
@@ -187,6 +201,8 @@ def open_markdown(report: Report, titles: Mapping[str, str], escape: Any, fenced
             name = f" `{one.id}`:" if one.id else ""
             rows.append(f"- {one.chance}{name} {escape(one.words)}{f' ({escape(one.quote)})' if one.quote else ''}")
         rows.append("")
+    if causes := known_causes(report, titles):
+        rows += [*(f"- {escape(words)}" for words in causes), ""]
     rows += ["To be sure, run there:" if text.open == "sound" else _DECIDE, ""]
     for need in report.needs:
         rows += [escape(need.why), "", *fenced(need.command), ""]
@@ -204,6 +220,7 @@ def open_page(report: Report, titles: Mapping[str, str]) -> dict[str, Any]:
         "of_program": [(_own(message), message.command) for message in text.of_program],
         "possible": possible(report, titles),
         "possible_words": _possible_words(report),
+        "known_causes": known_causes(report, titles),
         "decide": "To be sure, run there:" if text.open == "sound" else _DECIDE,
         "needs": report.needs,
     }

@@ -19,7 +19,7 @@ from .decided import decided, forgetting
 from .enrich import enriched
 from .fixes.offer import doable, made
 from .quoted import quoted
-from .suspects import left_open, needs, proven, suspected
+from .suspects import left_open, needs, of_messages, proven, suspected
 from .torch_cleared import with_cleared_torch
 from .unread import with_unread
 
@@ -61,9 +61,11 @@ def _judged(snapshot: Snapshot, matrix: Matrix, policy: Policy) -> Report:
     if report.verdict != "unknown":
         return report
     more = suspected(s, matrix, left, catalogue)
+    text = TextReport(possible=left.causes, nothing=left.nothing, messages=of_messages(s, report.checks))
     named = next((f for f in more if f.status == "warn"), None)
     return replace(
         report,
+        text=text,
         remarks=(*report.remarks, *(f for f in more if f.status == "pass")),
         findings=(*(f for f in more if f.status != "pass"), *report.findings),
         needs=needs(left.ids if left.sick else (), s),

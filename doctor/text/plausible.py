@@ -51,7 +51,7 @@ def is_ruled_out(s: Snapshot, name: str) -> bool:
 def _by_build(s: Snapshot, name: str) -> bool:
     if known(s.host.system) == "darwin":
         return True  # there is no CUDA for macOS
-    if known(s.torch.build) in ("rocm", "xpu"):
+    if known(s.torch.build) in ("rocm", "xpu") or "amd-gpu" in _message_ids(s):
         return name != "no-nvidia-gpu"
     if known(s.torch.build) == "cpu" and "no-driver-in-report" in _message_ids(s):
         return name not in ("cpu-only-torch", "driver-not-installed", "no-nvidia-gpu", "wsl-version-without-gpu")
@@ -105,6 +105,8 @@ def _by_messages(s: Snapshot, name: str) -> bool:
         )
     if name in _GIVEN_NO_GPU and "smi-in-container" in message_ids:
         return True
+    if name == "ptx-newer-than-driver":
+        return "ptxas-older-than-ptx" in message_ids
     if name == "wsl-pinned-memory-limit":
         return "allocator-spoke" in message_ids
     if name == "k8s-gpu-not-advertised":

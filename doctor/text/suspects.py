@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from ..findings import Finding
 from ..formats.record import Record
 from ..judge.judge import offered
-from ..judge.report import CheckResult, Need, PossibleCause
-from ..snapshot import Snapshot
+from ..judge.report import CheckResult, MessageCauses, Need, PossibleCause
+from ..snapshot import Ranked, Snapshot, known
 from .plausible import in_its_shell, is_answered, is_ruled_out
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _MOST_NEEDS = 2
 _MOST_POSSIBLE = 6
+_OF_PODS, _NO_GPU_GIVEN = "k8s-", "container-no-gpu-flag"
 _UNASKED = 0.9
 """Probability of a cause that is worth telling where no line of the text complains of anything."""
 _LEAST = 0.03
@@ -57,8 +58,9 @@ def left_open(s: Snapshot, findings: tuple[Finding, ...], results: Iterable[Chec
 
     knots = model().about["calibration"]
     denied, found_already = ruled_out(s, results), {f.id for f in findings if proven(f, s)}
-    ranks = [one for one in s.ranked if one.cause == NOTHING or not (denied(one.cause) or one.cause in found_already)]
-    whole = 1 - sum(one.share for one in s.ranked if one not in ranks)
+    everything = in_any_container(s)
+    ranks = [one for one in everything if one.cause == NOTHING or not (denied(one.cause) or one.cause in found_already)]
+    whole = 1 - sum(one.share for one in everything if one not in ranks)
     chances = [(one, round(probability(knots, one.share / max(whole, one.share)), 2)) for one in ranks]
     causes = tuple(
         PossibleCause(id=one.cause, probability=chance, line=one.line, text=one.text)
@@ -73,6 +75,31 @@ def left_open(s: Snapshot, findings: tuple[Finding, ...], results: Iterable[Chec
     ):
         return Open((), nothing)
     return Open(causes[:_MOST_POSSIBLE], nothing)
+
+
+def in_any_container(s: Snapshot) -> list[Ranked]:
+    """The ranker's causes, likeliest first; without a word of Kubernetes those of pods count for any container."""
+    ranks = list(s.ranked)
+    pods = [one for one in ranks if one.cause.startswith(_OF_PODS)]
+    if not pods or "kubernetes" in (known(s.host.scheduler), known(s.container.kind)):
+        return ranks
+    general = [*(one for one in ranks if one.cause == _NO_GPU_GIVEN), replace(pods[0], cause=_NO_GPU_GIVEN, share=0.0)][
+        0
+    ]
+    general = replace(general, share=general.share + sum(one.share for one in pods))
+    ranks = [general, *(one for one in ranks if one not in pods and one.cause != _NO_GPU_GIVEN)]
+    return sorted(ranks, key=lambda one: -one.share)
+
+
+def of_messages(s: Snapshot, results: Iterable[CheckResult]) -> tuple[MessageCauses, ...]:
+    """The causes that the text's messages are known to come from; one that says of nothing that it fails has none."""
+    denied = ruled_out(s, results)
+    found: list[MessageCauses] = []
+    for symptom in sorted(s.symptoms, key=lambda x: x.line):
+        causes = tuple(name for name in symptom.suggests if not denied(name))
+        if causes and symptom.line and not symptom.mention:
+            found.append(MessageCauses(line=symptom.line, means=symptom.means, causes=causes))
+    return tuple(found)
 
 
 def ruled_out(s: Snapshot, results: Iterable[CheckResult]) -> Callable[[str], bool]:
