@@ -9,6 +9,8 @@ from types import ModuleType
 
 import pytest
 
+from doctor.commands.local_names import local_names
+from doctor.snapshot.redact import Redactor
 from doctor.text import read
 from doctor.text.clean import lines_of
 from doctor.text.messages import catalogue
@@ -43,12 +45,13 @@ def test_rows_have_no_fault_and_the_built_file_is_fresh(builder: ModuleType) -> 
 
 @pytest.mark.parametrize("part", quickly(range(15), 15))
 def test_every_row_hits_what_it_is_for_and_nothing_that_it_is_not_for(builder: ModuleType, part: int) -> None:
-    wrong = []
+    wrong, masks = [], Redactor(local_names())
     for row in share(builder.rows(), part, 15):
         for key, wanted in (("says", True), ("not", False)):
             for text, _ in row.examples(key):
-                if (row.id in {symptom.id for symptom in read(text).symptoms}) is not wanted:
-                    wrong.append(f"{row.file.name}:{row.line}: [{row.id}] {key}: {text!r}")
+                for form in dict.fromkeys((text, masks.pasted(text))):  # `explain` reads what its masks have left
+                    if (row.id in {symptom.id for symptom in read(form).symptoms}) is not wanted:
+                        wrong.append(f"{row.file.name}:{row.line}: [{row.id}] {key}: {form!r}")
     assert not wrong, "\n".join(wrong)
 
 
