@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .words import code, mark
 
@@ -15,11 +17,23 @@ else:
 
 CATALOGUE = Path(__file__).parents[2] / "doctor" / "text" / "catalogue"
 INTRODUCTION = """\
-What tools print, by tool, and what it comes from. A line allows more than it proves: give the whole text to
-`gpudoctor explain`, which reads the versions and GPUs in it too."""
-_LONGEST = 110
+What tools print, by tool, and what it can come from. A line allows more than it proves: give the whole text to
+`gpudoctor explain`, which reads the versions and GPUs in it too. A cause in parentheses needs more than this line,
+which may be harmless by itself: other lines of the text, or what they tell of the machine, have to confirm it."""
+_MOST_CAUSES = 4
 _LEFT_OUT = ("people", "topics")
 """Words of people, and topics: no text that somebody would search for."""
+
+
+class Row(NamedTuple):
+    """A line of a tool, and what it can come from."""
+
+    text: str
+    """The line that the message is found in, whole."""
+    causes: tuple[str, ...]
+    """Ids that `explain` names for the line alone."""
+    with_more: tuple[str, ...] = ()
+    """Ids that take other lines too."""
 
 
 def pages() -> dict[str, str]:
@@ -29,24 +43,62 @@ def pages() -> dict[str, str]:
         "# By error text",
         INTRODUCTION,
     ]
-    for path in sorted(CATALOGUE.glob("*.toml")):
-        if path.stem in _LEFT_OUT:
-            continue
-        rows = [row for one in tomllib.loads(path.read_text("utf-8")).values() for row in _row(one)]
-        if rows:
-            parts += [f"## {path.stem}", "\n".join(["| the text | what it comes from |", "| --- | --- |", *rows])]
+    for tool, found in rows():
+        written = [f"| {code(row.text)} | {', '.join(_links(row))} |" for row in found]
+        parts += [f"## {tool}", "\n".join(["| the text | what it can come from |", "| --- | --- |", *written])]
     return {"errors.md": "\n\n".join(parts) + "\n"}
 
 
-def _row(message: dict[str, Any]) -> list[str]:
+def rows() -> Iterator[tuple[str, list[Row]]]:
+    """Of each tool its lines, each once, in the order of its file."""
+    for path in sorted(CATALOGUE.glob("*.toml")):
+        if path.stem in _LEFT_OUT:
+            continue
+        found: dict[str, Row] = {}
+        for message in tomllib.loads(path.read_text("utf-8")).values():
+            if row := _row(message):
+                found[row.text] = _joined(found[row.text], row) if row.text in found else row
+        if found:
+            yield path.stem, list(found.values())
+
+
+def _row(message: dict[str, Any]) -> Row | None:
     proves = message.get("decides", ())
-    decides = [proves] if isinstance(proves, str) else [one if isinstance(one, str) else one["check"] for one in proves]
-    causes = list(dict.fromkeys([*decides, *message.get("suggests", ())]))
+    proves = [proves] if isinstance(proves, str) else proves
+    decides = [{"check": one} if isinstance(one, str) else one for one in proves]
+    alone = [one["check"] for one in decides if not one.get("when")]
+    suggests = list(message.get("suggests", ()))
+    conditional = [one["check"] for one in decides if one.get("when")]
+    if message.get("mention"):  # it does not say that anything fails
+        suggests, conditional = [], [*conditional, *suggests]
+    row = Row(_line(message), _causes([*alone, *suggests]), _causes(conditional))
+    return row if row.text and (row.causes or row.with_more) else None
+
+
+def _causes(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for name in names if name != "healthy"))
+
+
+def _line(message: dict[str, Any]) -> str:
+    """The line of the first sample that the message is found in; all of them where it takes several."""
     said = message.get("says")
-    if not causes or not said:
-        return []
-    first = said[0] if isinstance(said[0], str) else said[0][0]
-    text = " ".join(first.split())
-    text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
-    named = [f"[{name}](checks/{name}.md)" for name in causes if name != "healthy"]
-    return [f"| {code(text)} | {', '.join(named[:4])} |"] if named else []
+    if not said:
+        return ""
+    text = said[0] if isinstance(said[0], str) else said[0][0]
+    pattern = re.compile("".join(part.strip() for part in message.get("pattern", "").split("\n")), re.I)
+    found = message.get("find", [""])
+    lines = [form for line in text.splitlines() if line.strip() for form in (line.strip(), line.rstrip())]
+    hit = (line for line in lines if any(part in line.lower() for part in found) and pattern.search(line))
+    return next(hit, " ".join(text.split()))
+
+
+def _joined(one: Row, other: Row) -> Row:
+    return Row(one.text, _causes([*one.causes, *other.causes]), _causes([*one.with_more, *other.with_more]))
+
+
+def _links(row: Row) -> list[str]:
+    more = [name for name in row.with_more if name not in row.causes]
+    return [
+        *(f"[{name}](checks/{name}.md)" for name in row.causes[:_MOST_CAUSES]),
+        *(f"([{name}](checks/{name}.md))" for name in more[: max(1, _MOST_CAUSES - len(row.causes))]),
+    ]

@@ -1,0 +1,97 @@
+"""docs/errors.md: `explain` of each line names one of the causes that the page gives for it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from doctor.commands.flags import EXPLAIN, read_flags
+from doctor.commands.run_explain import explain_text
+from doctor.text import read
+
+from ..judging import report
+from ..rows import for_each
+
+PAGE = Path(__file__).parents[2] / "docs" / "errors.md"
+_ROW = re.compile(r"\| (?P<fence>`{1,2}) ?(?P<text>.+?) ?(?P=fence) \| (?P<causes>.+) \|")
+_CAUSE = re.compile(r"(?P<more>\(?)\[(?P<id>[a-z0-9-]+)\]\(checks/(?P=id)\.md\)")
+
+
+def judged(text: str) -> Any:
+    """The report of a text."""
+    return report(read(text))
+
+
+def rows() -> list[tuple[str, tuple[str, ...]]]:
+    """(line, causes) of the page, without those that have all their causes in parentheses."""
+    found = []
+    for line in PAGE.read_text("utf-8").splitlines():
+        if row := _ROW.fullmatch(line):
+            causes = [*_CAUSE.finditer(row["causes"])]
+            assert causes, line
+            if any(not cause["more"] for cause in causes):
+                found.append((row["text"].replace("\\|", "|"), tuple(cause["id"] for cause in causes)))
+    return found
+
+
+def test_most_rows_have_a_cause_that_the_line_alone_shows() -> None:
+    shown = sum(line.startswith("| `") for line in PAGE.read_text("utf-8").splitlines())
+    assert shown > 500 and len(rows()) > 0.8 * shown
+
+
+@for_each("text, causes", rows(), quick=20)
+def test_explain_of_the_line_names_a_cause_of_its_row(tmp_path: Path, text: str, causes: tuple[str, ...]) -> None:
+    flags = read_flags(EXPLAIN, ["--output", str(tmp_path / "report")])
+    assert flags is not None
+    explain_text(text.encode(), "argument", flags)
+    shown = (tmp_path / "report").read_text("utf-8")
+    words = set(re.findall(r"[a-z0-9]+(?:-[a-z0-9]+)+", re.sub(r"-\n\s+", "-", shown)))
+    assert not words.isdisjoint(causes), shown
+
+
+NO_DRIVER = (
+    "Found no NVIDIA driver on your system",
+    "RuntimeError: Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU",
+    "AssertionError: Found no NVIDIA driver on your system.",
+)
+
+
+@for_each("text", NO_DRIVER)
+def test_a_cause_of_pods_is_named_in_texts_about_kubernetes_alone(text: str) -> None:
+    without, with_it = (judged(words).possible for words in (text, f"{text}\nkubectl logs trainer-0: a Kubernetes pod"))
+    assert not [name for name in without if name.startswith("k8s-")]
+    assert "container-no-gpu-flag" in without[:2]
+    assert "k8s-runtimeclass-missing" in with_it
+
+
+SMALL_SHARES = {
+    "tf-input-bound-part": "Your program is MODERATELY input-bound because 12.3% of the total step time is waiting.",
+    "invalid-device": "ValueError: Invalid CUDA 'device=0' requested. Use 'device=cpu' or pass valid CUDA device(s)",
+    "nvcuda": "ImportError: Could not find 'nvcuda.dll'. TensorFlow requires that this DLL be installed in a directory",
+}
+
+
+@for_each("text", SMALL_SHARES.values(), ids=SMALL_SHARES)
+def test_what_a_message_comes_from_is_told_in_every_format_though_the_words_make_it_unlikely(
+    tmp_path: Path, text: str
+) -> None:
+    [row] = judged(text).text.messages
+    for form in ("text", "markdown", "html", "brief"):
+        flag = ["--brief"] if form == "brief" else ["--format", form]
+        flags = read_flags(EXPLAIN, [*flag, "--output", str(tmp_path / form)])
+        assert flags is not None
+        explain_text(text.encode(), "argument", flags)
+        assert row.causes[0] in (tmp_path / form).read_text("utf-8"), form
+
+
+def test_rocm_ptxas_and_a_module_of_python_2_are_no_fault_of_the_driver() -> None:
+    hip = judged("RuntimeError: HIP error: invalid device function")
+    assert not hip.possible and hip.text.messages[-1].causes == ("no-nvidia-gpu",)
+    ptxas = judged("ptxas a.ptx, line 9; fatal   : Unsupported .version 8.4; current version is '8.1'")
+    assert "ptx-newer-than-driver" not in ptxas.possible and not ptxas.likely
+    for symbol in ("PyCObject_Type", "PyString_Type", "_Py_ZeroStruct"):
+        path = "/opt/ros/kinetic/lib/python2.7/dist-packages/cv2.so"
+        [found] = judged(f"ImportError: {path}: undefined symbol: {symbol}").findings
+        assert found.id == "user-site-shadows-packages"
+        assert [step.command for step in found.fixes[0].steps] == ["env -u PYTHONPATH python"]
