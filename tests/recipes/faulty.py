@@ -57,6 +57,10 @@ COMPOSE: dict[str, str] = {
     "gpu-hidden-by-variable": f"services:\n  a:\n    image: me/x\n    environment:\n      - A=1\n      - NVIDIA_VISIBLE_DEVICES=void  # <-\n{_RESERVED}",
     "driver-mounted-by-hand": "services:\n  a:\n    image: me/x\n    volumes:\n      - ./data:/data\n      - /usr/lib/x86_64-linux-gnu/libcuda.so.1:/usr/lib/libcuda.so.1:ro  # <-\n",
     "driver-mounted-by-hand:long": "services:\n  a:\n    image: me/x\n    volumes:\n      - {type: bind, source: /usr/lib/nvidia, target: /x}  # <-\n",
+    "image-not-published": f"services:\n  a:\n    image: nvidia/cuda:latest  # <-\n{_RESERVED}",
+    "more-gpus-than-given": f"services:\n  a:  # <-\n    image: vllm/vllm-openai:v0.10.0\n    ipc: host\n    command: --model m --tensor-parallel-size 4\n{_RESERVED}",
+    "more-gpus-than-given:ids": "services:\n  a:  # <-\n    image: me/x\n    ipc: host\n    command: [torchrun, --nproc-per-node=4, train.py]\n    deploy: {resources: {reservations: {devices: [{driver: nvidia, device_ids: ['0', '1'], capabilities: [gpu]}]}}}\n",
+    "more-gpus-than-given:gpus": "services:\n  a:  # <-\n    image: me/x\n    ipc: host\n    command: [torchrun, --nproc-per-node=4, train.py]\n    gpus: [{driver: nvidia, count: 2}]\n",
     "healthcheck-by-nvidia-smi": f"services:\n  a:\n    image: me/x\n    healthcheck:\n      test: [CMD, nvidia-smi]  # <-\n{_RESERVED}",
 }
 
@@ -64,6 +68,7 @@ _POD = (
     "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  runtimeClassName: nvidia\n  containers:\n    - name: a\n"
 )
 KUBERNETES: dict[str, str] = {
+    "image-not-published": "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n    - name: a\n      image: nvidia/cuda:12.8.1-base  # <-\n      resources: {limits: {nvidia.com/gpu: 1}}\n",
     "container-without-gpu": f"{_POD}      image: nvcr.io/nvidia/pytorch:25.08-py3  # <-\n",
     "gpu-quantity-wrong": f"{_POD}      image: me/x\n      resources:\n        limits:\n          nvidia.com/gpu: 0.5  # <-\n",
     "gpu-quantity-wrong:requests": f"{_POD}      image: me/x\n      resources:\n        requests:\n          nvidia.com/gpu: 1  # <-\n",
@@ -77,3 +82,25 @@ KUBERNETES: dict[str, str] = {
     "more-gpus-than-given:product": "apiVersion: apps/v1\nkind: Deployment\nspec:\n  template:\n    spec:\n      containers:\n        - name: a  # <-\n          image: lmsysorg/sglang:v0.5.3\n          args: ['--tp=4 --pp-size 2']\n          volumeMounts: [{name: shm, mountPath: /dev/shm}]\n          resources: {limits: {nvidia.com/gpu: 4}}\n",
     "driver-mounted-by-hand": f"{_POD}      image: me/x\n  volumes:\n    - name: driver  # <-\n      hostPath: {{path: /usr/lib/nvidia}}\n",
 }
+
+VARIABLES = {
+    "gpu-hidden-by-variable": ("CUDA_VISIBLE_DEVICES", "NoDevFiles"),
+    "driver-capabilities-incomplete": ("NVIDIA_DRIVER_CAPABILITIES", "graphics, video"),
+    "requirement-not-checked": ("NVIDIA_DISABLE_REQUIRE", "t"),
+    "requirement-not-readable": ("NVIDIA_REQUIRE_CUDA", "cuda=>12.4"),
+    "compat-on-library-path": ("LD_LIBRARY_PATH", "/usr/local/cuda/compat:/usr/lib"),
+    "stub-on-library-path": ("LD_LIBRARY_PATH", "/usr/local/cuda/lib64/stubs"),
+}
+"""By rule: a variable that breaks it wherever it is set."""
+
+_GPU = "          resources: {limits: {nvidia.com/gpu: 1}}\n"
+SET_IN = {
+    "Dockerfile": f'FROM {CUDA}\nENV NAME="VALUE"  # <-\n',
+    "compose.yaml": f"services:\n  a:\n    image: me/x\n    environment:\n      NAME: 'VALUE'  # <-\n{_RESERVED}",
+    "list.compose.yaml": f"services:\n  a:\n    image: me/x\n    environment:\n      - NAME=VALUE  # <-\n{_RESERVED}",
+    "pod.yaml": "apiVersion: v1\nkind: Pod\nspec:\n    containers:\n        - image: me/x\n          env:\n            - {name: NAME, value: 'VALUE'}  # <-\n"
+    + _GPU,
+    "deployment.yaml": "apiVersion: apps/v1\nkind: Deployment\nspec:\n  template:\n    spec:\n      containers:\n        - image: me/x\n          env:\n            - name: NAME  # <-\n              value: 'VALUE'\n"
+    + _GPU,
+}
+"""By file: where a variable is set; a Dockerfile, both forms of compose, a Pod and a Deployment."""

@@ -196,6 +196,8 @@ KUBERNETES: dict[str, str] = {
 }
 """Manifests of public projects, reduced: operators, controllers and schedulers that do by themselves what a pod need not."""
 COMPOSE: dict[str, str] = {
+    "a variable of the shell, as many GPUs as the program takes": "services:\n  a:\n    image: vllm/vllm-openai:v0.10.0\n    ipc: host\n    environment: {CUDA_VISIBLE_DEVICES: , LD_LIBRARY_PATH: /usr/lib}\n    command: --tensor-parallel-size 2\n    deploy: {resources: {reservations: {devices: [{driver: nvidia, count: 2, capabilities: [gpu]}]}}}\n",
+    "all GPUs": "services:\n  a:\n    image: vllm/vllm-openai:v0.10.0\n    ipc: host\n    command: --tensor-parallel-size 8\n    gpus: all\n",
     "one service of an image has the GPU": "services:\n  controller:\n    image: nvidia/cuda:12.2.0-runtime-ubuntu20.04\n    command: [python3, -m, app.controller]\n  worker:\n    image: nvidia/cuda:12.2.0-runtime-ubuntu20.04\n    shm_size: 8gb\n    deploy: {resources: {reservations: {devices: [{driver: nvidia, count: 1, capabilities: [gpu]}]}}}\n",
 }
 TEMPLATES: dict[str, str] = {

@@ -54,6 +54,14 @@ def test_each_planted_fault_is_found_at_its_line_and_no_other(tmp_path: Path, na
     assert [(fault.rule, fault.line) for fault in found] == [(case.partition(":")[0], line)], found
 
 
+@for_each(("rule", "name"), [(rule, name) for rule in faulty.VARIABLES for name in faulty.SET_IN])
+def test_a_variable_breaks_the_same_rule_wherever_it_is_set(tmp_path: Path, rule: str, name: str) -> None:
+    variable, value = faulty.VARIABLES[rule]
+    text = faulty.SET_IN[name].replace("NAME", variable).replace("VALUE", value)
+    file, line = written(tmp_path, name, text)
+    assert [(fault.rule, fault.line) for fault in read_recipe(file, Matrix.load(), {}).faults] == [(rule, line)]
+
+
 @for_each("name", list(good.TEMPLATES))
 def test_a_helm_template_is_refused_though_it_is_yaml(name: str, tmp_path: Path) -> None:
     file = tmp_path / "deployment.yaml"

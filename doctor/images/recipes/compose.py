@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from ...formats.given import Unopened, read_given
-from .bases import base_of
+from .bases import base_of, published
 from .docker_rules import by_nvidia_smi
 from .instructions import MOST_BYTES, Unparsed, instructions
 from .lint import Fault
 from .packages import torch_of
+from .parallel import too_few
 from .stages import chosen, stages
-from .yaml_nodes import FETCHES, at, environment, hidden, line_of, of_the_driver, words
+from .variables import variable_faults
+from .yaml_nodes import FETCHES, at, environment, line_of, of_the_driver, words
 
 _SMALL_MIB = 256
 _TRAINS = re.compile(r"(?i)torchrun|accelerate|deepspeed|train|vllm|sglang|tensor-parallel|num.?workers|nccl")
@@ -60,7 +62,10 @@ def _service(name: str, line: int, service: dict[str, Any], folder: Path, on_gpu
     for number, one in enumerate(reserved):
         yield from _reservation(name, one, line_of(devices, number))
     for variable, (value, at_line) in variables.items():
-        yield from hidden(variable, value, at_line)
+        yield from variable_faults(variable, value, at_line, base_of(str(service.get("image") or "")).nvcc)
+    yield from published(str(service.get("image") or ""), line_of(service, "image"))
+    command_line = f"{words(service.get('command'))} {words(service.get('entrypoint'))}"
+    yield from too_few(name, command_line, _count(reserved or service.get("gpus")), line)
     if asks and not service.get("ipc") and not _tmpfs(service):
         size = service.get("shm_size")
         if (size is None and _TRAINS.search(started)) or (size is not None and _mib(size) < _SMALL_MIB):
@@ -75,6 +80,18 @@ def _service(name: str, line: int, service: dict[str, Any], folder: Path, on_gpu
     test = at(service, "healthcheck", "test")
     if test is not None and by_nvidia_smi(words(test)):
         yield Fault(rule="healthcheck-by-nvidia-smi", line=line_of(service["healthcheck"], "test"), detail=f"{name}.")
+
+
+def _count(devices: Any) -> int | None:
+    """GPUs that it gets; None where all, or a number that only the engine knows."""
+    total = 0
+    for one in devices if isinstance(devices, list) else ():
+        ids = at(one, "device_ids")
+        count = len(ids) if isinstance(ids, list) and "all" not in str(ids) else at(one, "count")
+        if not isinstance(count, int):
+            return None
+        total += count
+    return total or None
 
 
 def _reservation(name: str, one: dict[str, Any], line: int) -> Iterator[Fault]:

@@ -5,39 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ...formats.require import RequireGpu, RequireHost, evaluate_libnvidia_container
+from .bases import published
 from .judged import Judged
 from .lint import Fault
 from .packages import apt_packages, line_in, torch_of
 from .stages import Step
+from .variables import hides_gpus, variable_faults
 
 _DRIVER = re.compile(
     r"(?:nvidia-driver|nvidia-utils|nvidia-kernel|nvidia-dkms|libnvidia-(?:compute|gl|decode|encode|cfg1|ml)|libcuda1|"
     r"cuda-drivers|nvidia-open|nvidia-headless|xserver-xorg-video-nvidia)(?:[-_.\d]\S*)?|cuda(?:-\d{1,2}-\d)?"
     r"|nvidia-(?:cuda-toolkit-)?\d{3}"
 )
-_NOBODY = RequireHost("0.1", "1.0", (RequireGpu("0.1", "none"),))
-"""A host that meets no condition: so every alternative is looked at."""
-_COMPAT = re.compile(r"/usr/local/cuda(?:-[\d.]+)?/compat\b")
 
 
 def docker_faults(j: Judged) -> Iterator[Fault]:
     """All of them, in the order of the rules."""
-    yield from _base(j)
+    yield from published(j.stage.image, j.stage.image_line)
     yield from _variables(j)
     yield from _system_packages(j)
     yield from _health(j)
     yield from _in_build(j)
-
-
-def _base(j: Judged) -> Iterator[Fault]:
-    name = j.stage.image
-    if re.fullmatch(r"(?:docker\.io/)?nvidia/cuda(?::latest)?", name):
-        yield Fault(rule="image-not-published", line=j.stage.image_line, detail=f"{name}: it has no tag latest.")
-    elif found := re.fullmatch(r"(?:docker\.io/)?nvidia/cuda:(\d{1,2}\.\d(?:\.\d+)?-(?:base|runtime|devel))", name):
-        yield Fault(
-            rule="image-not-published", line=j.stage.image_line, detail=f"{found[1]} does not name an operating system."
-        )
 
 
 def _variables(j: Judged) -> Iterator[Fault]:
@@ -69,38 +57,14 @@ def _uses_gpu(j: Judged) -> int:
 def _variable(j: Judged, step: Step, name: str, value: str) -> Iterator[Fault]:
     line = line_in(step, j.rows, name)
     plain = value.strip("\"' ")
-    if name == "NVIDIA_VISIBLE_DEVICES" and plain.lower() in ("", "none", "void"):
+    if name == "NVIDIA_VISIBLE_DEVICES" and not plain:
         yield Fault(rule="gpu-hidden-by-variable", line=line, detail=f"{name}={plain} gives the container no GPU.")
-    elif name == "CUDA_VISIBLE_DEVICES":
-        if plain in ("", "-1") or plain.lower() in ("none", "nodevfiles"):
-            yield Fault(rule="gpu-hidden-by-variable", line=line, detail=f"{name}={plain} hides every GPU from CUDA.")
-        elif "$" not in plain and plain.lower() != "all":
-            detail = f"{name}={plain}: of the GPUs that a container gets, it uses these alone."
-            yield Fault(rule="gpu-fixed-by-variable", line=line, detail=detail)
-    elif name == "NVIDIA_DRIVER_CAPABILITIES" and "$" not in plain:
-        words = set(plain.lower().replace(" ", "").split(","))
-        if not words & {"compute", "all"}:
-            yield Fault(
-                rule="driver-capabilities-incomplete", line=line,
-                detail=f"{name}={plain}: without compute there is no libcuda in the container.",
-            )  # fmt: skip
-    elif name == "NVIDIA_DISABLE_REQUIRE" and plain.lower() in ("1", "t", "true"):
-        yield Fault(rule="requirement-not-checked", line=line, detail="Too old a driver is then seen by CUDA's error.")
-    elif name.startswith("NVIDIA_REQUIRE_") and "$" not in plain:
-        if error := evaluate_libnvidia_container([(name, plain)], _NOBODY).error:
-            yield Fault(rule="requirement-not-readable", line=line, detail=f"{name}: {error}.")
-    elif name == "LD_LIBRARY_PATH":
-        yield from _library_path(line, plain, j.base.nvcc)
+    elif name == "CUDA_VISIBLE_DEVICES" and "$" not in plain and plain.lower() != "all" and not hides_gpus(name, plain):
+        detail = f"{name}={plain}: of the GPUs that a container gets, it uses these alone."
+        yield Fault(rule="gpu-fixed-by-variable", line=line, detail=detail)
     elif name == "TORCH_CUDA_ARCH_LIST" and "$" not in plain:
         yield from _arch_list(j, line, plain)
-
-
-def _library_path(line: int, value: str, compiler: bool | None) -> Iterator[Fault]:
-    for folder in value.split(":"):
-        if "/stubs" in folder and compiler is not False:
-            yield Fault(rule="stub-on-library-path", line=line, detail=f"{folder} holds a libcuda that does nothing.")
-        elif _COMPAT.search(folder):
-            yield Fault(rule="compat-on-library-path", line=line, detail=f"{folder} is used on every GPU.")
+    yield from variable_faults(name, value, line, j.base.nvcc)
 
 
 def _arch_list(j: Judged, line: int, value: str) -> Iterator[Fault]:

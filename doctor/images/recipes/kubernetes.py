@@ -6,21 +6,16 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from .bases import base_of
+from .bases import base_of, published
 from .cluster import is_known
 from .docker_rules import by_nvidia_smi
 from .lint import Fault
-from .yaml_nodes import FETCHES, at, environment, hidden, line_of, of_the_driver, words
+from .parallel import too_few
+from .variables import variable_faults
+from .yaml_nodes import FETCHES, at, environment, line_of, of_the_driver, words
 
 _TRAINS = re.compile(r"(?i)torchrun|accelerate|deepspeed|train|num.?workers")
 
-
-_PARALLEL = re.compile(
-    r"--(tensor-parallel-size|pipeline-parallel-size|tp-size|tp|pp-size|nproc[-_]per[-_]node)[= ](\d+)\b"
-)
-"""Options of vLLM, SGLang and torchrun that take a number of GPUs each."""
-_OVER_NODES = re.compile(r"(?i)--(?:nnodes|node-rank|dist-init-addr|headless|data-parallel)|\bray\b|\bLWS_")
-"""Where one of these is, the GPUs of other pods count too."""
 _ALONE = ("Pod", "Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "Job", "CronJob")
 """Kinds whose pods know nothing of each other's GPUs."""
 
@@ -70,11 +65,12 @@ def _pod(pod: dict[str, Any], kind: str, replica: str, named: bool) -> Iterator[
         ):
             line = line_of(one, "image")
             yield Fault(rule="container-without-gpu", line=line, detail=f"{name}: {image} with no nvidia.com/gpu.")
+        yield from published(image, line_of(one, "image"))
         yield from _quantities(name, one)
         yield from _probes(name, one)
         for variable, (value, line) in environment(one.get("env")).items():
             if count or variable != "NVIDIA_VISIBLE_DEVICES":  # void is how a pod without GPUs asks for none
-                yield from hidden(variable, value, line)
+                yield from variable_faults(variable, value, line, base_of(image).nvcc)
             if variable == "NVIDIA_VISIBLE_DEVICES" and value.strip().lower() not in ("none", "void", ""):
                 detail = f"{name}: {variable}={value} beside what the device plugin allots."
                 yield Fault(rule="gpus-beside-the-scheduler", line=line, detail=detail)
@@ -84,24 +80,13 @@ def _pod(pod: dict[str, Any], kind: str, replica: str, named: bool) -> Iterator[
             detail = f"{name}: {count} GPU{'s' if count > 1 else ''}, and nothing mounted at /dev/shm."
             yield Fault(rule="shared-memory-small", line=line_of(within, number), detail=detail)
         if kind in _ALONE:
-            yield from _too_few(name, one, count, line_of(within, number))
+            yield from too_few(name, command_line, count, line_of(within, number))
     if total and named and not pod.get("runtimeClassName"):
         yield Fault(rule="runtime-class-not-set", line=line_of(pod, "containers"), detail="")
     for number, volume in enumerate(pod.get("volumes") or ()):
         path = str(at(volume, "hostPath", "path") or "")
         if of_the_driver(path) and not is_known("folder", path):
             yield Fault(rule="driver-mounted-by-hand", line=line_of(pod["volumes"], number), detail=f"{path}.")
-
-
-def _too_few(name: str, container: dict[str, Any], count: int | None, line: int) -> Iterator[Fault]:
-    """More GPUs in the arguments of the program than the container gets."""
-    started = f"{words(container.get('command'))} {words(container.get('args'))}"
-    wanted = 1
-    for number in dict(_PARALLEL.findall(started)).values():  # the last one of an option counts
-        wanted *= int(number)
-    if count and count < wanted and not _OVER_NODES.search(started):
-        detail = f"{name}: its arguments want {wanted} GPUs, and it gets {count}."
-        yield Fault(rule="more-gpus-than-given", line=line, detail=detail)
 
 
 def _quantity(container: dict[str, Any]) -> int | None:

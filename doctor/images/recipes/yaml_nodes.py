@@ -1,12 +1,9 @@
-"""Values of YAML documents with the lines that they stand on, and what the variables in them hide."""
+"""Values of YAML documents with the lines that they stand on."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
-
-from .lint import Fault
 
 FETCHES = re.compile(r"(?i)wget|curl|\baws\b|gsutil|rclone|s5cmd|download|git clone|huggingface-cli")
 """A container that fetches a model needs no GPU, whatever its image."""
@@ -45,7 +42,8 @@ def environment(value: Any) -> dict[str, tuple[str, int]]:
     found: dict[str, tuple[str, int]] = {}
     if isinstance(value, dict):
         for name in value:
-            found[str(name)] = ("" if value[name] is None else str(value[name]), line_of(value, name))
+            if value[name] is not None:  # without a value compose takes that of its own environment
+                found[str(name)] = (str(value[name]), line_of(value, name))
     elif isinstance(value, list):
         for number, one in enumerate(value):
             if isinstance(one, dict):
@@ -56,17 +54,3 @@ def environment(value: Any) -> dict[str, tuple[str, int]]:
                 if equals:
                     found[name] = (content, line_of(value, number))
     return found
-
-
-def hidden(name: str, value: str, line: int) -> Iterator[Fault]:
-    """Variables that hide GPUs, the same in both."""
-    plain = value.strip().lower()
-    if name == "NVIDIA_VISIBLE_DEVICES" and plain in ("none", "void"):
-        yield Fault(rule="gpu-hidden-by-variable", line=line, detail=f"{name}={value} gives the container no GPU.")
-    elif name == "CUDA_VISIBLE_DEVICES" and plain in ("", "-1", "none"):
-        yield Fault(rule="gpu-hidden-by-variable", line=line, detail=f"{name}={value!r} hides every GPU from CUDA.")
-    elif name == "NVIDIA_DRIVER_CAPABILITIES" and "$" not in plain and not {"compute", "all"} & set(plain.split(",")):
-        detail = f"{name}={value}: without compute there is no libcuda in the container."
-        yield Fault(rule="driver-capabilities-incomplete", line=line, detail=detail)
-    elif name == "NVIDIA_DISABLE_REQUIRE" and plain in ("1", "true"):
-        yield Fault(rule="requirement-not-checked", line=line, detail="Too old a driver is then seen by CUDA's error.")

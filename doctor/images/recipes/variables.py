@@ -1,0 +1,49 @@
+"""What a variable of an image, a service or a pod does to its GPUs: one rule for all three."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ...formats.require import RequireGpu, RequireHost, evaluate_libnvidia_container
+from .lint import Fault
+
+_NOBODY = RequireHost("0.1", "1.0", (RequireGpu("0.1", "none"),))
+"""A host that meets no condition: so every alternative is looked at."""
+_COMPAT = re.compile(r"/usr/local/cuda(?:-[\d.]+)?/compat\b")
+
+
+def hides_gpus(name: str, value: str) -> bool:
+    """Whether no GPU is left for CUDA, by the one variable of the toolkit or the other of the driver."""
+    plain = value.strip().lower()
+    if name == "NVIDIA_VISIBLE_DEVICES":
+        return plain in ("none", "void")
+    return name == "CUDA_VISIBLE_DEVICES" and plain in ("", "-1", "none", "nodevfiles")
+
+
+def variable_faults(name: str, value: str, line: int, compiler: bool | None = None) -> Iterator[Fault]:
+    """Of one variable at its line. compiler: whether the image holds CUDA's, or None where that is unknown."""
+    plain = value.strip("\"' ")
+    lower = plain.lower()
+    if hides_gpus(name, plain):
+        what = "gives the container no GPU" if name == "NVIDIA_VISIBLE_DEVICES" else "hides every GPU from CUDA"
+        yield Fault(rule="gpu-hidden-by-variable", line=line, detail=f"{name}={plain} {what}.")
+    elif name == "NVIDIA_DISABLE_REQUIRE" and lower in ("1", "t", "true"):
+        yield Fault(rule="requirement-not-checked", line=line, detail="Too old a driver is then seen by CUDA's error.")
+    elif "$" not in plain and name == "NVIDIA_DRIVER_CAPABILITIES":
+        if not {"compute", "all"} & set(lower.replace(" ", "").split(",")):
+            detail = f"{name}={plain}: without compute there is no libcuda in the container."
+            yield Fault(rule="driver-capabilities-incomplete", line=line, detail=detail)
+    elif "$" not in plain and name.startswith("NVIDIA_REQUIRE_"):
+        if error := evaluate_libnvidia_container([(name, plain)], _NOBODY).error:
+            yield Fault(rule="requirement-not-readable", line=line, detail=f"{name}: {error}.")
+    elif name == "LD_LIBRARY_PATH":
+        yield from _library_path(line, plain, compiler)
+
+
+def _library_path(line: int, value: str, compiler: bool | None) -> Iterator[Fault]:
+    for folder in value.split(":"):
+        if "/stubs" in folder and compiler is not False:
+            yield Fault(rule="stub-on-library-path", line=line, detail=f"{folder} holds a libcuda that does nothing.")
+        elif _COMPAT.search(folder):
+            yield Fault(rule="compat-on-library-path", line=line, detail=f"{folder} is used on every GPU.")
