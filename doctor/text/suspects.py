@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _MOST_NEEDS = 2
 _MOST_POSSIBLE = 6
-_OF_PODS, _NO_GPU_GIVEN = "k8s-", "container-no-gpu-flag"
+_OF_PODS, _NO_GPU_GIVEN = "k8s-runtimeclass-missing", "container-no-gpu-flag"
 _UNASKED = 0.9
 """Probability of a cause that is worth telling where no line of the text complains of anything."""
 _LEAST = 0.03
@@ -78,17 +78,14 @@ def left_open(s: Snapshot, findings: tuple[Finding, ...], results: Iterable[Chec
 
 
 def in_any_container(s: Snapshot) -> list[Ranked]:
-    """The ranker's causes, likeliest first; without a word of Kubernetes those of pods count for any container."""
+    """The ranker's causes, likeliest first; without a word of Kubernetes that of pods counts for any container."""
     ranks = list(s.ranked)
-    pods = [one for one in ranks if one.cause.startswith(_OF_PODS)]
-    if not pods or "kubernetes" in (known(s.host.scheduler), known(s.container.kind)):
+    same = [one for one in ranks if one.cause in (_OF_PODS, _NO_GPU_GIVEN)]
+    in_pod = "kubernetes" in (known(s.host.scheduler), known(s.container.kind))
+    if in_pod or all(one.cause != _OF_PODS for one in same):
         return ranks
-    general = [*(one for one in ranks if one.cause == _NO_GPU_GIVEN), replace(pods[0], cause=_NO_GPU_GIVEN, share=0.0)][
-        0
-    ]
-    general = replace(general, share=general.share + sum(one.share for one in pods))
-    ranks = [general, *(one for one in ranks if one not in pods and one.cause != _NO_GPU_GIVEN)]
-    return sorted(ranks, key=lambda one: -one.share)
+    general = replace(same[0], cause=_NO_GPU_GIVEN, share=sum(one.share for one in same))
+    return sorted([general, *(one for one in ranks if one not in same)], key=lambda one: -one.share)
 
 
 def of_messages(s: Snapshot, results: Iterable[CheckResult]) -> tuple[MessageCauses, ...]:
