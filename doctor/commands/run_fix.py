@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from ..findings import Policy
 from ..judge.plan import Plan, plan
 from ..judge.report import config_notes
+from ..report.again import again_flags
 from ..report.progress import Progress
 from ..report.steps import plan_text
 from ..snapshot import Snapshot, known
@@ -47,7 +48,7 @@ def run_fix(flags: dict[str, Any]) -> int:
     warn_of_config(config_notes(policy))
     if flags["apply_"]:
         return _apply(flags, snapshot, matrix, policy, steps, only)
-    _show(steps, flags, snapshot)
+    _show(steps, flags, snapshot, policy)
     return _code(steps, only)
 
 
@@ -62,7 +63,7 @@ def _apply(flags: dict[str, Any], snapshot: Snapshot, matrix: Matrix, policy: Po
     from .fix_lock import locked
 
     steps = _without_strangers(steps, policy)
-    _show(steps, flags, snapshot, err=True)
+    _show(steps, flags, snapshot, policy, err=True)
     if not environment_steps(steps, only):
         by_name = (one for one in steps.fixes if environment_steps(replace(steps, fixes=(one,)), one.finding.id))
         name = next((one.finding.id for one in by_name if not only and one.finding.status != "fail"), "")
@@ -120,21 +121,22 @@ def _without_strangers(steps: Plan, policy: Policy) -> Plan:
     return replace(steps, fixes=tuple(kept))
 
 
-def _show(steps: Plan, flags: dict[str, Any], snapshot: Snapshot, err: bool = False) -> None:
-    steps = _masked(steps, flags, snapshot, sys.stderr if err else sys.stdout)
+def _show(steps: Plan, flags: dict[str, Any], snapshot: Snapshot, policy: Policy, err: bool = False) -> None:
+    again = f"gpudoctor check{again_flags(policy, snapshot)}"
+    steps, again = _masked((steps, again), flags, snapshot, sys.stderr if err else sys.stdout)
     if flags["format_"] == "json" and not err:
         write(msgspec_json.format(msgspec_json.encode(steps)) + b"\n", None)
         return
     from .display import display
 
-    text = plan_text(steps, display({**flags, "output": None, "verbose": 0}))
+    text = plan_text(steps, display({**flags, "output": None, "verbose": 0}), again)
     if err:
         echo(text, err=True, nl=False)
     else:
         write(text.encode("utf-8", "backslashreplace"), None, styled=styled({**flags, "output": None}))
 
 
-def _masked(steps: Plan, flags: dict[str, Any], snapshot: Snapshot, stream: TextIO) -> Plan:
+def _masked(steps: tuple[Plan, str], flags: dict[str, Any], snapshot: Snapshot, stream: TextIO) -> tuple[Plan, str]:
     """The plan as it may be shown: never with a secret; in files and pipes without names, as a report is."""
     from ..snapshot.redact import Redactor
     from ..snapshot.redact_secrets import without_secrets

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import shlex
 
 from ..findings import Finding, Step
 from ..judge.report import Report
 from ..judge.selection import nothing_to_check
 from ..snapshot import known
+from .again import again_flags
 from .blocks import marks
 from .groups import exit_words, tally
 from .lines import Line, Span, Style, command, wrap
@@ -90,22 +90,13 @@ def _type(report: Report, first: Finding, width: int) -> list[Line]:
 def _all_steps(report: Report) -> str:
     """`fix` looks at the machine again, and measures nothing."""
     if report.target.kind == "live" and known(report.snapshot.measured.level) is None:
-        return f"All steps: gpudoctor fix{_flags(report)}."
+        return f"All steps: gpudoctor fix{again_flags(report.policy, report.snapshot, 'fix')}."
     return "All steps stand above."
 
 
 def _others(report: Report, first: Finding) -> bool:
     """Whether another cause has steps of its own."""
     return any(f.fixes and not f.cause and f.id != first.id for f in report.findings)
-
-
-def _flags(report: Report) -> str:
-    """What `gpudoctor fix` has to be told too, so that it finds the same."""
-    words = [f"--require {name}" for name in report.policy.require]
-    words += ["--building"] if report.policy.building else []
-    because = known(report.snapshot.python.chosen_because) or ""
-    words += [f"--python {shlex.quote(because[9:])}"] if because.startswith("--python ") else []
-    return "".join(f" {word}" for word in words)
 
 
 def _typed(step: Step) -> str:
@@ -116,10 +107,11 @@ def _typed(step: Step) -> str:
 
 
 def _command(report: Report, first: Finding) -> str:
-    level = known(report.snapshot.measured.level)
-    if level == "watch":  # what the watching itself saw shows again only while the program runs
-        return "watch -- COMMAND" if first.layer == "speed" or first.id in _WATCHED else "check"
-    return "prove" if level in ("proof", "quick", "standard", "full") else "check"
+    level, s = known(report.snapshot.measured.level), report.snapshot
+    if level == "watch" and (first.layer == "speed" or first.id in _WATCHED):  # it shows again only in such a run
+        return f"watch{again_flags(report.policy, s, 'watch')} -- COMMAND"
+    word = "prove" if level in ("proof", "quick", "standard", "full") else "check"
+    return f"{word}{again_flags(report.policy, s, word)}"
 
 
 def _prove(report: Report, width: int) -> list[Line]:
@@ -127,4 +119,4 @@ def _prove(report: Report, width: int) -> list[Line]:
     s = report.snapshot
     if known(s.measured.level) is not None or not (known(s.gpus) or known(s.driver.cuda_devices)):
         return []
-    return wrap("To let the GPU itself prove it: gpudoctor prove", width)
+    return wrap(f"To let the GPU itself prove it: gpudoctor prove{again_flags(report.policy, s, 'prove')}", width)

@@ -9,8 +9,8 @@ from .terminal import Display
 _SORT = {"warn": " (a warning)", "unknown": " (not known)"}
 
 
-def plan_text(plan: Plan, display: Display) -> str:
-    """The plan as plain text lines; commands stand on lines of their own, unwrapped."""
+def plan_text(plan: Plan, display: Display, again: str = "gpudoctor check") -> str:
+    """The plan as plain text lines; commands stand on lines of their own, unwrapped. again: what to look again with."""
     from textwrap import wrap
 
     if plan.ends == "nothing-to-do":
@@ -27,11 +27,11 @@ def plan_text(plan: Plan, display: Display) -> str:
             rows += wrap(text, display.width, initial_indent="   ", subsequent_indent="     ")
             rows += ["", *(f"       {line}" for line in step.command.splitlines()), ""] if step.command else []
         if planned.look_again:
-            rows.append("   Then look again: gpudoctor check")
+            rows.append(f"   Then look again: {again}")
         rows.append("")
     for finding in plan.unfixed:
         rows += wrap(f"No step is known for {finding.id}: {finding.title}", display.width)
     if plan.fixes and not plan.fixes[-1].look_again:
-        rows.append("When all is done: gpudoctor check")
+        rows.append(f"When all is done: {again}")
     text = "\n".join(rows).rstrip() + "\n"
     return text.encode("ascii", "replace").decode() if display.ascii_ else text

@@ -1,0 +1,26 @@
+"""What the next command has to be told too, so that it looks at the same and asks the same."""
+
+from __future__ import annotations
+
+from shlex import quote
+
+from ..findings import Expect, Policy
+from ..snapshot import Snapshot, known
+
+_PYTHON = "--python "
+_FAR = ("docker", "podman", "ssh", "kubectl")
+
+
+def again_flags(policy: Policy, s: Snapshot, command: str = "check") -> str:
+    """` --expect 8xH100 --require vllm --python /opt/env`: what was asked for, each after a blank; '' for nothing.
+
+    command: check, fix, prove or watch; those that know no --require or --building do without.
+    """
+    words = [f"--root {quote(s.target.name)}"] if s.target.kind == "root" and command == "check" else []
+    words += [f"--target {quote(f'{s.target.kind}:{s.target.name}')}"] if s.target.kind in _FAR else []
+    words += [f"--expect {quote(str(policy.expect))}"] if policy.expect != Expect() else []
+    words += [f"--require {name}" for name in policy.require if command != "watch"]
+    words += ["--building"] if policy.building and command in ("check", "fix") else []
+    because = known(s.python.chosen_because) or ""
+    words += [f"{_PYTHON}{quote(because[len(_PYTHON) :])}"] if because.startswith(_PYTHON) else []
+    return "".join(f" {word}" for word in words)
