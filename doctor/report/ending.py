@@ -81,7 +81,8 @@ def _type(report: Report, first: Finding, width: int) -> list[Line]:
     if typed:
         rows += command(typed, "  ")
     more = len(first.fixes[0].steps) > 1 or _others(report, first)
-    if (again in step.text or step.where == "operator") and not more:
+    named = " ".join(again.split()[:2]) in step.text  # "... there", which needs other flags
+    if (named or step.where == "operator") and not more:
         return rows
     steps = f"{_all_steps(report)} " if more else ""
     return rows + wrap(f"{steps}Then look again: {again}", width)
