@@ -17,10 +17,14 @@ WHAT = {
 
 @click.command("print")
 @click.argument("what", type=click.Choice(list(WHAT)), metavar="WHAT")
-@click.option("--expect", default="gpu", metavar="WHAT", help="gpu (default), any, none, 8, H100 or 8xH100.")
+@click.option(
+    "--expect",
+    metavar="WHAT",
+    help="gpu (default), any, none, 8, H100 or 8xH100. Not for pre-commit.",
+)
 @click.option("--matrix", metavar="PATH", help="Look a model up in this matrix (see matrix export): for newer GPUs.")
-@click.option("--image", default="your-registry.example/gpudoctor:latest", metavar="REF", help="Image with gpudoctor.")
-def print_(what: str, expect: str, matrix: str | None, image: str) -> int:
+@click.option("--image", metavar="REF", help="For kubernetes and compose: an image with gpudoctor.")
+def print_(what: str, expect: str | None, matrix: str | None, image: str | None) -> int:
     """Print a file to start from; it says how far it was tried.
 
     A GPU model of --expect must be in the matrix, or reported by the driver of this machine.

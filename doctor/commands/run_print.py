@@ -16,9 +16,15 @@ _IMAGE = re.compile(r"[A-Za-z0-9][\w.\-/:@]{0,254}")
 _EXPECT = re.compile(r"[\w.,+ -]{1,80}")
 
 
-def run_print(what: str, expect: str, image: str, matrix: str | None = None) -> int:
-    """Print the file. Raises Refusal for an expectation or a name of an image that would break it, and for a GPU that
-    neither the matrix lists nor the driver here reports."""
+def run_print(what: str, expect: str | None, image: str | None, matrix: str | None = None) -> int:
+    """Print the file. Raises Refusal for a flag that the file has no place for, an expectation or a name of an image
+    that would break it, and for a GPU that neither the matrix lists nor the driver here reports."""
+    text = files(__package__).joinpath("printed").joinpath(f"{what}.txt").read_text("utf-8")
+    for flag, value, marks in (("expect", expect, ("@EXPECT@", "@COUNT@")), ("image", image, ("@IMAGE@",))):
+        if value is not None and not any(mark in text for mark in marks):
+            raise Refusal(f"{what} has no place for --{flag}")
+    expect = "gpu" if expect is None else expect
+    image = "your-registry.example/gpudoctor:latest" if image is None else image
     policy = make_policy(expect=expect)
     if not _EXPECT.fullmatch(expect):
         raise Refusal(f"--expect {expect!r}: letters, digits, blanks and . , + - _ only")
@@ -27,7 +33,6 @@ def run_print(what: str, expect: str, image: str, matrix: str | None = None) -> 
     m = matrix_of({"matrix": matrix})
     if policy.expect.model and not m.lists_model(policy.expect.model):
         refuse_unlisted(policy.expect, m, reported_names(look()))
-    text = files(__package__).joinpath("printed").joinpath(f"{what}.txt").read_text("utf-8")
     count = policy.expect.count or 1
     for mark, value in (("@EXPECT@", expect), ("@IMAGE@", image), ("@COUNT@", f"{count}")):
         text = text.replace(mark, value)

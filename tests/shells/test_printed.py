@@ -34,10 +34,23 @@ def test_every_file_says_how_far_it_was_tried_and_leaves_no_mark() -> None:
     with Faults() as faults:
         for what in WHAT:
             with faults.of(what):
-                text = printed(what, "--expect", "8xH100")
+                text = printed(what, *(() if what == "pre-commit" else ("--expect", "8xH100")))
                 assert "@" not in re.sub(r"actions/\S+@v\d", "", text) and text.endswith("\n")
                 assert what == "pre-commit" or "8xH100" in text
                 assert what == "node-problem-detector" or re.search(r"[Cc]hecked[\s:]", text)
+
+
+def test_a_flag_changes_the_file_or_is_refused() -> None:
+    plain = {what: printed(what) for what in WHAT}
+    for flag, value in (("--expect", "4xH200"), ("--image", "registry.example/g:1")):
+        with Faults() as faults:
+            for what in WHAT:
+                with faults.of(f"{what} {flag}"):
+                    done = gpudoctor("print", what, flag, value)
+                    if done.returncode:
+                        assert f"{what} has no place for {flag}" in one_line(done)
+                    else:
+                        assert done.stdout.decode() != plain[what] and value in done.stdout.decode()
 
 
 def test_what_would_break_a_file_is_refused() -> None:
