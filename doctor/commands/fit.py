@@ -20,7 +20,7 @@ COUNT = click.IntRange(1, 1 << 30)
 @click.option("--from", "from_", metavar="REPORT", help="The GPUs of a saved JSON report ('-': stdin).")
 @click.option("--task", type=click.Choice(("training", "inference")), default="training", help="Default: training.")
 @click.option("--dtype", type=click.Choice(TYPES), help="Default: mixed precision, or bf16 for inference.")
-@click.option("--optimizer", type=click.Choice(OPTIMIZERS), default="adamw", help="Default: adamw.")
+@click.option("--optimizer", type=click.Choice(OPTIMIZERS), help="Of a training. Default: adamw.")
 @click.option("--seq", type=COUNT, default=2048, help="Tokens of a sequence, or of a whole request. Default: 2048.")
 @click.option("--batch", type=COUNT, default=1, help="Sequences on each GPU at once, or requests at once. Default: 1.")
 @click.option("--accumulation", type=COUNT, default=1, metavar="N",
@@ -28,7 +28,8 @@ COUNT = click.IntRange(1, 1 << 30)
 @click.option("--checkpointing", is_flag=True, help="Keep each layer's input, compute the rest again.")
 @click.option("--lora", type=click.IntRange(1, 4096), metavar="RANK", help="Train adapters of this rank on all layers.")
 @click.option("--base", type=click.Choice(TYPES[2:]), help="Type of the frozen weights (nf4 for QLoRA). Default: bf16.")
-@click.option("--kv-dtype", type=click.Choice(("fp32", "bf16", "fp8", "int8")), default="bf16", help="Default: bf16.")
+@click.option("--kv-dtype", type=click.Choice(("fp32", "bf16", "fp8", "int8")),
+              help="Of the KV cache, for inference. Default: bf16.")  # fmt: skip
 @click.option("--attention", type=click.Choice(("fused", "eager")),
               help="Fused as FlashAttention, or eager: its scores are kept. Default: either, as a range.")  # fmt: skip
 @click.option("--meta-device", is_flag=True,

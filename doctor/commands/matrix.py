@@ -14,7 +14,7 @@ FORMAT = click.option("--format", "format_", type=click.Choice(("text", "json"))
 def matrix() -> None:
     """Show and query the compatibility matrix: facts about drivers, GPUs, CUDA, torch and libraries.
 
-    Every fact has its source; every answer is graded, and unlisted versions are unknown, never a failure.
+    Every fact has its source, and every answer is graded: what the matrix does not list is unknown.
     """
 
 
@@ -56,6 +56,8 @@ def query(words: tuple[str, ...], path: str | None, format_: str, **options: obj
     framework tensorflow 2.15     its CUDA, cuDNN, Pythons; also jax, onnxruntime-gpu, cupy, paddlepaddle
     driver for cuda 12.8          what goes with it: driver, cuda, torch, python
     torch for gpu "GTX 1080"      for cuda, driver, torch, gpu or python
+
+    Exit codes: 0 an answer (it may be 'unknown'), 2 wrong usage, or the matrix lists no such subject.
     """
     from .matrix_query import answer
 

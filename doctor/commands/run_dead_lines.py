@@ -88,8 +88,14 @@ def _text(path: str, machine: Machine, answered: Answered) -> str:
     if answered.instead and path.endswith(".lock"):
         first = answered.instead[0].write.partition("+")[0]
         rows += ["in pyproject.toml, then uv lock; its tables for the index are printed by", ""]
-        flags = [f"--gpu {shlex.quote(card.name)}" for card in machine.cards]
+        flags = [f"--gpu {shlex.quote(f'{card.count}x' * (card.count > 1) + card.name)}" for card in machine.cards]
         flags += [f"--driver {machine.driver}"] if machine.driver else []
+        usual = Machine(cards=())
+        flags += [
+            f"--{name} {getattr(machine, name)}"
+            for name in ("os", "arch", "python")
+            if getattr(machine, name) != getattr(usual, name)
+        ]
         rows += [f"  gpudoctor resolve '{first}' {' '.join(flags)} --format pyproject"]
     elif answered.dead and not answered.instead:
         rows += ["", "Nothing fits in their place: gpudoctor resolve says why."]

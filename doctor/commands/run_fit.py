@@ -91,14 +91,14 @@ def _question(m: Matrix, flags: dict[str, Any]) -> Question:
     work = Work(
         task=task,
         dtype=flags["dtype"] or ("mixed" if task == "training" else dtype or "bf16"),
-        optimizer=flags["optimizer"],
+        optimizer=flags["optimizer"] or "adamw",
         sequence=flags["seq"],
         batch=flags["batch"],
         accumulation=flags["accumulation"],
         checkpointing=flags["checkpointing"],
         lora=flags["lora"] or 0,
         base=flags["base"] or "",
-        kv_dtype=flags["kv_dtype"],
+        kv_dtype=flags["kv_dtype"] or "bf16",
         rule=flags["rules"] or "",
         attention=flags["attention"] or "",
     )
@@ -143,10 +143,14 @@ def _refuse_contradictions(flags: dict[str, Any]) -> None:
         wrong = "--dtype mixed is for a training"
     elif not training and (flags["lora"] or flags["checkpointing"] or flags["base"] or flags["rules"]):
         wrong = "--lora, --base, --checkpointing and --rules are for a training"
-    elif not training and flags["accumulation"] > 1:
-        wrong = "--accumulation is for a training"
+    elif not training and (flags["accumulation"] > 1 or flags["optimizer"]):
+        wrong = "--accumulation and --optimizer are for a training"
+    elif training and flags["kv_dtype"]:
+        wrong = "--kv-dtype is for --task inference"
     elif not training and (flags["attention"] or flags["meta_device"] or flags["own_class"]):
         wrong = "--attention, --meta-device and --model are for a training"
+    elif flags["python_"] and not (flags["meta_device"] or flags["own_class"]):
+        wrong = "--python goes with --meta-device or --model"
     elif flags["own_class"] and (flags["params"] or flags["meta_device"]):
         wrong = "--model counts the parameters itself, on the meta device"
     elif flags["base"] and not flags["lora"]:

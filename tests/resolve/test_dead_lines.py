@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,14 @@ def test_uv_lock(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ]
     assert found["instead"][0]["write"] == "torch==2.8.0+cu126" and "uv lock" in printed
     assert ask(["-r", str(file), "--gpu", "RTX 5090", "--driver", "580"], capsys)[0] == 0
+
+
+def test_the_command_after_a_lock_names_the_same_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "uv.lock"
+    file.write_text(LOCK)
+    machine = ["--gpu", "2xGTX 1080", "--driver", "580", "--python", "3.11"]
+    code, _, printed = ask(["-r", str(file), *machine], capsys)
+    assert code == 1 and re.search(r"--gpu '2x.*GTX 1080' --driver 580\S* --python 3\.11 --format pyproject", printed)
 
 
 def test_markers_are_those_of_the_platform_asked_for() -> None:
