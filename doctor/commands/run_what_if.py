@@ -61,7 +61,15 @@ def _machine(flags: dict[str, Any]) -> tuple[Snapshot, Policy, bool]:
     from .run_check import policy_flags
 
     spoken = bool(flags["os_"] or flags["arch"])
-    given = [flag for flag, on in (("--from", flags["from_"]), ("--replay", flags["replay"]), ("--os", spoken)) if on]
+    given = [
+        flag
+        for flag, on in (
+            ("--from", flags["from_"]),
+            ("--replay", flags["replay"]),
+            ("--os" if flags["os_"] else "--arch", spoken),
+        )
+        if on
+    ]
     if len(given) > 1:
         raise Refusal(f"{given[0]} and {given[1]} exclude each other")
     if flags["from_"]:
