@@ -70,7 +70,7 @@ def _page(question: Question, found: Answer) -> bytes:
 
 
 def _question(m: Matrix, flags: dict[str, Any]) -> Question:
-    task = flags["task"]
+    task, kept = flags["task"], None
     _refuse_contradictions(flags)
     if flags["model"]:
         path = Path(flags["model"])
@@ -81,7 +81,7 @@ def _question(m: Matrix, flags: dict[str, Any]) -> Question:
         fewest = float(model.fewest or model.count)
         if flags["params"]:
             count = fewest = parameter_count(flags["params"])
-        dtype = model.dtype
+        dtype, kept = model.dtype, None if flags["dtype"] else model.stored
     elif flags["own_class"]:
         shape, dtype, notes, name, count, fewest = typical(_SMALL), "", (), "", _SMALL, _SMALL  # the pass counts them
     else:
@@ -98,6 +98,7 @@ def _question(m: Matrix, flags: dict[str, Any]) -> Question:
         checkpointing=flags["checkpointing"],
         lora=flags["lora"] or 0,
         base=flags["base"] or "",
+        stored=kept,
         kv_dtype=flags["kv_dtype"] or "bf16",
         rule=flags["rules"] or "",
         attention=flags["attention"] or "",

@@ -1,7 +1,8 @@
 """Whether a model fits on GPUs: rule tables as data, pure formulas, and readers of a model's own numbers."""
 
 from .cards import Board, Unclear, boards, of_snapshot
-from .config import Unbuildable, read_model
+from .config import read_model
+from .layers import Unbuildable
 from .safetensors import Unreadable
 from .shape import typical
 from .work import Work

@@ -11,8 +11,11 @@ from typing import Any
 from msgspec import Struct
 
 from ..formats.given import Unopened, is_stream, read_given, shown
+from .layers import Unbuildable, latent, windows
 from .safetensors import Header, Unreadable, headers
 from .shape import Shape, parameters
+from .stored import Stored, stored, words_of
+from .tower import tower
 
 _MOST_BYTES = 16 << 20
 _OTHER_KINDS = {
@@ -20,12 +23,7 @@ _OTHER_KINDS = {
     "encoder-decoder": ("t5", "mt5", "umt5", "bart", "mbart", "pegasus", "marian", "m2m_100", "whisper", "nllb"),
     "vision": ("vit", "clip", "siglip", "swin", "dinov2", "convnext", "deit", "beit", "sam", "llava", "detr"),
     "diffusion": ("unet", "stable-diffusion", "flux", "dit"),
-    "latent attention": ("deepseek_v2", "deepseek_v3", "kimi_k2"),
 }
-
-
-class Unbuildable(Exception):
-    """The file says what the model is, and this family is not one whose memory the formulas give: one line, exit 3."""
 
 
 class Model(Struct, frozen=True, kw_only=True):
@@ -40,6 +38,8 @@ class Model(Struct, frozen=True, kw_only=True):
     family: str = ""
     notes: tuple[str, ...] = ()
     fewest: int = 0
+    stored: Stored | None = None
+    """How its weights lie in the files, where not all in one plain type."""
 
 
 def read_model(path: Path) -> Model:
@@ -78,28 +78,42 @@ def _model(config: dict[str, Any], name: str, found: Header | None) -> Model:
         raise Unbuildable(f"{family}: {kind} models have no formula here; parameters and a measured run decide")
     known = _families().get(family)
     shape = _shape(config, known or {})
-    count = found.count if found else parameters(shape)
+    count = found.count if found and not found.packed else parameters(shape)
     fewest, notes = 0, []
     if known is None:
         notes.append(f"the family {family or 'without a name'} is not known: a decoder of these widths is assumed")
         other = _shape(config, {"gated": False, "tied": True})
         fewest = 0 if found else parameters(other)
-    if found and not 0.8 <= count / max(1, parameters(shape)) <= 1.25:
+    if found and not found.packed and not 0.8 <= count / max(1, parameters(shape)) <= 1.25:
         notes.append(f"its widths make {parameters(shape) / 1e9:.3g} billion parameters, its weights {count / 1e9:.3g}")
     dtype = str(config.get("torch_dtype") or config.get("dtype") or "").removeprefix("torch.")
+    dtype = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}.get(dtype, "")
+    if extra := _number(config, "num_nextn_predict_layers", default=0):
+        notes.append(f"{extra} layer{'s' * (extra > 1)} that predict further tokens (MTP) are left out")
     return Model(
         name=name,
         shape=shape,
         count=count,
-        dtype={"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}.get(dtype, ""),
-        exact=found is not None,
+        dtype=dtype,
+        exact=found is not None and not found.packed,
         family=family,
         notes=tuple(notes),
         fewest=fewest,
+        stored=_stored(config, shape, count, dtype, found),
     )
 
 
-def _shape(c: dict[str, Any], family: dict[str, bool]) -> Shape:
+def _stored(config: dict[str, Any], shape: Shape, count: int, dtype: str, found: Header | None) -> Stored | None:
+    """The bytes of the files themselves where they are there, else by the config."""
+    quantised = config.get("quantization_config")
+    if found and found.packed:
+        method = quantised if isinstance(quantised, dict) else {}
+        words = words_of(method, str(method.get("quant_method"))) if method else "packed"
+        return Stored(found.bytes, found.bytes, f"{words}, as the files hold them")
+    return stored(config, shape, count, 4.0 if dtype == "fp32" else 2.0)
+
+
+def _shape(c: dict[str, Any], family: dict[str, Any]) -> Shape:
     hidden = _number(c, "hidden_size", "n_embd", "d_model", "dim")
     layers = _number(c, "num_hidden_layers", "n_layer", "num_layers", "n_layers")
     heads = _number(c, "num_attention_heads", "n_head", "num_heads", "n_heads")
@@ -107,12 +121,17 @@ def _shape(c: dict[str, Any], family: dict[str, bool]) -> Shape:
     encoder = family.get("encoder", False)
     experts = _number(c, "num_local_experts", "num_experts", "n_routed_experts", default=0)
     tied = c.get("tie_word_embeddings")
+    compressed = latent(c)
+    expert_ffn = _number(c, "moe_intermediate_size", default=0) if experts else 0
+    shared = _number(c, "shared_expert_intermediate_size", default=0) or (
+        _number(c, "n_shared_experts", default=0) * expert_ffn
+    )
     return Shape(
         layers=layers,
         hidden=hidden,
         heads=heads,
-        kv_heads=kv,
-        head_dim=_number(c, "head_dim", default=0),
+        kv_heads=heads if compressed else kv,
+        head_dim=compressed.plain + compressed.rotary if compressed else _number(c, "head_dim", default=0),
         ffn=_number(c, "intermediate_size", "n_inner", "ffn_dim", "d_ff", "hidden_dim", default=4 * hidden),
         vocab=_number(c, "vocab_size"),
         gated=family.get("gated", True),
@@ -125,10 +144,13 @@ def _shape(c: dict[str, Any], family: dict[str, bool]) -> Shape:
         dropout=family.get("dropout", False),
         experts=experts,
         active_experts=_number(c, "num_experts_per_tok", "moe_top_k", default=2) if experts else 0,
-        expert_ffn=_number(c, "moe_intermediate_size", default=0) if experts else 0,
-        shared_ffn=_number(c, "shared_expert_intermediate_size", default=0) if experts else 0,
+        expert_ffn=expert_ffn,
+        shared_ffn=shared if experts else 0,
         dense_layers=_number(c, "first_k_dense_replace", default=0) if experts else 0,
         post_norms=family.get("post_norms", False),
+        windows=windows(c, layers, family),
+        latent=compressed,
+        beside=tower(c),
     )
 
 
@@ -148,6 +170,6 @@ def _number(config: dict[str, Any], *keys: str, default: int | None = None) -> i
 
 
 @lru_cache(maxsize=1)
-def _families() -> dict[str, dict[str, bool]]:
-    found: dict[str, dict[str, bool]] = json.loads(get_data(__package__, "families.json") or b"{}")
+def _families() -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = json.loads(get_data(__package__, "families.json") or b"{}")
     return found

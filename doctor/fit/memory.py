@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from .rules import Rule, rules, size_of, states
 from .shape import Shape
+from .stored import Stored
 from .work import Counted, Work
 
 GIB, MIB = 1 << 30, 1 << 20
@@ -101,7 +102,10 @@ def _training(shape: Shape, count: float, work: Work) -> tuple[list[Part], tuple
     trained = adapters(shape, work.lora) if work.lora else count
     found = []
     if work.lora:
-        found.append(_weights(FROZEN, shape, count, work.base or "bf16"))
+        if work.stored is None or work.base:
+            found.append(_weights(FROZEN, shape, count, work.base or "bf16"))
+        else:
+            found.append(_as_stored(FROZEN, work.stored))
     for name in STATES:
         each = [per_parameter(rule, work).get(name, 0.0) for rule in chosen(work)]
         span = f"{min(each):g} to {max(each):g}" if min(each) != max(each) else f"{each[0]:g}"
@@ -127,6 +131,10 @@ def _weights(name: str, shape: Shape, count: float, dtype: str) -> Part:
     held = (count - kept) * size + kept * 2
     note = f"{8 * size:.4g} bits each" + (", embeddings in 16" if kept else "")
     return Part(name, held, held, note)
+
+
+def _as_stored(name: str, stored: Stored) -> Part:
+    return Part(name, stored.low, stored.high, f"as stored: {stored.words}")
 
 
 def per_parameter(rule: Rule, work: Work) -> dict[str, float]:
@@ -212,18 +220,29 @@ def of_layer(
 
 
 def kv_bytes(shape: Shape, kv_dtype: str) -> float:
-    """Bytes of keys and values per token, of all layers."""
-    return 2 * shape.layers * shape.key * size_of(kv_dtype)
+    """Bytes of keys and values, or of what they are made from, per token, of all layers."""
+    each = shape.latent.kept if shape.latent else 2 * shape.key
+    return shape.layers * each * size_of(kv_dtype)
+
+
+def cache(shape: Shape, work: Work) -> tuple[float, float]:
+    """Bytes of keys and values of all requests: low and high, where it is not known which layers have a window."""
+    whole, windows = kv_bytes(shape, work.kv_dtype) * work.sequence, shape.windows
+    saved = whole / shape.layers * max(0.0, 1 - windows.tokens / work.sequence)
+    return work.batch * (whole - windows.most * saved), work.batch * (whole - windows.least * saved)
 
 
 def _inference(shape: Shape, count: float, work: Work) -> list[Part]:
     tokens = work.batch * work.sequence
-    cache = tokens * kv_bytes(shape, work.kv_dtype)
+    held = cache(shape, work)
+    windows = shape.windows
+    short = f", {windows.most} layers keep {windows.tokens}" if windows.least and windows.tokens < work.sequence else ""
     widest = max(shape.hidden * 4, (shape.expert_ffn or shape.ffn) * (2 if shape.gated else 1))
     step = 2 * work.batch, 2 * tokens  # one token of each request, or all of their prompts at once
     low, high = (x * widest + work.batch * shape.vocab * 4 for x in step)
+    kept = f"{tokens} tokens of {kv_bytes(shape, work.kv_dtype) / 1024:.0f} KiB{short}"
     return [
-        _weights("weights", shape, count, work.dtype),
-        Part("KV cache", cache, cache, f"{tokens} tokens of {kv_bytes(shape, work.kv_dtype) / 1024:.0f} KiB"),
+        _as_stored("weights", work.stored) if work.stored else _weights("weights", shape, count, work.dtype),
+        Part("KV cache", *held, kept),
         Part("activations", low, min(high, low + 2 * GIB), "of one step"),
     ]

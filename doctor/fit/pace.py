@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from .cards import Board
 from .ladder import SENT_ONCE
-from .memory import activations, adapters, kv_bytes
+from .memory import activations, adapters, cache
 from .rules import size_of
 from .shape import Shape, parameters
 from .work import Work
@@ -112,6 +112,6 @@ def _training(shape: Shape, count: float, work: Work, shards: int) -> tuple[floa
 def _inference(shape: Shape, count: float, work: Work) -> tuple[float, tuple[float, float]]:
     """Of one token for each request: all active weights and every key and value are read once."""
     active = count * parameters(shape, active=True) / parameters(shape)
-    cache = work.batch * work.sequence * kv_bytes(shape, work.kv_dtype)
-    read = active * size_of(work.dtype) + cache
-    return 2 * active * work.batch, (read, read)
+    stored = (work.stored.low / count, work.stored.high / count) if work.stored else (size_of(work.dtype),) * 2
+    least, most = (active * each + kept for each, kept in zip(stored, cache(shape, work), strict=True))
+    return 2 * active * work.batch, (least, most)

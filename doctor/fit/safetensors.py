@@ -17,7 +17,13 @@ from ..formats.given import Unopened, file_given
 
 _MOST_HEADER = 100_000_000
 _MOST_FILES = 2000
-_PACKED = ("qweight", "qzeros", "scales", "g_idx", "weight_scale", "absmax", "quant_map")
+_PACKED = ("qweight", "qzeros", "scales", "g_idx", "weight_scale", "weight_scale_inv", "absmax", "quant_map",
+           "weight_packed", "blocks", "gate_up_proj_blocks", "down_proj_blocks", "SCB")  # fmt: skip
+_BITS = {
+    "F64": 64, "I64": 64, "U64": 64, "F32": 32, "I32": 32, "U32": 32, "F16": 16, "BF16": 16, "I16": 16, "U16": 16,
+    "F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8, "I8": 8, "U8": 8, "BOOL": 8, "F4": 4,
+}  # fmt: skip
+"""Of one element. Source: safetensors/src/tensor.rs, Dtype."""
 
 
 class Unreadable(Exception):
@@ -25,22 +31,26 @@ class Unreadable(Exception):
 
 
 class Header(Struct, frozen=True):
-    """What the files hold. dtypes: elements by type as the files name it."""
+    """What the files hold. dtypes: elements by type as the files name it; bytes: of all tensors; packed: some weights
+    are quantised, so that elements are no parameters."""
 
     count: int
     dtypes: dict[str, int]
+    bytes: int = 0
+    packed: bool = False
 
 
 def headers(path: Path) -> Header | None:
     """Elements of one safetensors file, or of all in a folder; None where there is none.
 
-    Raises Unreadable for a header that is cut, too long or no JSON, and for quantised weights: they are packed.
+    Raises Unreadable for a header that is cut, too long or no JSON.
     """
     files = sorted(path.glob("*.safetensors"))[:_MOST_FILES] if path.is_dir() else [path]
     if not files:
         return None
     sizes: dict[str, int] = {}
     names: set[str] = set()
+    packed = False
     for file in files:
         for name, entry in _header(file).items():
             if name == "__metadata__":
@@ -48,11 +58,11 @@ def headers(path: Path) -> Header | None:
             if name in names:  # a file of all weights beside its parts
                 continue
             names.add(name)
-            if name.rpartition(".")[2] in _PACKED:
-                raise Unreadable(f"{file}: its weights are quantised and packed ({name}); give --params and --dtype")
+            packed = packed or name.rpartition(".")[2] in _PACKED
             dtype, size = _elements(file, name, entry)
             sizes[dtype] = sizes.get(dtype, 0) + size
-    return Header(sum(sizes.values()), sizes)
+    size = sum(count * _BITS.get(dtype, 16) for dtype, count in sizes.items()) // 8
+    return Header(sum(sizes.values()), sizes, size, packed)
 
 
 def _header(file: Path) -> dict[str, Any]:

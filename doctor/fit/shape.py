@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from .layers import Latent, Windows
+
 _STEP = 128
 """Widths are multiples of it."""
 
@@ -43,6 +45,11 @@ class Shape(Struct, frozen=True, kw_only=True):
     """Of a model with experts: its first layers that have none."""
     post_norms: bool = False
     """Four norms per layer and not two (Gemma 2)."""
+    windows: Windows = Windows()
+    latent: Latent | None = None
+    """Attention through a latent vector; then head_dim is that of a query, and each head has keys of its own."""
+    beside: int = 0
+    """Parameters that are no part of the decoder: a vision tower."""
 
     @property
     def head_size(self) -> int:
@@ -68,7 +75,10 @@ class Shape(Struct, frozen=True, kw_only=True):
 def parameters(shape: Shape, active: bool = False) -> int:
     """How many parameters this shape has; `active`: those that one token passes through."""
     s, bias = shape, int(shape.bias)
-    attention = 2 * s.hidden * (s.query + s.key) + bias * (s.query + 2 * s.key + s.hidden)
+    if s.latent is not None:
+        attention = s.latent.parameters(s.hidden, s.heads)
+    else:
+        attention = 2 * s.hidden * (s.query + s.key) + bias * (s.query + 2 * s.key + s.hidden)
     norms = s.hidden * (4 if s.post_norms else 2) * (1 + bias)
     dense = _feed_forward(s, s.ffn)
     if s.experts:
@@ -81,7 +91,7 @@ def parameters(shape: Shape, active: bool = False) -> int:
     embeddings = s.hidden * (s.vocab + s.positions + s.kinds)
     output = s.vocab * s.hidden if s.head and not s.tied else 0
     pooler = (s.hidden + 1) * s.hidden if s.pooler else 0
-    return embeddings + layers + s.hidden * (1 + bias) + output + pooler
+    return embeddings + layers + s.hidden * (1 + bias) + output + pooler + (0 if active else s.beside)
 
 
 def _feed_forward(s: Shape, width: int) -> int:

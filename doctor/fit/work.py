@@ -6,6 +6,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from .stored import Stored
+
 Task: TypeAlias = Literal["training", "inference"]
 
 
@@ -36,6 +38,8 @@ class Work(Struct, frozen=True, kw_only=True):
     """Rank of the adapters on all linear layers; 0: all weights are trained."""
     base: str = ""
     """Type of the frozen weights beside adapters (nf4 for QLoRA); '': bf16."""
+    stored: Stored | None = None
+    """How the weights lie in the files, where that and no type says their bytes."""
     kv_dtype: str = "bf16"
     rule: str = ""
     """Name of the one rule table; '': all of them."""

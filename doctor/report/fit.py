@@ -120,8 +120,10 @@ def _work_words(q: Question) -> str:
     w = q.work
     if w.task == "inference":
         requests = several(w.batch, "request")
-        return f"inference, weights in {w.dtype}, {requests} of {w.sequence} tokens, KV cache in {w.kv_dtype}"
-    how = f"adapters of rank {w.lora} on weights in {w.base or 'bf16'}, " if w.lora else ""
+        weights = f"as stored ({w.stored.words})" if w.stored else f"in {w.dtype}"
+        return f"inference, weights {weights}, {requests} of {w.sequence} tokens, KV cache in {w.kv_dtype}"
+    frozen = f"as stored ({w.stored.words})" if w.stored and not w.base else f"in {w.base or 'bf16'}"
+    how = f"adapters of rank {w.lora} on weights {frozen}, " if w.lora else ""
     kind = "mixed precision" if w.dtype == "mixed" else w.dtype
     spare = ", checkpointing" if w.checkpointing else ""
     spare += f", {w.accumulation} batches summed into a step" if w.accumulation > 1 else ""

@@ -190,7 +190,6 @@ def test_a_config_that_cannot_be_used(tmp_path: Path, config: Any, code: int, wo
         (header({"a": {"dtype": "F32", "shape": [1] * 17}}), "has no shape"),
         (header({"a": {"dtype": "F32", "shape": [True]}}), "has no shape"),
         (header({"a": {"dtype": "F32", "shape": [1 << 40]}}), "has no shape"),
-        (header({"x.qweight": {"dtype": "I32", "shape": [8, 8]}}), "quantised and packed"),
         ((5).to_bytes(8, "little") + b"[1,2]", "is no object"),
         ((5).to_bytes(8, "little") + b"{{{{{", "is no JSON"),
     ],

@@ -1,0 +1,36 @@
+"""The vision tower beside a decoder: its parameters, by its own part of the config."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .layers import Unbuildable
+
+_WIDTHS = ("hidden_size", "embed_dim", "d_model")
+_DEPTHS = ("num_hidden_layers", "depth", "layers", "num_layers")
+_PIXELS = 3
+
+
+def tower(config: Mapping[str, Any]) -> int:
+    """Parameters of a vision transformer: its layers and the embedding of its patches; 0 where there is none.
+
+    Raises Unbuildable where the config does not give its widths.
+    """
+    vision = config.get("vision_config")
+    if not isinstance(vision, dict):
+        return 0
+    depth = _first(vision, *_DEPTHS)
+    # Qwen2-VL names its own width embed_dim, and the decoder's hidden_size.
+    width = _first(vision, "embed_dim", *_WIDTHS) if "embed_dim" in vision else _first(vision, *_WIDTHS)
+    ratio = vision.get("mlp_ratio")
+    inner = _first(vision, "intermediate_size") or round(width * (ratio if isinstance(ratio, (int, float)) else 4))
+    if not depth or not width:
+        raise Unbuildable("it has a vision tower whose widths its config does not give")
+    patch = _first(vision, "patch_size", "spatial_patch_size") or 14
+    return depth * (4 * width * width + 2 * width * inner + 9 * width + inner) + _PIXELS * patch * patch * width
+
+
+def _first(config: Mapping[str, Any], *keys: str) -> int:
+    values = (config.get(key) for key in keys)
+    return next((n for n in values if type(n) is int and 0 < n <= 1_000_000), 0)
