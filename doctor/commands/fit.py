@@ -19,7 +19,8 @@ COUNT = click.IntRange(1, 1 << 30)
 @click.option("--gpus", metavar="GPUS", help="Such as 8xA100-40GB, 'RTX 4090' or A100-40GB:1g.5gb.")
 @click.option("--from", "from_", metavar="REPORT", help="The GPUs of a saved JSON report ('-': stdin).")
 @click.option("--task", type=click.Choice(("training", "inference")), default="training", help="Default: training.")
-@click.option("--dtype", type=click.Choice(TYPES), help="Default: mixed precision, or bf16 for inference.")
+@click.option("--dtype", type=click.Choice(TYPES),
+              help="Default: mixed precision; for inference as the files store it, else bf16.")  # fmt: skip
 @click.option("--optimizer", type=click.Choice(OPTIMIZERS), help="Of a training. Default: adamw.")
 @click.option("--seq", type=COUNT, default=2048, help="Tokens of a sequence, or of a whole request. Default: 2048.")
 @click.option("--batch", type=COUNT, default=1, help="Sequences on each GPU at once, or requests at once. Default: 1.")
