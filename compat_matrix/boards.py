@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 
     Split = Callable[[str], tuple[str, ...]]
 
-_SEGMENT = (("Quadro", "workstation"), ("RTX A", "workstation"), ("Tesla", "datacenter"), ("GRID", "datacenter"))
+_SEGMENT = (
+    ("Quadro", "workstation"),
+    ("RTX ", "workstation"),
+    ("H100", "datacenter"),
+    ("Tesla", "datacenter"),
+    ("GRID", "datacenter"),
+)
 _COMPAT = {"consumer": "no", "workstation": "selected", "datacenter": "yes"}
 
 

@@ -32,7 +32,7 @@ CUDNN = {
     "10, 11": "8.0.0 8.0.2 8.0.4 8.1.0 8.2.0 8.2.2 8.3.0 8.4.0 8.5.0 8.6.0 8.7.0",
     "11, 12": "8.8.0 8.8.1 8.9.0 8.9.1 8.9.2 8.9.3 8.9.4 8.9.5 8.9.6 8.9.7 9.0.0 9.1.0 9.1.1 9.2.0 9.2.1 9.3.0 9.4.0 9.5.0 9.5.1 9.6.0 9.7.0 "
               "9.7.1 9.8.0 9.9.0 9.10.0 9.10.1 9.10.2",
-    "12": "9.11.0 9.11.1", "13": "9.19.1",
+    "12": "9.11.0 9.11.1", "13": "9.19.1 9.28.1",
     "12, 13": "9.12.0 9.13.0 9.13.1 9.14.0 9.15.0 9.15.1 9.16.0 9.17.0 9.17.1 9.18.0 9.18.1 9.19.0 9.20.0 9.21.0 9.21.1 9.22.0 9.23.0 9.23.1 "
               "9.23.2 9.24.0 9.24.1 9.25.1 9.26.0 9.26.1 9.27.0 9.28.0",
 }  # fmt: skip
@@ -202,3 +202,15 @@ def test_how_many_releases_of_each_extension_are_known(m: Matrix) -> None:
 
 def test_which_code_runs_nowhere_but_on_its_own_device(m: Matrix) -> None:
     assert [row.device for row in m.binary_rules if row.rule == "own-code-only"] == ["3.2", "5.3", "6.2", "7.2", "8.7"]
+
+
+def test_the_hook_of_the_container_toolkit_reads_the_driver_list_from_1_20_on(m: Matrix) -> None:
+    """Tags of nvidia-container-toolkit: 1.19 compares CUDA versions, 1.20.0 asks for the host's branch in the list."""
+    (text,) = (row.text for row in m.forward_compat_rules if row.rule == "toolkit hook")
+    assert "1.17.5" in text and "1.20.0 and later ask for the host's driver branch" in text
+
+
+def test_the_newest_lts_branch_and_its_end(m: Matrix) -> None:
+    assert {row.branch: row.end_of_life for row in m.drivers if row.type == "lts" and row.branch > 500} == {
+        535: "2026-06", 580: "2028-06", 620: "2029-09",
+    }  # fmt: skip

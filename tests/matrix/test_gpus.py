@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from compat_matrix import Matrix
 from compat_matrix.gpus import pci_id, subsystem_id
+from compat_matrix.versions import numbers
 
 from ..rows import for_each
 
@@ -167,3 +170,41 @@ def test_every_board_is_found_by_its_name_and_device(m: Matrix) -> None:
         assert board.cc in {row.cc for row in m.gpu(board.name).rows}, board.name
         for device in board.device_ids:
             assert m.gpu(board.name, device).rows, board.name
+
+
+def test_every_device_of_the_open_modules_readme_is_known(m: Matrix) -> None:
+    """Without a driver the PCI device is all there is: it gives the capability, and the README's name goes with it."""
+    lines = Path(__file__).with_name("open_module_devices.tsv").read_text("utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    wrong = []
+    for device, first, name in rows:
+        alone, named = m.gpu(pci_device_id=device), m.gpu(name, device)
+        if (
+            not alone.capability and device != "29BB"
+        ) or named.capability != alone.capability:  # 29BB: none is published
+            wrong.append(f"{device} {name}: {alone.capability!r} alone, {named.capability!r} with its name")
+        wrong += [
+            f"{device} {name}: {row.id} is listed from {row.first_driver_listed} on, its device from {first}"
+            for row in alone.rows
+            if row.device_ids == (device,) and row.first_driver_listed
+            if numbers(row.first_driver_listed) < numbers(first)
+        ]
+    assert len(rows) == 293
+    assert not wrong, "\n".join(wrong)
+    assert min(numbers(row.first_driver_listed) for row in m.gpus if row.first_driver_listed) == (515, 48, 7)
+
+
+@for_each(
+    ("device", "name", "capability"),
+    [
+        ("1E90", "GeForce RTX 2080 Mobile", "7.5"),
+        ("1F15", "GeForce RTX 2060 Mobile", "7.5"),
+        ("1F99", "GeForce GTX 1650 Mobile", "7.5"),
+        ("21D1", "GeForce GTX 1660 Ti Mobile", "7.5"),
+        ("25EC", "GeForce RTX 3050 6GB Laptop GPU", "8.6"),
+        ("2DF9", "RTX PRO 500 Blackwell Embedded GPU", "12.0"),
+    ],
+)
+def test_a_laptop_without_a_driver_is_known_by_its_device(m: Matrix, device: str, name: str, capability: str) -> None:
+    found = m.gpu(pci_device_id=device)
+    assert name in {row.name for row in found.rows} and found.capability == capability
