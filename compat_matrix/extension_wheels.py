@@ -41,10 +41,10 @@ def extension_wheel(
         return WheelChoice("", "", f"no wheels of {package} {version}".rstrip() + " are known")
     minor, major = ".".join(map(str, numbers(torch)[:2])), str(next(iter(numbers(cuda)), ""))
     short = ".".join(map(str, numbers(python)[:2])) if python else ""
-    built = sorted({name for row in rows for name in row.torch}, key=numbers)
+    machine = platform.replace("_", " ")
     tests: tuple[tuple[Callable[[ExtensionWheel], bool], str], ...] = (
-        (lambda row: platform in row.platforms, f"its project builds no wheels for {platform.replace('_', ' ')}"),
-        (lambda row: minor in row.torch, f"its project has wheels for torch {built[0]} to {built[-1]}, not {minor}"),
+        (lambda row: platform in row.platforms, f"its project builds no wheels for {machine}"),
+        (lambda row: minor in row.torch, f"its project has wheels for torch {{torch}}, not {minor}"),
         (lambda row: row.cuda == major, f"its project has none for torch {minor} with CUDA {major or 'unknown'}"),
         (lambda row: short in row.pythons and f"{minor} {short}" not in row.absent,
          f"its project has none for torch {minor} and Python {short or 'unknown'}"),
@@ -52,9 +52,15 @@ def extension_wheel(
          if abi is None else f"its project has none for torch {minor} with {'the new' if abi else 'the old'} C++ ABI"),
     )  # fmt: skip
     for holds, reason in tests:
-        rows = [row for row in rows if holds(row)]
-        if not rows:
-            return WheelChoice("", "", reason)
+        left = [row for row in rows if holds(row)]
+        if not left:
+            built = sorted({name for row in rows for name in row.torch}, key=numbers)
+            span = built[0] if len(built) == 1 else f"{built[0]} to {built[-1]}"
+            there = (
+                "" if all("linux_x86_64" in row.platforms for row in rows) and "x86" in platform else f" on {machine}"
+            )
+            return WheelChoice("", "", reason.format(torch=span + there))
+        rows = left
     row = rows[-1]
     url = row.url.format(
         version=row.version,

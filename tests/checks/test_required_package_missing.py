@@ -42,8 +42,8 @@ def wanted(s: Snapshot, name: str) -> Finding:
 def test_flash_attn_by_the_wheel_of_its_project() -> None:
     """PyPI has its source alone, and a plain line fails: the build does not see torch."""
     url = (
-        "https://github.com/Dao-AILab/flash-attention/releases/download/v2.8.3/"
-        "flash_attn-2.8.3+cu12torch2.8cxx11abiTRUE-cp311-cp311-linux_x86_64.whl"
+        "https://github.com/Dao-AILab/flash-attention/releases/download/v2.8.3.post1/"
+        "flash_attn-2.8.3.post1+cu12torch2.8cxx11abiTRUE-cp311-cp311-linux_x86_64.whl"
     )
     line = wanted(healthy(), "flash-attn").fixes[0].steps[0].command
     assert line == f"/opt/venv/bin/python -m pip install 'flash-attn @ {url}'"
@@ -52,9 +52,9 @@ def test_flash_attn_by_the_wheel_of_its_project() -> None:
 def test_flash_attn_is_compiled_where_no_wheel_fits_and_the_step_says_why() -> None:
     newer = with_torch(healthy(), "2.11.0", "cu130").replace({"torch.cxx11_abi": True})
     cases = (
-        (newer, "wheels for torch 2.1 to 2.8, not 2.11"),
+        (newer, "wheels for torch 2.0 to 2.10, not 2.11"),
         (healthy().replace({"python.patient.version": "3.14.0"}), "none for torch 2.8 and Python 3.14"),
-        (healthy().replace({"host.architecture": "aarch64"}), "no wheels for linux aarch64"),
+        (healthy().replace({"host.architecture": "aarch64"}), "wheels for torch 2.9 on linux aarch64, not 2.8"),
     )
     for s, reason in cases:
         step = wanted(s, "flash-attn").fixes[0].steps[0]

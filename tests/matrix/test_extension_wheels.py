@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
+from itertools import product
+from pathlib import Path
 
 from compat_matrix import Matrix
 
 NAME = re.compile(
     r"https://github\.com/[\w-]+/[\w-]+/releases/download/v([\w.]+)/"
-    r"\w+-\1\+cu1[123]torch2\.\d+cxx11abi(TRUE|FALSE)-cp3\d+-cp3\d+-linux_(x86_64|aarch64)\.whl"
+    r"\w+-\1\+cu1[123]\d?torch2\.\d+cxx11abi(TRUE|FALSE)-cp3\d+-cp3\d+-linux_(x86_64|aarch64)\.whl"
 )
 
 
@@ -53,3 +56,49 @@ def test_why_there_is_none(m: Matrix) -> None:
     assert "with CUDA 13" in ask(cuda="13.0")
     assert "Python 3.14" in ask(python="3.14") and "Python unknown" in ask(python=None)
     assert "ABI" in ask(abi=None)
+
+
+def test_flash_attn_has_what_its_workflow_built_at_each_tag(m: Matrix) -> None:
+    """The matrix of .github/workflows/publish.yml at each tag, every combination and nothing beside it.
+
+    `new_abi_alone`: compiled with a torch of the new C++ ABI, whatever the file's label says.
+    """
+    wrong = []
+    for built in json.loads(Path(__file__).with_name("flash_attn_wheels.json").read_text("utf-8")):
+        version = built["version"]
+        for cuda, torch, python, abi in product(
+            ("11", "12", "13"), (f"2.{n}" for n in range(9)), (f"3.{n}" for n in range(8, 15)), (False, True)
+        ):
+            there = cuda in built["cuda"] and torch in built["torch"].split() and python in built["python"].split()
+            there = there and not {f"{torch} {python}", f"{torch} cu{cuda}"} & set(built["without"])
+            there = there and (abi or torch not in built.get("new_abi_alone", "").split())
+            tag, short = built["cuda"].get(cuda), f"cp{python.replace('.', '')}"
+            name = f"flash_attn-{version}+{tag}torch{torch}cxx11abi{str(abi).upper()}-{short}-{short}-linux_x86_64.whl"
+            found = m.extension_wheel(
+                "flash-attn",
+                torch=f"{torch}.0",
+                cuda=f"{cuda}.0",
+                python=python,
+                abi=abi,
+                platform="linux_x86_64",
+                version=version,
+            )
+            if found.url.rpartition("/")[2] != (name if there else ""):
+                wrong.append(f"{name if there else 'nothing'}, not {found.url or found.reason}")
+    assert not wrong, "\n".join(wrong[:20])
+
+
+def test_flash_attn_wheels_that_were_added_to_a_release_later(m: Matrix) -> None:
+    """Named in public install scripts; issue 2212 asks for the same with Python 3.11, which there is not."""
+
+    def ask(torch: str, cuda: str, python: str, platform: str) -> str:
+        found = m.extension_wheel("flash-attn", torch=torch, cuda=cuda, python=python, abi=True, platform=platform)
+        return found.url.rpartition("/")[2] or found.reason
+
+    for torch, cuda, platform in (("2.9.1", "12", "linux_x86_64"), ("2.9.1", "12", "linux_aarch64"),
+                                  ("2.9.0", "13", "linux_x86_64"), ("2.10.0", "13", "linux_x86_64")):  # fmt: skip
+        minor = torch.rpartition(".")[0]
+        name = f"flash_attn-2.8.3+cu{cuda}torch{minor}cxx11abiTRUE-cp312-cp312-{platform}.whl"
+        assert ask(torch, f"{cuda}.0", "3.12", platform) == name
+    assert "torch 2.9 and Python 3.11" in ask("2.9.1", "12.8", "3.11", "linux_x86_64")
+    assert "torch 2.9 on linux aarch64, not 2.8" in ask("2.8.0", "12.8", "3.12", "linux_aarch64")
