@@ -36,7 +36,8 @@ stands on, each with a key for `m.source(key)`):
     companion_matches(torch, package, version)       match | mismatch | unknown
     cudnn(version), cudnn_for_gpu(version, cc, cuda_major), nccl(version), nccl_for_gpu(...)   ok | dropped | unknown
     framework(package, version) -> rows of TensorFlow, JAX, ONNX Runtime, CuPy, Paddle
-    toolkit(version), cuda_error(code or name), nvml_error(code or name)
+    toolkit(version), toolkit_versions(), toolkit_of_driver(reported)
+    cuda_error(code or name), nvml_error(code or name)
     best_builds(gpus, driver, os, arch, python, torch, forward_compat) -> BestBuilds(builds, reason)
     conda_builds(gpus, driver, os, arch, python, torch) -> (CondaChoice(row, grade, why, .spec), ...)
     lint() -> list of problems

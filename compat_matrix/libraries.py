@@ -9,7 +9,7 @@ import msgspec
 from .code import code_for_gpu
 from .rows_driver import Toolkit
 from .rows_library import CudaError, Cudnn, Nccl, NvmlError
-from .versions import numbers
+from .versions import minor, numbers
 
 if TYPE_CHECKING:
     from .rows_driver import Row
@@ -115,3 +115,15 @@ def nvml_error(m: Store, code: int | str) -> NvmlError | None:
     text = str(code).strip().casefold()
     rows = (row for row in m.nvml_errors if row.code is not None)
     return next((row for row in rows if text and text in (str(row.code), row.name.casefold())), None)
+
+
+def toolkit_versions(m: Store) -> tuple[tuple[int, int], ...]:
+    """The CUDA versions that a toolkit was published of, oldest first: not 12.7, which only a driver reports."""
+    published = (row for row in m.toolkits if row.release_date or row.min_driver_linux or row.bundled_driver_linux)
+    return m.memo("toolkit versions", lambda: tuple(sorted({v for row in published if (v := minor(row.cuda))})))
+
+
+def toolkit_of_driver(m: Store, reported: str) -> str:
+    """The newest published CUDA that a driver which reports this one has: '12.6' of '12.7'."""
+    found = [version for version in toolkit_versions(m) if version <= (minor(reported) or (0, 0))]
+    return ".".join(map(str, found[-1])) if found else reported

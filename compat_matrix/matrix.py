@@ -98,6 +98,8 @@ class Matrix(Store):
     nccl = _libraries.nccl
     nccl_for_gpu = _libraries.nccl_for_gpu
     toolkit = _libraries.toolkit
+    toolkit_versions = _libraries.toolkit_versions
+    toolkit_of_driver = _libraries.toolkit_of_driver
     cuda_error = _libraries.cuda_error
     nvml_error = _libraries.nvml_error
 

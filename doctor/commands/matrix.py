@@ -54,8 +54,10 @@ def query(words: tuple[str, ...], path: str | None, format_: str, **options: obj
                                   what to install
     cudnn 9.10.2, nccl 2.27.3, cuda 12.8, error 804
     framework tensorflow 2.15     its CUDA, cuDNN, Pythons; also jax, onnxruntime-gpu, cupy, paddlepaddle
-    driver for cuda 12.8          what goes with it: driver, cuda, torch, python
-    torch for gpu "GTX 1080"      for cuda, driver, torch, gpu or python
+    vllm 0.33.0, flash-attn 2.8.3 what a release of a package goes with
+    driver for cuda 12.8          what goes with it: driver, cuda, torch, gpu, python, cudnn, nccl or a package,
+    torch for gpu "GTX 1080"      for one of these; without a value for the newest: torchaudio for torch
+    torchvision for torch 2.4.1, python for tensorflow 2.15, gpu for driver 470
 
     Exit codes: 0 an answer (it may be 'unknown'), 2 wrong usage, or the matrix lists no such subject.
     """

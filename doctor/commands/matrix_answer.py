@@ -9,7 +9,7 @@ import msgspec
 
 from compat_matrix import Matrix
 from compat_matrix.drivers import Platform
-from compat_matrix.versions import minor
+from compat_matrix.versions import minor, numbers
 
 from .matrix_show import emit_json
 from .write import echo
@@ -43,9 +43,9 @@ def emit(format_: str, data: Any, lines: Lines) -> int:
     return 0
 
 
-def unlisted(what: str, newer: bool = False) -> click.ClickException:
+def unlisted(what: str, newer: bool = False, hint: str = "") -> click.ClickException:
     """The refusal for what the matrix does not know."""
-    return click.ClickException(f"{what} is {'newer than' if newer else 'not listed in'} this matrix")
+    return click.ClickException(f"{what} is {'newer than' if newer else 'not listed in'} this matrix{hint}")
 
 
 def cited(m: Matrix, sources: tuple[str, ...]) -> Lines:
@@ -53,20 +53,47 @@ def cited(m: Matrix, sources: tuple[str, ...]) -> Lines:
     return [f"source: {m.source(key)}" for key in sources]
 
 
-def named_capability(m: Matrix, text: str) -> str:
-    """A compute capability, or that of a GPU name. Raises ClickException when neither is listed."""
+def named_capabilities(m: Matrix, text: str) -> dict[str, str]:
+    """Compute capability -> whose it is, oldest first: of a capability or a GPU name; of a name that boards with
+    several chips have, one of each. Raises ClickException when neither is listed."""
     if m.compute_capability(text):
-        return text
-    found = m.gpu(name=text)
-    if not found.capability:
+        return {text: text}
+    rows = m.gpu(name=text).rows or m.gpus_like(text).rows
+    found = {row.cc: f"{row.name} with {row.chip or row.architecture}" for row in reversed(rows) if row.cc}
+    if not found:
         raise unlisted(f"GPU {text!r}")
-    return found.capability
+    return dict(sorted(found.items(), key=lambda one: numbers(one[0])))
+
+
+def named_capability(m: Matrix, text: str) -> str:
+    """The one compute capability of a name or number. Raises ClickException when there is none, or several."""
+    found = named_capabilities(m, text)
+    if len(found) > 1:
+        several = ", ".join(f"{cc} ({name})" for cc, name in found.items())
+        raise click.ClickException(f"{text!r} may be any of {several}: name its compute capability")
+    return next(iter(found))
 
 
 def listed_cuda(m: Matrix, text: str) -> tuple[int, int]:
     """The version, where a toolkit of it is listed. Raises ClickException where none is."""
+    version, every = minor(text), m.toolkit_versions()
+    if version in every:
+        return version
+    refuse_reported_only(m, text)
+    raise unlisted(f"CUDA {text!r}", version is not None and version > every[-1])
+
+
+def refuse_reported_only(m: Matrix, text: str) -> None:
+    """Raises ClickException for a CUDA that a driver reports and no toolkit was published of: 12.7."""
     version = minor(text)
-    if version is None or not any(minor(row.cuda) == version for row in m.toolkits):
-        newer = version is not None and version > max(minor(row.cuda) or (0, 0) for row in m.toolkits)
-        raise unlisted(f"CUDA {text!r}", newer)
-    return version
+    reporting = next((row.branch for row in m.drivers if version and minor(row.cuda) == version), None)
+    if reporting and version not in m.toolkit_versions():
+        raise click.ClickException(f"CUDA {text} was never published: only driver branch {reporting} reports it")
+
+
+def release_of(m: Matrix, text: str) -> str:
+    """The torch release of a version. Raises ClickException where none is listed."""
+    found = m.torch_release(text)
+    if found.release is None:
+        raise unlisted(f"torch {text!r}", found.status == "newer-than-matrix")
+    return found.release.torch

@@ -8,10 +8,30 @@ from typing import Any
 import click
 
 from compat_matrix import Matrix
-from compat_matrix.drivers import branch_ended, floors
-from compat_matrix.versions import minor
+from compat_matrix.drivers import Platform, branch_ended, floors
+from compat_matrix.packages import package_names, package_rows
+from compat_matrix.versions import minor, numbers
 
-from .matrix_answer import Found, Query, cited, emit, listed_cuda, named_capability, unlisted
+from .matrix_answer import Found, Query, listed_cuda, unlisted
+from .matrix_for_gpu import (
+    cuda_for_gpu,
+    cudnn_for_gpu,
+    driver_for_gpu,
+    gpu_for_cuda,
+    gpu_for_driver,
+    gpu_for_torch,
+    of_each_chip,
+)
+from .matrix_for_library import (
+    cuda_for_cudnn,
+    cuda_for_nccl,
+    cudnn_for_cuda,
+    gpu_for_cudnn,
+    nccl_for_cuda,
+    torch_for_cudnn,
+    torch_for_nccl,
+)
+from .matrix_for_package import KINDS, OF_A_RELEASE, brings_cudnn, of_package, package_named, through_torch, which
 from .matrix_for_torch import (
     cuda_for_torch,
     driver_for_torch,
@@ -23,24 +43,76 @@ from .matrix_for_torch import (
     torch_for_python,
 )
 
+Question = Callable[[Matrix, Query], Found]
+_NEWEST, _MOST = 8, 4
+"""Values that a question without one is answered for, and what is listed for each."""
 
-def answer_for(m: Matrix, wanted: str, words: Sequence[str], format_: str, options: Mapping[str, Any]) -> int:
-    """Print the answer; returns 0. Raises ClickException and UsageError with one line."""
+
+def answer_for(m: Matrix, wanted: str, words: Sequence[str], options: Mapping[str, Any]) -> Found:
+    """What goes with it. Raises ClickException and UsageError with one line."""
     kind, value = (words[0], " ".join(words[1:])) if words else ("", "")
-    question = _QUESTIONS.get((wanted, kind))
-    if question is None and (wanted, "gpu") in _QUESTIONS and m.gpus_like(" ".join(words)).rows:
+    question = _question(m, wanted, kind)
+    if question is None and _question(m, wanted, "gpu") and m.gpus_like(" ".join(words)).rows:
         kind, value = "gpu", " ".join(words)  # 'driver for RTX 5090'
-        question = _QUESTIONS[wanted, kind]
-    if question is None or not value:
-        known = sorted({w for w, _ in _QUESTIONS}), sorted({k for _, k in _QUESTIONS})
-        if wanted in known[0] and (kind not in known[1] or not value):
-            kinds = ", ".join(k for w, k in _QUESTIONS if w == wanted)
-            raise click.UsageError(f"matrix query {wanted} for KIND VALUE: KIND is one of {kinds}")
-        raise click.UsageError(f"matrix query cannot say which {wanted!r} goes with {kind!r}")
+        question = _question(m, wanted, kind)
+    if question is None or (not value and kind == "gpu"):
+        kinds = [one for one in _KINDS if _question(m, wanted, one)]
+        if not kinds:
+            raise click.UsageError(f"matrix query cannot say which {wanted!r} goes with {kind!r}")
+        raise click.UsageError(f"matrix query {wanted} for KIND VALUE: KIND is one of {', '.join(kinds)}, or a package")
     windows = options["os_"] != "linux"
     wheels = "windows" if options["os_"] == "windows" else f"linux_{options['arch']}"
-    found = question(m, Query(value, "windows" if windows else "linux", wheels))
-    return emit(format_, found, [*found.lines, *cited(m, found.sources)])
+    system: Platform = "windows" if windows else "linux"
+    if value:
+        return question(m, Query(value, system, wheels))
+    return _of_the_newest(m, wanted, kind, lambda one: question(m, Query(one, system, wheels)))
+
+
+def _question(m: Matrix, wanted: str, kind: str) -> Question | None:
+    """How it is answered; None where no table holds both."""
+    found = _QUESTIONS.get((wanted, kind))
+    if found:
+        return of_each_chip(found) if kind == "gpu" else found
+    package, other = package_named(m, wanted), package_named(m, kind)
+    if package and kind in KINDS:
+        own = which(package, kind)
+        return of_each_chip(own) if kind == "gpu" else own
+    if other and wanted in OF_A_RELEASE and (wanted != "cudnn" or brings_cudnn(m, other)):
+        return of_package(wanted, other)
+    if other and package != other:
+        inner = _QUESTIONS.get((wanted, "torch")) or (which(package, "torch") if package else None)
+        return through_torch(wanted, other, inner) if inner else None
+    return None
+
+
+def _of_the_newest(m: Matrix, wanted: str, kind: str, ask: Callable[[str], Found]) -> Found:
+    """One line for each of the newest values: `torchaudio for torch`."""
+    values, lines, keys = [], [], {}
+    for one in _newest(m, kind):
+        try:
+            found = ask(one)
+        except click.ClickException:
+            continue
+        if found.values:
+            values.append(found.values[0])
+            short = ", ".join(dict.fromkeys(found.values[:_MOST]))
+            lines.append(found.lines[0] if wanted == "driver" else f"{kind} {one}: {wanted} {short}")
+            keys.update(dict.fromkeys(found.sources))
+    if not lines:
+        raise click.ClickException(f"which {wanted} goes with a {kind} is not in this matrix")
+    return Found(tuple(dict.fromkeys(values)), tuple(lines), tuple(keys)[:3])
+
+
+def _newest(m: Matrix, kind: str) -> list[str]:
+    every = {
+        "torch": lambda: [row.torch for row in m.releases],
+        "cuda": lambda: [f"{major}.{small}" for major, small in m.toolkit_versions()],
+        "driver": lambda: [str(row.branch) for row in m.drivers],
+        "python": lambda: [one for row in m.releases for one in row.pythons_linux_x86_64 if "t" not in one],
+        "cudnn": lambda: [row.version for row in m.cudnn_rows],
+        "nccl": lambda: [row.version for row in m.nccl_rows],
+    }.get(kind, lambda: [row.version for row in package_rows(m, kind)])()
+    return sorted(dict.fromkeys(every), key=numbers, reverse=True)[:_NEWEST]
 
 
 def _driver_for_cuda(m: Matrix, query: Query) -> Found:
@@ -64,55 +136,43 @@ def _driver_for_cuda(m: Matrix, query: Query) -> Found:
     )
 
 
-def _driver_for_gpu(m: Matrix, query: Query) -> Found:
-    row = m.compute_capability(named_capability(m, query.value))
-    assert row is not None  # named_capability answers with listed ones
-    name = f"{row.architecture} (compute capability {row.cc})"
-    if row.tegra:
-        return Found((), (f"{name}: the driver comes with the board's own JetPack release",), (row.source,))
-    first = f"branch {row.first_driver} or newer" if row.first_driver else "any branch of the matrix"
-    lines = [f"{name}: {first}" + (f", and {row.last_driver} is the last" if row.last_driver else "")]
-    lines.append(f"open kernel module: {row.open_module}")
-    best = m.branch_to_install([row.cc], platform=query.os)
-    if best:
-        newest = f", newest seen {best.latest_seen}" if best.latest_seen else ""
-        lines.append(f"to install: branch {best.branch} ({best.type}, CUDA {best.cuda}{newest})")
-    else:
-        lines.append("no branch that still gets updates drives it")
-    return Found((str(best.branch),) if best else (), tuple(lines), (row.source, *((best.source,) if best else ())))
-
-
 def _cuda_for_driver(m: Matrix, query: Query) -> Found:
     branch = m.driver_branch(query.value, query.os)
     if branch.row is None:
         raise unlisted(f"driver {query.value!r}", branch.status == "newer-than-matrix")
     row = branch.row
-    lines = [f"branch {row.branch}: CUDA {row.cuda} and older, with all features"]
+    have = m.toolkit_of_driver(row.cuda)
+    reports = "" if have == row.cuda else f" (it reports {row.cuda}, which was never published)"
+    lines = [f"branch {row.branch}: CUDA {have} and older, with all features{reports}"]
     version = query.value if "." in query.value else row.latest_seen or f"{row.branch}.0"
     newer = []
-    for toolkit in sorted({c for t in m.toolkits if (c := minor(t.cuda)) and c > (minor(row.cuda) or (0, 0))}):
+    for toolkit in m.toolkit_versions():
+        if toolkit <= (minor(row.cuda) or (0, 0)):
+            continue
         text = f"{toolkit[0]}.{toolkit[1]}"
         if m.driver_for_cuda(version, text, query.os).grade == "minor-version":
             newer.append(text)
     if newer:
         lines.append(f"by minor-version compatibility (machine code only) also programs built with {', '.join(newer)}")
-    return Found((row.cuda, *newer), tuple(lines), (row.source,))
+    return Found((have, *newer), tuple(lines), (row.source,))
 
 
-def _cuda_for_gpu(m: Matrix, query: Query) -> Found:
-    row = m.compute_capability(named_capability(m, query.value))
-    assert row is not None
-    last = f"{row.last_toolkit} is the last" if row.last_toolkit else "the newest supports it too"
-    first = f"CUDA {row.first_toolkit} or newer" if row.first_toolkit else "every CUDA of the matrix from the oldest on"
-    line = f"{row.architecture} (compute capability {row.cc}): {first} compiles for it; {last}"
-    return Found(tuple(v for v in (row.first_toolkit, row.last_toolkit) if v), (line,), (row.source,))
-
-
-_QUESTIONS: dict[tuple[str, str], Callable[[Matrix, Query], Found]] = {
-    ("driver", "cuda"): _driver_for_cuda, ("driver", "gpu"): _driver_for_gpu, ("driver", "torch"): driver_for_torch,
-    ("cuda", "torch"): cuda_for_torch, ("cuda", "driver"): _cuda_for_driver, ("cuda", "gpu"): _cuda_for_gpu,
+_QUESTIONS: dict[tuple[str, str], Question] = {
+    ("driver", "cuda"): _driver_for_cuda, ("driver", "gpu"): driver_for_gpu, ("driver", "torch"): driver_for_torch,
+    ("cuda", "torch"): cuda_for_torch, ("cuda", "driver"): _cuda_for_driver, ("cuda", "gpu"): cuda_for_gpu,
+    ("cuda", "cudnn"): cuda_for_cudnn, ("cuda", "nccl"): cuda_for_nccl,
     ("torch", "cuda"): torch_for_cuda, ("torch", "driver"): torch_for_driver, ("torch", "gpu"): torch_for_gpu,
-    ("torch", "python"): torch_for_python, ("python", "torch"): python_for_torch,
-    ("cudnn", "torch"): pinned("cudnn", "cuDNN"), ("nccl", "torch"): pinned("nccl", "NCCL"),
+    ("torch", "python"): torch_for_python, ("torch", "cudnn"): torch_for_cudnn, ("torch", "nccl"): torch_for_nccl,
+    ("python", "torch"): python_for_torch,
+    ("gpu", "driver"): gpu_for_driver, ("gpu", "cuda"): gpu_for_cuda, ("gpu", "torch"): gpu_for_torch,
+    ("gpu", "cudnn"): gpu_for_cudnn,
+    ("cudnn", "torch"): pinned("cudnn", "cuDNN"), ("cudnn", "cuda"): cudnn_for_cuda, ("cudnn", "gpu"): cudnn_for_gpu,
+    ("nccl", "torch"): pinned("nccl", "NCCL"), ("nccl", "cuda"): nccl_for_cuda,
     ("triton", "torch"): pinned("triton", "triton"),
 }  # fmt: skip
+_KINDS = ("cuda", "driver", "gpu", "python", "torch", "cudnn", "nccl")
+
+
+def things(m: Matrix) -> tuple[str, ...]:
+    """Everything that a question may be about."""
+    return tuple(dict.fromkeys((*_KINDS, *package_names(m))))

@@ -11,7 +11,7 @@ from compat_matrix.rows_torch import TorchBuild
 from compat_matrix.torchs import usable
 from compat_matrix.versions import minor, numbers, tag_cuda
 
-from .matrix_answer import Found, Query, listed_cuda, named_capability, unlisted
+from .matrix_answer import Found, Query, listed_cuda, named_capability, release_of, unlisted
 
 _MOST = 8
 """Releases in a line of text; JSON has them all."""
@@ -27,15 +27,8 @@ def _builds(m: Matrix, query: Query) -> list[TorchBuild]:
     return sorted(rows, key=lambda b: (numbers(b.torch), _cuda_of(b)), reverse=True)
 
 
-def _release(m: Matrix, text: str) -> str:
-    found = m.torch_release(text)
-    if found.release is None:
-        raise unlisted(f"torch {text!r}", found.status == "newer-than-matrix")
-    return found.release.torch
-
-
 def _tags(m: Matrix, query: Query) -> list[TorchBuild]:
-    release = _release(m, query.value)
+    release = release_of(m, query.value)
     builds = [b for b in _builds(m, query) if b.torch == release]
     if not builds:
         raise unlisted(f"a CUDA build of torch {release} for {query.wheels}")
@@ -112,7 +105,7 @@ def torch_for_python(m: Matrix, query: Query) -> Found:
 
 
 def python_for_torch(m: Matrix, query: Query) -> Found:
-    row = m.torch_release(_release(m, query.value)).release
+    row = m.torch_release(release_of(m, query.value)).release
     pythons = cast("tuple[str, ...]", getattr(row, f"pythons_{query.wheels}"))
     return Found(
         pythons, (f"torch {query.value}: Python {', '.join(pythons) or 'none'}",), (row.source,) if row else ()
@@ -121,7 +114,7 @@ def python_for_torch(m: Matrix, query: Query) -> Found:
 
 def pinned(package: str, title: str) -> Callable[[Matrix, Query], Found]:
     def question(m: Matrix, query: Query) -> Found:
-        row = m.torch_release(_release(m, query.value)).release
+        row = m.torch_release(release_of(m, query.value)).release
         assert row is not None
         values = dict(row.cudnn_per_build) if package == "cudnn" else {}
         default = cast("str", getattr(row, package))

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 import click
 import msgspec
 
 from compat_matrix import Matrix, MatrixError
-from compat_matrix.drivers import Platform
+from compat_matrix.drivers import Platform, branch_ended
 from compat_matrix.forward import for_all_of
 
-from .matrix_answer import Lines, cited, emit, named_capability, unlisted
+from .matrix_answer import (
+    Found,
+    Lines,
+    cited,
+    emit,
+    listed_cuda,
+    named_capabilities,
+    named_capability,
+    refuse_reported_only,
+    unlisted,
+)
 from .matrix_show import load
 from .suggest import did_you_mean
 
@@ -21,6 +32,16 @@ from .suggest import did_you_mean
 def answer(words: tuple[str, ...], format_: str, options: Mapping[str, Any], path: str | None = None) -> int:
     """Answer one question. Exit code 0; usage errors and unlisted things are one line and exit code 2."""
     m = load(path)
+    try:
+        data, lines = ask(m, words, options)
+    except MatrixError as error:
+        raise click.ClickException(str(error)) from None
+    return emit(format_, data, lines)
+
+
+def ask(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
+    """The answer as data and as lines. Raises UsageError for what is no question of the matrix, ClickException for what
+    it does not list."""
     if len(words) == 1:  # one pair of quotes around all
         words = tuple(re.sub("[\"']", " ", words[0]).split())
     if not words:
@@ -30,19 +51,28 @@ def answer(words: tuple[str, ...], format_: str, options: Mapping[str, Any], pat
     if words[:1] == ("for",):
         from .matrix_for import answer_for
 
-        return answer_for(m, subject, words[1:], format_, options)
+        return _with_sources(m, answer_for(m, subject, words[1:], options))
     if subject not in QUESTIONS:
-        hint = did_you_mean(subject, list(QUESTIONS))
-        raise click.UsageError(f"matrix query {subject!r}: no such subject{hint} (one of {', '.join(QUESTIONS)})")
+        from .matrix_for import things
+        from .matrix_for_package import package_named, release
+
+        package = package_named(m, subject)
+        if package:
+            wheels = "windows" if options["os_"] == "windows" else f"linux_{options['arch']}"
+            return _with_sources(m, release(m, package, " ".join(words), wheels))
+        hint = did_you_mean(subject, [*QUESTIONS, *things(m)])
+        raise click.UsageError(
+            f"matrix query {subject!r}: no such subject{hint} (one of {', '.join(QUESTIONS)}, or a package)"
+        )
     if subject != "build" and not words:
         raise click.UsageError(f"matrix query {subject}: what about it? See gpudoctor matrix query --help")
     if subject == "build" and words:
         raise click.UsageError(f"matrix query build takes options only, not {words[0]!r}")
-    try:
-        data, lines = QUESTIONS[subject](m, words, options)
-    except MatrixError as error:
-        raise click.ClickException(str(error)) from None
-    return emit(format_, data, lines)
+    return QUESTIONS[subject](m, words, options)
+
+
+def _with_sources(m: Matrix, found: Found) -> tuple[Found, Lines]:
+    return found, [*found.lines, *cited(m, found.sources)]
 
 
 def _driver(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
@@ -52,13 +82,19 @@ def _driver(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tu
         if branch.row is None:
             raise unlisted(f"driver {words[0]!r}", branch.status == "newer-than-matrix")
         row = branch.row
-        lines = [f"branch {row.branch} ({row.type}): CUDA {row.cuda}, oldest architecture {row.oldest_architecture}"]
+        have = m.toolkit_of_driver(row.cuda)
+        reports = "" if have == row.cuda else f" (it reports {row.cuda}, which was never published)"
+        lines = [
+            f"branch {row.branch} ({row.type}): CUDA {have}{reports}, oldest architecture {row.oldest_architecture}"
+        ]
         lines += [f"newest seen: {row.latest_seen} ({row.latest_seen_date})"] if row.latest_seen else []
-        lines += [f"end of life: {row.end_of_life or 'not known'}", f"open kernel module: {row.open_module}"]
+        past = " (past)" if branch_ended(row, date.today().isoformat()) else ""
+        lines += [f"end of life: {row.end_of_life or 'not known'}{past}", f"open kernel module: {row.open_module}"]
         return row, lines + cited(m, (row.source,))
     if len(words) < 3 or words[1] not in ("cuda", "gpu"):
         raise click.UsageError("matrix query driver VERSION [cuda VERSION | gpu CAPABILITY_OR_NAME]")
     if words[1] == "cuda":
+        refuse_reported_only(m, words[2])
         grade = m.driver_for_cuda(words[0], words[2], platform)
         lines = [f"{grade.grade}: {grade.reason}"]
         if grade.limits == "sass-only":
@@ -67,8 +103,11 @@ def _driver(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tu
             compat = m.forward_compat(words[2], words[0], segment="datacenter")
             lines.append(f"on a data-center GPU: {', '.join(compat.packages)}")
         return grade, lines + cited(m, tuple(dict.fromkeys(row.source for row in grade.rows)))
-    about = m.driver_for_gpu(words[0], named_capability(m, " ".join(words[2:])), None, platform)
-    return about, [f"{about.grade}: {about.reason}", *cited(m, tuple(row.source for row in about.rows))]
+    chips = named_capabilities(m, " ".join(words[2:]))
+    graded = [(name, m.driver_for_gpu(words[0], cc, None, platform)) for cc, name in chips.items()]
+    lines = [(f"{name}: " if len(chips) > 1 else "") + f"{one.grade}: {one.reason}" for name, one in graded]
+    keys = tuple(dict.fromkeys(row.source for _, one in graded for row in one.rows))
+    return graded[0][1] if len(graded) == 1 else [one for _, one in graded], lines + cited(m, keys)
 
 
 def _gpu(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
@@ -151,6 +190,7 @@ def _nccl(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tupl
 
 
 def _cuda(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
+    listed_cuda(m, words[0])
     return _row(m, m.toolkit(words[0]), "CUDA", words[0])
 
 

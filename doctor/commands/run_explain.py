@@ -16,12 +16,16 @@ _TRIED_WORDS = 200
 
 def run_explain(what: str, flags: dict[str, Any]) -> int:
     """Print a page, or judge a text; returns the exit code."""
+    from .matrix_explain import answer_question
     from .pages import page, suggestions
 
     if what != "-" and not os.path.lexists(what):
         if (found := page(what)) is not None:
             write(found.encode("utf-8", "backslashreplace"), flags.get("output"))
             return 0
+        if (answer := answer_question(what)) is not None:
+            write(answer[1].encode("utf-8", "backslashreplace"), flags.get("output"))
+            return answer[0]
         word = what.strip()
         if not word:
             raise Refusal("explain: an empty text; give a check's id, a file, '-' or a text")

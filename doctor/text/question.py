@@ -126,11 +126,10 @@ def _of_driver(s: Snapshot, m: Matrix, driver: str) -> list[Answer]:
     row = m.driver_branch(driver, driver_platform(s)).row
     if row is None:
         return []
-    newer = sorted({version for t in m.toolkits if (version := minor(t.cuda))})
-    names = [".".join(map(str, version)) for version in newer if version > (minor(row.cuda) or (0, 0))]
+    names = [".".join(map(str, version)) for version in m.toolkit_versions() if version > (minor(row.cuda) or (0, 0))]
     platform = driver_platform(s)
     more = [name for name in names if m.driver_for_cuda(driver, name, platform).grade == "minor-version"]
-    text = f"Driver {row.branch} has CUDA {row.cuda} and all older ones."
+    text = f"Driver {row.branch} has CUDA {m.toolkit_of_driver(row.cuda)} and all older ones."
     if more:
         span = more[0] if len(more) == 1 else f"{more[0]} to {more[-1]}"
         text += (

@@ -1,0 +1,140 @@
+"""Answers of `gpudoctor matrix query` about GPUs: what drives one, and which go with what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+
+from compat_matrix import Matrix
+from compat_matrix.rows_code import Capability
+from compat_matrix.versions import minor, numbers, tag_cuda
+
+from .matrix_answer import Found, Query, listed_cuda, named_capabilities, named_capability, release_of, unlisted
+
+Question = Callable[[Matrix, Query], Found]
+
+
+def of_each_chip(question: Question) -> Question:
+    """The question, asked for each capability that boards of this name have: a GT 730 is Fermi or Kepler."""
+
+    def for_each(m: Matrix, query: Query) -> Found:
+        several = named_capabilities(m, query.value)
+        if len(several) == 1:
+            return question(m, query)
+        values: list[str] = []
+        lines: list[str] = []
+        keys: list[str] = []
+        for cc, name in several.items():
+            try:
+                found = question(m, Query(cc, query.os, query.wheels))
+            except click.ClickException as unlisted:
+                lines.append(f"{name} ({cc}): {unlisted.message}")
+                continue
+            values += found.values
+            lines += [f"{name} ({cc}):", *(f"  {line}" for line in found.lines)]
+            keys += found.sources
+        return Found(tuple(dict.fromkeys(values)), tuple(lines), tuple(dict.fromkeys(keys)))
+
+    return for_each
+
+
+def driver_for_gpu(m: Matrix, query: Query) -> Found:
+    row = m.compute_capability(named_capability(m, query.value))
+    assert row is not None  # named_capability answers with listed ones
+    name = f"{row.architecture} (compute capability {row.cc})"
+    if row.tegra:
+        return Found((), (f"{name}: the driver comes with the board's own JetPack release",), (row.source,))
+    first = f"branch {row.first_driver} or newer" if row.first_driver else "any branch of the matrix"
+    lines = [f"{name}: {first}" + (f", and {row.last_driver} is the last" if row.last_driver else "")]
+    lines.append(f"open kernel module: {row.open_module}")
+    best = m.branch_to_install([row.cc], platform=query.os)
+    if best:
+        newest = f", newest seen {best.latest_seen}" if best.latest_seen else ""
+        lines.append(f"to install: branch {best.branch} ({best.type}, CUDA {best.cuda}{newest})")
+    else:
+        lines.append("no branch that still gets updates drives it")
+    return Found((str(best.branch),) if best else (), tuple(lines), (row.source, *((best.source,) if best else ())))
+
+
+def cuda_for_gpu(m: Matrix, query: Query) -> Found:
+    row = m.compute_capability(named_capability(m, query.value))
+    assert row is not None
+    last = f"{row.last_toolkit} is the last" if row.last_toolkit else "the newest supports it too"
+    first = f"CUDA {row.first_toolkit} or newer" if row.first_toolkit else "every CUDA of the matrix from the oldest on"
+    line = f"{row.architecture} (compute capability {row.cc}): {first} compiles for it; {last}"
+    return Found(tuple(v for v in (row.first_toolkit, row.last_toolkit) if v), (line,), (row.source,))
+
+
+def cudnn_for_gpu(m: Matrix, query: Query) -> Found:
+    capability = named_capability(m, query.value)
+    values, lines, keys = [], [], []
+    for major in sorted({major for row in m.cudnn_rows for major in row.cuda_majors}, reverse=True):
+        rows = [row for row in m.cudnn_rows if major in row.cuda_majors and row.confidence != "memory"]
+        ok = [row for row in rows if m.cudnn_for_gpu(row.version, capability, major).grade == "ok"]
+        if ok:
+            newest = max(ok, key=lambda row: numbers(row.version))
+            values.append(newest.version)
+            lines.append(f"CUDA {major}: cuDNN {newest.version} is the newest listed that serves {capability}")
+            keys.append(newest.source)
+    if not values:
+        raise unlisted(f"a cuDNN for compute capability {capability}")
+    return Found(tuple(dict.fromkeys(values)), tuple(lines), tuple(dict.fromkeys(keys)))
+
+
+def gpu_for_driver(m: Matrix, query: Query) -> Found:
+    branch = m.driver_branch(query.value, query.os)
+    row = branch.row
+    if row is None:
+        raise unlisted(f"driver {query.value!r}", branch.status == "newer-than-matrix")
+    lowest, reported = numbers(row.min_compute_capability), numbers(row.cuda)
+
+    def drives(one: Capability) -> bool:
+        if numbers(one.cc) < lowest or (not one.first_driver and numbers(one.first_toolkit) > reported):
+            return False
+        return (one.first_driver or 0) <= row.branch <= (one.last_driver or 9999)
+
+    return _capabilities(m, f"driver branch {row.branch}", [one for one in _plain(m) if drives(one)], row.source)
+
+
+def gpu_for_cuda(m: Matrix, query: Query) -> Found:
+    version = listed_cuda(m, query.value)
+
+    def compiles(one: Capability) -> bool:
+        last = minor(one.last_toolkit)
+        return (minor(one.first_toolkit) or (0, 0)) <= version and (last is None or version <= last)
+
+    rows = [one for one in _plain(m, tegra=True) if compiles(one)]
+    return _capabilities(m, f"CUDA {query.value} compiles", rows, rows[0].source if rows else "")
+
+
+def gpu_for_torch(m: Matrix, query: Query) -> Found:
+    release = release_of(m, query.value)
+    builds = [b for b in m.torch_builds(release, query.wheels) if tag_cuda(b.tag) and b.published == "yes"]
+    if not builds:
+        raise unlisted(f"a CUDA build of torch {release} for {query.wheels}")
+    values: dict[str, None] = {}
+    lines = []
+    for build in builds:
+        held = [
+            one.cc
+            for one in _plain(m, tegra="aarch64" in query.wheels)
+            if m.code_for_gpu(one.cc, build.sass, (), build_cuda=tag_cuda(build.tag)).kind == "sass"
+        ]
+        values.update(dict.fromkeys(held))
+        lines.append(f"torch {release} {build.tag}: machine code for compute capability {', '.join(held)}")
+    return Found(tuple(sorted(values, key=numbers)), tuple(lines), tuple(dict.fromkeys(b.source for b in builds)))
+
+
+def _plain(m: Matrix, tegra: bool = False) -> list[Capability]:
+    """Capabilities without the variants of one chip or family, oldest first; those of Jetsons only where asked."""
+    rows = [row for row in m.capabilities if row.cc[-1].isdigit() and (tegra or not row.tegra)]
+    return sorted(rows, key=lambda row: numbers(row.cc))
+
+
+def _capabilities(m: Matrix, what: str, rows: list[Capability], source: str) -> Found:
+    lines = [f"{what}: compute capability {', '.join(row.cc for row in rows)}"]
+    for row in rows:
+        names = row.examples or ", ".join(gpu.name.removeprefix("NVIDIA ") for gpu in m.gpu_by_capability(row.cc)[:4])
+        lines.append(f"  {row.cc:<5} {row.architecture}" + (f": {names}" if names else ""))
+    return Found(tuple(row.cc for row in rows), tuple(lines), (source,) if source else ())

@@ -1,0 +1,210 @@
+"""Answers of `gpudoctor matrix query` about packages beside torch: what a release goes with, and which go with what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+import click
+
+from compat_matrix import Matrix
+from compat_matrix.drivers import floors
+from compat_matrix.packages import (
+    Kind,
+    PackageRow,
+    cuda_of,
+    floor_of,
+    goes_with,
+    package_names,
+    package_rows,
+    plain,
+    pythons_of,
+    torch_of,
+)
+from compat_matrix.rows_library import Framework
+from compat_matrix.rows_more import Extension
+from compat_matrix.unlisted import unlisted as neighbors
+from compat_matrix.versions import minor, numbers
+from compat_matrix.wish import Wish
+
+from .matrix_answer import Found, Query, listed_cuda, named_capability, release_of, unlisted
+from .matrix_package_words import cuda_words, lines_of, pythons, torch_words
+
+_MOST = 8
+"""Releases in a text; JSON has them all."""
+Question = Callable[[Matrix, Query], Found]
+
+
+def package_named(m: Matrix, word: str) -> str:
+    """The package's name in the matrix; '' where it holds none of that name."""
+    own, short = word.casefold().replace("_", "-"), plain(word)
+    if short not in package_names(m):
+        return ""
+    return own if any(row.package == own for row in package_rows(m, short)) else short
+
+
+def of_release(m: Matrix, package: str, version: str) -> tuple[PackageRow, ...]:
+    """The rows of a release. Raises ClickException where none is listed, with the releases next to it."""
+    rows = package_rows(m, package, version)
+    if rows:
+        return rows
+    every = package_rows(m, package)
+    if numbers(version) > numbers(every[0].version):
+        raise click.ClickException(f"{package} {version} is newer than this matrix (newest: {every[0].version})")
+    beside = neighbors(m, Wish(package, version))
+    near = [one for one in (beside.below, beside.above) if one] if beside else []
+    raise unlisted(f"{package} {version!r}", hint=f" (the nearest listed: {' and '.join(near)})" if near else "")
+
+
+def release(m: Matrix, package: str, version: str, wheels: str) -> Found:
+    """`vllm 0.33.0`: all that one release goes with; without a version the releases that the matrix lists."""
+    if not version:
+        rows = package_rows(m, package)
+        versions = tuple(dict.fromkeys(row.version for row in rows))
+        lines = [f"{package}: {len(versions)} releases are listed, {versions[-1]} to {versions[0]}; the newest:"]
+        return Found(versions, (*lines, *lines_of(m, package_rows(m, package, versions[0]), wheels)), (rows[0].source,))
+    rows = of_release(m, package, version)
+    return Found(
+        tuple(dict.fromkeys(row.version for row in rows)),
+        tuple(lines_of(m, rows, wheels)),
+        tuple(dict.fromkeys(row.source for row in rows)),
+    )
+
+
+def which(package: str, kind: Kind) -> Question:
+    """`vllm for torch 2.14.0`: the releases of a package that go with a value."""
+
+    def question(m: Matrix, query: Query) -> Found:
+        value, name = _value(m, kind, query)
+        rows = [(row, goes_with(m, row, kind, value, query.wheels)) for row in package_rows(m, package)]
+        if all(good is None for _, good in rows):
+            raise click.ClickException(f"which {package} goes with a {kind} is not in this matrix")
+        chosen = [row for row, good in rows if good]
+        versions = tuple(dict.fromkeys(row.version for row in chosen))
+        if not versions:
+            unsaid = ", ".join(dict.fromkeys(row.version for row, good in rows if good is None))
+            more = f"; of {unsaid} it does not say" if unsaid else ""
+            return Found((), (f"no release of {package} that this matrix lists goes with {name}{more}",))
+        lines = [
+            f"{package} for {name}: {', '.join(versions[:_MOST])}" + (" and older" if len(versions) > _MOST else "")
+        ]
+        first = [row for row in chosen if row.version == versions[0]]
+        lines += [f"  {line}" for line in lines_of(m, tuple(first), query.wheels) if not line.startswith("  ")]
+        return Found(versions, tuple(lines), tuple(dict.fromkeys(row.source for row in first)))
+
+    return question
+
+
+def _value(m: Matrix, kind: Kind, query: Query) -> tuple[str, str]:
+    """The value as the tables have it, and its name in a sentence. Raises ClickException where it is not listed."""
+    if kind == "torch":
+        found = release_of(m, query.value)
+        return found, f"torch {found}"
+    if kind == "cuda":
+        cuda = ".".join(map(str, listed_cuda(m, query.value)))
+        return cuda, f"CUDA {cuda}"
+    if kind == "gpu":
+        return (found := named_capability(m, query.value)), f"{query.value} (compute capability {found})"
+    if kind == "driver":
+        branch = m.driver_branch(query.value, query.os)
+        if branch.row is None:
+            raise unlisted(f"driver {query.value!r}", branch.status == "newer-than-matrix")
+        version = query.value if "." in query.value else branch.row.latest_seen or f"{branch.row.branch}.0"
+        return version, f"driver {query.value}"
+    short = ".".join(map(str, numbers(query.value)[:2]))
+    if not any(short in pythons_of(m, row.torch, query.wheels) for row in m.releases):
+        raise unlisted(f"Python {query.value!r}")
+    return short, f"Python {short}"
+
+
+def of_package(wanted: str, package: str) -> Question:
+    """`torch for vllm 0.33.0`, `python for tensorflow 2.15`: what a release of a package goes with."""
+
+    def question(m: Matrix, query: Query) -> Found:
+        values, lines, keys = [], [], {}
+        for row in of_release(m, package, query.value):
+            found, words = _ANSWERS[wanted](m, row, query)
+            if found or words:
+                values += found
+                lines.append(f"{row.package} {row.version}: {words or ', '.join(found[:_MOST])}")
+                keys[row.source] = 0
+        if not lines:
+            raise click.ClickException(f"the {wanted} of {package} {query.value} is not in this matrix")
+        return Found(tuple(dict.fromkeys(values)), tuple(dict.fromkeys(lines)), tuple(keys))
+
+    return question
+
+
+def _torch_for(m: Matrix, row: PackageRow, query: Query) -> tuple[list[str], str]:
+    found = list(torch_of(m, row) or ())
+    words = torch_words(m, row)
+    listed = f" (listed: {', '.join(found[:_MOST])}{' and older' if len(found) > _MOST else ''})"
+    return found, words + (listed if len(found) > 1 else "") if words else ""
+
+
+def _cuda_for(m: Matrix, row: PackageRow, query: Query) -> tuple[list[str], str]:
+    return list(cuda_of(m, row, query.wheels) or ()), cuda_words(m, row, query.wheels)
+
+
+def _python_for(m: Matrix, row: PackageRow, query: Query) -> tuple[list[str], str]:
+    found = list(pythons(m, row, query.wheels))
+    return found, f"Python {', '.join(found)}" if found else ""
+
+
+def _driver_for(m: Matrix, row: PackageRow, query: Query) -> tuple[list[str], str]:
+    if isinstance(row, Extension) and row.min_driver and query.os == "linux":
+        return [row.min_driver.split(" ")[0]], f"driver {row.min_driver} or newer"
+    found = []
+    for cuda in cuda_of(m, row, query.wheels) or ():
+        majors = [one for one in m.toolkit_versions() if str(one[0]) == cuda]
+        full, lowest, _ = floors(m, minor(cuda) or min(majors), query.os)
+        found.append((cuda, lowest or full))
+    words = "; ".join(f"driver {floor} or newer for its build for CUDA {cuda}" for cuda, floor in found if floor)
+    return [floor for _, floor in found if floor], words
+
+
+def _gpu_for(m: Matrix, row: PackageRow, query: Query) -> tuple[list[str], str]:
+    floor = floor_of(row)
+    if floor:
+        text = f" ({row.min_sm})" if isinstance(row, Extension) and row.min_sm != floor else ""
+        return [floor], f"compute capability {floor} or newer{text}"
+    good = [one.cc for one in m.capabilities if one.cc[-1].isdigit() and goes_with(m, row, "gpu", one.cc, query.wheels)]
+    return good, f"compute capability {', '.join(good)}" if good else ""
+
+
+def _cudnn_for(m: Matrix, row: PackageRow, query: Query) -> tuple[list[str], str]:
+    if isinstance(row, Framework):
+        return ([row.cudnn], f"cuDNN {row.cudnn}") if row.cudnn else ([], "")
+    return ([row.cuda], f"CUDA: {row.cuda}") if isinstance(row, Extension) and "cuDNN" in row.cuda else ([], "")
+
+
+def brings_cudnn(m: Matrix, package: str) -> bool:
+    """Whether a package has a cuDNN of its own, and not that of torch."""
+    return any(isinstance(row, Framework) for row in package_rows(m, package))
+
+
+_ANSWERS: dict[str, Callable[[Matrix, PackageRow, Query], tuple[list[str], str]]] = {
+    "torch": _torch_for, "cuda": _cuda_for, "python": _python_for, "driver": _driver_for, "gpu": _gpu_for,
+    "cudnn": _cudnn_for,
+}  # fmt: skip
+OF_A_RELEASE = tuple(_ANSWERS)
+KINDS = cast("tuple[Kind, ...]", ("torch", "cuda", "python", "driver", "gpu"))
+
+
+def through_torch(wanted: str, package: str, inner: Question) -> Question:
+    """`torchaudio for vllm 0.33.0`: what goes with the torch that a release pins."""
+
+    def question(m: Matrix, query: Query) -> Found:
+        rows = of_release(m, package, query.value)
+        found = torch_of(m, rows[0])
+        if not found:
+            raise click.ClickException(f"the {wanted} of {package} {query.value} is not in this matrix")
+        if len(found) > 3:  # no pin: any of many
+            raise click.ClickException(
+                f"{package} {query.value} pins no torch: ask for a torch, such as {wanted} for torch {found[0]}"
+            )
+        below = inner(m, Query(found[0], query.os, query.wheels))
+        lines = (f"{rows[0].package} {rows[0].version}: {torch_words(m, rows[0])}", *below.lines)
+        return Found(below.values, lines, tuple(dict.fromkeys((rows[0].source, *below.sources))))
+
+    return question
