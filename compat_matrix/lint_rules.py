@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from .code import compute_capability
 from .libraries import toolkit
+from .packages import plain
 from .torchs import torch_build
 from .versions import arch, minor, numbers, tag_cuda
 
 if TYPE_CHECKING:
     from .rows_driver import DriverBranch
+    from .rows_more import ExtensionIndex, ExtensionWheel
     from .store import Store
 
 PLATFORMS = {"min_driver_linux": "linux", "min_driver_windows": "windows"}
@@ -206,4 +208,37 @@ def _cudnn(m: Store) -> list[str]:
     ]
 
 
-RULES = (_drivers, _forward_compat, _floors, _capabilities, _torch, _conda, _gpus, _boards, _cudnn)
+def _homes(m: Store) -> list[str]:
+    """A package has one table; what others say of its releases, that table lists; a PCI device has one capability."""
+    homes: dict[str, set[str]] = {}
+    tables = (("companions", m.companion_rows), ("frameworks", m.frameworks), ("extensions", m.extensions))
+    for table, rows in tables:
+        for row in rows:
+            homes.setdefault(plain(row.package), set()).add(table)
+    problems = [
+        f"{name}: in {' and in '.join(sorted(found))}; a package has one home"
+        for name, found in sorted(homes.items())
+        if len(found) > 1
+    ]
+    listed = {(row.package, row.version) for row in m.extensions}
+    also: tuple[tuple[str, tuple[ExtensionWheel | ExtensionIndex, ...]], ...] = (
+        ("extension_wheels", m.extension_wheels),
+        ("extension_indexes", m.extension_indexes),
+    )
+    for where, others in also:
+        problems += [
+            f"{where} {one.package} {one.version}: extensions do not list this release"
+            for one in others
+            if homes.get(one.package) == {"extensions"} and (one.package, one.version) not in listed
+        ]
+    devices = {device: row.cc for row in m.gpus for device in row.device_ids if row.cc}
+    problems += [
+        f"boards {row.name}: PCI device {device} has compute capability {devices[device]} among gpus"
+        for row in m.boards
+        for device in row.device_ids
+        if devices.get(device, row.cc) != row.cc
+    ]
+    return problems
+
+
+RULES = (_homes, _drivers, _forward_compat, _floors, _capabilities, _torch, _conda, _gpus, _boards, _cudnn)

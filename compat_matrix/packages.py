@@ -38,15 +38,15 @@ def plain(package: str) -> str:
 def _releases(m: Store) -> dict[str, list[PackageRow]]:
     """Rows by package. A release that two tables have is told by the first of them."""
     index: dict[str, list[PackageRow]] = {}
-    seen: set[tuple[str, tuple[int, ...]]] = set()
+    seen: set[tuple[str, tuple[int, ...], int]] = set()
     tables: tuple[tuple[PackageRow, ...], ...] = (m.companion_rows, m.frameworks, m.extension_wheels, m.extensions)
     for table in tables:
         found = set()
         for row in table:
-            name, version = plain(row.package), numbers(row.version)
-            if getattr(row, "yanked", False) or {(name, version), (name, version[:2]), (name, version[:3])} & seen:
+            name, key = plain(row.package), (numbers(row.version), _post(row.version))
+            if getattr(row, "yanked", False) or (name, *key) in seen:
                 continue
-            found.add((name, version))
+            found.add((name, *key))
             index.setdefault(name, []).append(row)
         seen |= found
     for rows in index.values():
@@ -73,7 +73,7 @@ def package_rows(m: Store, package: str, version: str = "") -> tuple[PackageRow,
         return tuple(rows)
     exact = [row for row in rows if row.version == version]
     wanted = numbers(version)
-    near = [row for row in rows if wanted and numbers(row.version)[: len(wanted)] == wanted]
+    near = [row for row in rows if wanted and numbers(row.version)[: len(wanted)] == wanted and not _post(version)]
     of_minor = [
         row for row in rows if isinstance(row, Framework) and (have := numbers(row.version)) == wanted[: len(have)]
     ]
@@ -191,7 +191,13 @@ def pythons_of(m: Store, torch: str, wheels: str) -> tuple[str, ...]:
 
 def floor_of(row: PackageRow) -> str:
     """The lowest compute capability that a release names; '' for none."""
-    text = row.min_sm if isinstance(row, Extension) else row.min_capability if isinstance(row, ExtensionWheel) else ""
+    text = (
+        row.min_sm
+        if isinstance(row, (Extension, Framework))
+        else row.min_capability
+        if isinstance(row, ExtensionWheel)
+        else ""
+    )
     found = re.match(r"\d+\.\d", text)
     return found[0] if found else ""
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .rows_torch import Companion, CondaBuild, IndexUrl, TorchBuild, TorchRelease
 
 T = TypeVar("T")
-SCHEMA_VERSION, SCHEMA_MINOR = 1, 0
+SCHEMA_VERSION, SCHEMA_MINOR = 1, 1
 
 
 class Table(Generic[T]):

@@ -106,7 +106,7 @@ def _needed(s: Snapshot, m: Matrix, gpu: Distribution) -> tuple[str, ...]:
         names = tuple(name for name in library.needed if name.startswith("libcu") and not name.startswith("libcuda.so"))
         if names:
             return names
-    rows = [r for r in m.extensions if r.package == "onnxruntime-gpu" and numbers(r.version) <= numbers(gpu.version)]
+    rows = [r for r in m.frameworks if r.package == "onnxruntime-gpu" and numbers(r.version) <= numbers(gpu.version)]
     row = max(rows, key=lambda r: numbers(r.version), default=None)
     major = row.cuda.partition(".")[0] if row else ""
     return (f"libcudart.so.{major}", f"libcublasLt.so.{major}", "libcudnn.so.9") if major.isdecimal() else ()

@@ -96,7 +96,7 @@ def _of_the_newest(m: Matrix, wanted: str, kind: str, ask: Callable[[str], Found
         if found.values:
             values.append(found.values[0])
             short = ", ".join(dict.fromkeys(found.values[:_MOST]))
-            lines.append(found.lines[0] if wanted == "driver" else f"{kind} {one}: {wanted} {short}")
+            lines.append(found.lines[0] if wanted in ("driver", "gpu") else f"{kind} {one}: {wanted} {short}")
             keys.update(dict.fromkeys(found.sources))
     if not lines:
         raise click.ClickException(f"which {wanted} goes with a {kind} is not in this matrix")

@@ -61,7 +61,8 @@ def release(m: Matrix, package: str, version: str, wheels: str) -> Found:
     if not version:
         rows = package_rows(m, package)
         versions = tuple(dict.fromkeys(row.version for row in rows))
-        lines = [f"{package}: {len(versions)} releases are listed, {versions[-1]} to {versions[0]}; the newest:"]
+        span = f"releases {versions[-1]} to {versions[0]} ({len(versions)})" if len(versions) > 1 else "one release"
+        lines = [f"{package}: {span} in this matrix; the newest:"]
         return Found(versions, (*lines, *lines_of(m, package_rows(m, package, versions[0]), wheels)), (rows[0].source,))
     rows = of_release(m, package, version)
     return Found(

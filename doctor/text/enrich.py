@@ -6,6 +6,8 @@ import re
 
 from msgspec.structs import replace
 
+from compat_matrix.packages import package_names
+
 from ..findings import Matrix
 from ..formats.lazy import lazy
 from ..snapshot import Missing, Snapshot, known
@@ -60,7 +62,7 @@ def with_build(s: Snapshot, m: Matrix) -> Snapshot:
     words = " ".join(
         [*(d.name for d in known(s.python.distributions) or ()), *(symptom.text for symptom in s.symptoms)]
     )
-    extension = any(row.package in words.lower().replace("_", "-") for row in m.extensions) or any(
+    extension = any(name in words.lower().replace("_", "-") for name in package_names(m)) or any(
         symptom.id == "extension-named" for symptom in s.symptoms
     )
     for gpu in known(s.gpus) or ():

@@ -97,6 +97,12 @@ BROKEN: list[tuple[str, Edit, str]] = [
     ("gpu_specs", _where("id", "nvidia-h200", fp32_tflops=60), "cores x boost gives 66.9"),
     ("gpu_specs", _where("id", "nvidia-h200", sustained_share=0.5), "sustained_share without its derivation"),
     ("nccl", _set(0, wheel_cu12="2.3"), "wheel_cu12 '2.3'"),
+    ("extensions", lambda rows: rows.append({**rows[0], "package": "tensorflow", "version": "2.22.0"}), "one home"),
+    ("extensions", lambda rows: rows.append({**rows[0], "package": "jax[cuda13]", "version": "9.0"}), "one home"),
+    ("companions", lambda rows: rows.append({**rows[0], "package": "vllm"}), "one home"),
+    ("extension_wheels", _set(0, version="9.9.9"), "extensions do not list this release"),
+    ("extension_indexes", _set(0, version="9.9.9"), "extensions do not list this release"),
+    ("boards", _set(0, device_ids=["1E82"]), "PCI device 1E82 has compute capability 7.5"),
     ("nccl", lambda rows: None, "not one row in a line"),  # written anew without line ends
 ]
 
