@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from ..report.terminal import Display
@@ -24,6 +24,12 @@ def styled(flags: dict[str, Any]) -> bool:
     """Whether these flags and this stdout ask for colored text: no other output has a style."""
     text = flags.get("format_", "text") == "text" and flags.get("output") in (None, "-")
     return text and colour(bool(flags.get("no_color")))
+
+
+def own_terminal(flags: dict[str, Any], stream: TextIO | None = None) -> bool:
+    """Whether these flags write text on a terminal of the user (`stream`, else stdout), not in CI: for nobody else."""
+    text = flags.get("format_", "text") == "text" and not flags.get("brief") and flags.get("output") in (None, "-")
+    return text and not os.environ.get("CI") and (stream or sys.stdout).isatty()
 
 
 def width() -> int:

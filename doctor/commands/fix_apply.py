@@ -19,6 +19,7 @@ from ..findings import Step
 from ..fixes.interpreter import tool_of, without_pip
 from ..judge.plan import Plan
 from ..snapshot import Snapshot, known
+from ..snapshot.mask_secrets import mask_secrets
 from ..targets.environment import EMPTY, absolute, current_folder
 from .ended import Ended
 from .tied import run_tied
@@ -58,7 +59,7 @@ def apply_plan(plan: Plan, snapshot: Snapshot, restore_file: str | None, only: s
     before = _installed(snapshot, python)
     _write_restore(path, snapshot, python, before)
     for number, step in enumerate(steps, 1):
-        echo(f"[{number}/{len(steps)}] {step.command}", err=True)
+        echo(f"[{number}/{len(steps)}] {mask_secrets(step.command)}", err=True)
         _run(step, path)
     added = sorted(set(_names(_installed(snapshot, python, after=True))) - set(_names(before)))
     if added:
@@ -87,7 +88,7 @@ def commands_of(step: Step) -> list[list[str]]:
 
 
 def _one(words: list[str], restore: str) -> None:
-    command = shlex.join(words)
+    command = mask_secrets(shlex.join(words))
     argv = [os.path.expanduser(word) for word in words]  # noqa: PTH111
     variables: dict[str, str] = {}
     while argv and (found := re.fullmatch(r"([A-Z][A-Z0-9_]*)=(.*)", argv[0], re.DOTALL)):
@@ -136,7 +137,7 @@ def _installed(snapshot: Snapshot, python: str, after: bool = False) -> list[str
         raise click.ClickException(f"cannot list what is installed: {shlex.join(command)}: {error}") from None
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise click.ClickException(f"cannot list what is installed: {shlex.join(command)}: {last}")
+        raise click.ClickException(mask_secrets(f"cannot list what is installed: {shlex.join(command)}: {last}"))
     return [line for line in done.stdout.splitlines() if line.strip() and not line.startswith("#")]
 
 

@@ -48,7 +48,11 @@ _VERBOSE = Flag(
 _ASCII = Flag(("--ascii",), "ascii_", "on", "No characters beyond ASCII.", default=False)
 _NO_COLOR = Flag(("--no-color",), "no_color", "on", "No colour (also: the variable NO_COLOR).", default=False)
 _NO_REDACT = Flag(
-    ("--no-redact",), "no_redact", "on", "Keep names, paths, addresses and UUIDs as they are.", default=False
+    ("--no-redact",),
+    "no_redact",
+    "on",
+    "Keep names, paths, addresses and UUIDs as they are; secrets stay masked.",
+    default=False,
 )
 _FORMATS = ("text", "json", "markdown")
 _MACHINES = ("sarif", "junit", "github")

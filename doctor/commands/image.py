@@ -33,7 +33,7 @@ import click
 @click.option("-v", "--verbose", count=True, help="Show every fix with all its steps.")
 @click.option("--ascii", "ascii_", is_flag=True, help="No characters beyond ASCII.")
 @click.option("--no-color", is_flag=True, help="No colour (also: the variable NO_COLOR).")
-@click.option("--no-redact", is_flag=True, help="Keep names, paths, addresses and tokens as they are.")
+@click.option("--no-redact", is_flag=True, help="Keep names, paths and addresses as they are; secrets stay masked.")
 @click.option("--matrix", metavar="PATH", help="Judge by this matrix (see matrix export), not by the built-in one.")
 def image(**flags: Any) -> int:
     """Say whether a container image runs on a host: this one, one of a saved report, or one in words.

@@ -69,18 +69,27 @@ def print_report(
     from .assess import assess, matrix_of
 
     report = assess(snapshot, matrix_of(flags), policy)
-    if not flags["no_redact"]:
-        from ..snapshot.redact import redact
-        from .local_names import local_names
-
-        report, redacted = redact(report, local_names(), masks), True
-    report = replace(report, redacted=redacted)
+    report = replace(shown_to(flags, report, masks), redacted=redacted or not flags["no_redact"])
     if flags.get("plot"):
         from .pictures import plot
 
         plot(report, flags["plot"], bool(flags["from_"] or flags["replay"]))
     write(render(report, flags), flags["output"], private=flags["no_redact"], styled=styled(flags))
     return report.exit_code
+
+
+def shown_to(flags: dict[str, Any], report: Report, masks: Redactor | None = None) -> Report:
+    """The report as its reader may see it: never with a secret, with true names where the flags ask for them, and in
+    commands and titles on the user's own terminal."""
+    from ..snapshot.redact import redact
+    from ..snapshot.redact_secrets import with_own_names, without_secrets
+    from .display import own_terminal
+    from .local_names import local_names
+
+    if flags["no_redact"]:
+        return without_secrets(report, report.snapshot, local_names())
+    masked = redact(report, local_names(), masks)
+    return with_own_names(masked, report, local_names()) if own_terminal(flags) else masked
 
 
 def render(report: Report, flags: dict[str, Any], preface: Sequence[str] = ()) -> bytes:

@@ -18,7 +18,7 @@ from ..report.steps import plan_text
 from ..snapshot import Snapshot, known
 from .assess import assess, known_ids, matrix_of
 from .config import base_policy, warn_of_config
-from .display import styled
+from .display import own_terminal, styled
 from .options import make_policy, of_its_day
 from .sources import gather, read
 from .suggest import did_you_mean
@@ -142,9 +142,8 @@ def _masked(steps: tuple[Plan, str], flags: dict[str, Any], snapshot: Snapshot, 
     from ..snapshot.redact_secrets import without_secrets
     from .local_names import local_names
 
-    own = flags["format_"] == "text" and stream.isatty()
-    if own or flags["no_redact"]:
-        return without_secrets(steps, snapshot)
+    if flags["no_redact"] or own_terminal(flags, stream):
+        return without_secrets(steps, snapshot, local_names())
     masks = Redactor(local_names())
     masks.type_for(snapshot)
     masks.learn(snapshot)

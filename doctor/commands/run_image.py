@@ -37,8 +37,8 @@ def run_image(flags: dict[str, Any]) -> int:
         answer = _answered(flags, m)
     except (ImageError, Unclear) as error:
         if not error.unknown:
-            raise Refusal(_masked(str(error), flags)) from None
-        echo(f"gpudoctor: {_masked(str(error), flags)}", err=True)
+            raise Refusal(_masked(str(error))) from None
+        echo(f"gpudoctor: {_masked(str(error))}", err=True)
         return 3
     except ModuleNotFoundError as error:
         if error.name not in ("requests", "docker", "zstandard"):
@@ -64,12 +64,32 @@ def _answered(flags: dict[str, Any], m: Matrix) -> Preflight:
     info = MatrixInfo(m.version, m.schema_version, (m.differs,) if m.differs else ())
     tool = Tool("gpudoctor", __version__)
     answer = Preflight(tool=tool, matrix=info, image=about, hosts=answers, exit_code=exit_code(answers))
-    if flags["no_redact"]:
-        return answer
+    return _shown(answer, flags)
+
+
+def _shown(answer: Preflight, flags: dict[str, Any]) -> Preflight:
+    """As its reader may see it: never with a secret; the lines that start it name IMAGE where its name is masked."""
     from ..snapshot.redact import redact
+    from ..snapshot.redact_secrets import without_secrets
+    from .display import own_terminal
     from .local_names import local_names
 
-    return redact(answer, local_names())
+    names = local_names()
+    if flags["no_redact"]:
+        return without_secrets(answer, answer, names)
+    shown = redact(answer, names)
+    if own_terminal(flags):
+        true = without_secrets(answer.hosts, answer, names)
+        pairs = zip(shown.hosts, true, strict=True)
+        return replace(shown, hosts=tuple(replace(a, findings=b.findings, start=b.start) for a, b in pairs))
+    if shown.image.name == answer.image.name:
+        return shown
+    nameless = tuple(replace(a, start=_without(a.start, shown.image.name)) for a in shown.hosts)
+    return replace(shown, hosts=nameless)
+
+
+def _without(start: tuple[tuple[str, str], ...], name: str) -> tuple[tuple[str, str], ...]:
+    return tuple((engine, lines.replace(name, "IMAGE")) for engine, lines in start)
 
 
 def _with_start(answer: HostAnswer, found: Snapshot, about: ImageAbout) -> HostAnswer:
@@ -165,9 +185,7 @@ def _root(folder: str) -> Snapshot:
     return replace(s, container=replace(s.container, kind="docker"))
 
 
-def _masked(line: str, flags: dict[str, Any]) -> str:
-    if flags["no_redact"]:
-        return line
+def _masked(line: str) -> str:
     from ..snapshot.mask_secrets import mask_secrets
 
     return mask_secrets(line)

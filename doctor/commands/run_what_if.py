@@ -15,6 +15,7 @@ from ..resolve.changed_torch import build_named, no_wheel, with_torch, without_t
 from ..resolve.machine import Unclear, card, driver, python
 from ..snapshot import Snapshot, known
 from .assess import assess, matrix_of
+from .display import styled
 from .write import echo
 
 if TYPE_CHECKING:
@@ -39,18 +40,18 @@ def run_what_if(flags: dict[str, Any]) -> int:
         echo(f"gpudoctor: {unclear}", err=True)
         return 3
     reports = assess(after, m, policy), assess(before, m, policy)
-    if not flags["no_redact"]:
-        from ..snapshot.redact import Redactor, redact
-        from .local_names import local_names
+    from ..snapshot.redact import Redactor
+    from .local_names import local_names
+    from .run_check import shown_to
 
-        masks, redacted = Redactor(local_names()), True
-        reports = redact(reports[0], local_names(), masks), redact(reports[1], local_names(), masks)
-    report = msgspec.structs.replace(reports[0], redacted=redacted)
+    masks = Redactor(local_names())
+    reports = shown_to(flags, reports[0], masks), shown_to(flags, reports[1], masks)
+    report = msgspec.structs.replace(reports[0], redacted=redacted or not flags["no_redact"])
     undecided = frozenset(c.id for c in report.checks if c.status == "unknown")
     difference = compared(words, reports[1].findings, report.findings, undecided, bool(flags["gpus"]))
     from .write import write
 
-    write(_rendered(difference, report, flags), flags["output"], private=flags["no_redact"])
+    write(_rendered(difference, report, flags), flags["output"], private=flags["no_redact"], styled=styled(flags))
     return report.exit_code
 
 

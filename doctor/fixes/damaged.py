@@ -9,8 +9,9 @@ from compat_matrix.versions import torch_version
 
 from ..findings import Fix, Matrix, Step
 from ..snapshot import ChangedFile, Missing, Snapshot, known
+from ..snapshot.typed import quoted
 from .install import Install, conda_line, note, ways
-from .interpreter import quoted, tool_of
+from .interpreter import tool_of
 from .libraries import install_again_of, reinstall_torch
 from .packages import installed, installed_by_conda
 from .where import RECHECK, recheck_run

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..findings import Fix, Step
 from ..snapshot import Gpu, GpuProcess, Snapshot, known
+from ..snapshot.typed import uuids_of
 from .gpu_state import gpu_changes
 from .selection import default_compute_mode, environment_with
 from .where import RECHECK, batch_job, container_kind, cuda_changes
@@ -29,7 +30,7 @@ def _other_gpu(s: Snapshot, gpu: Gpu, free: Gpu) -> Fix:
     uuid = known(free.uuid)
     step = Step(
         text=f"Use {known(free.name) or 'a GPU'} ({index}), which no process holds.",
-        command=f'export CUDA_VISIBLE_DEVICES="$(nvidia-smi --query-gpu=uuid --format=csv,noheader -i {index})"',
+        command=f"export CUDA_VISIBLE_DEVICES={uuids_of([free])}",
         where="shell",
         changes=cuda_changes(
             host__environment=environment_with(s, "CUDA_VISIBLE_DEVICES", uuid) if uuid else RECHECK,

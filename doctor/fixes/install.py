@@ -16,7 +16,8 @@ from msgspec.structs import replace
 
 from ..findings import Alternative, Finding, Step
 from ..snapshot import Snapshot, known
-from .interpreter import GET_UV, executable, get_uv, quoted, tool_of, without_pip
+from ..snapshot.typed import quoted
+from .interpreter import GET_UV, executable, get_uv, tool_of, without_pip
 from .where import lasting, notebook
 
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ def environment_line(s: Snapshot, folder: str, python: str = "") -> str:
     if python:
         return f"{first}{new_venv(python, seed=True)} {folder}"
     if s.python.patient.ensurepip is False:  # then `python -m venv` fails
-        return f"{first}{new_venv(executable(s), seed=True)} {folder}"
+        return f"{first}uv venv --seed --python {executable(s)} {folder}"
     return f"{executable(s)} -m venv {folder}"
 
 

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
-
 from ..snapshot import Snapshot, known
-
-
-def quoted(path: str) -> str:
-    """A path as it is typed in a shell; a leading `~/` stays outside the quotes, since it means the home only there."""
-    return "~/" + shlex.quote(path[2:]) if path.startswith("~/") and len(path) > 2 else shlex.quote(path)
+from ..snapshot.typed import quoted
 
 
 def executable(s: Snapshot) -> str:

@@ -7,8 +7,9 @@ from typing import Any
 
 from ..findings import Fix, Step
 from ..snapshot import Snapshot, known
+from ..snapshot.typed import quoted
 from .install import conda_line, new_venv, stdlib_venv
-from .interpreter import GET_UV, quoted
+from .interpreter import GET_UV
 from .where import RECHECK, container_kind, recheck_run
 
 _MANAGED = re.compile(r"/(uv/python/cpython|pyenv/versions|\.pyenv/versions)[-/](3\.\d+(?:\.\d+)?)(?=[-/])")

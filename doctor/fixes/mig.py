@@ -7,6 +7,7 @@ from typing import Any
 
 from ..findings import Fix, Step
 from ..snapshot import Gpu, Snapshot, known
+from ..snapshot.typed import uuids_of
 from .driver import other_host
 from .gpu_state import gpu_changes
 from .selection import environment_with
@@ -65,8 +66,7 @@ def choose_whole(s: Snapshot, whole: Sequence[Gpu]) -> Fix:
     value = ",".join(uuid for uuid in uuids if uuid)
     step = Step(
         text="Set it before the program starts. Programs that use a MIG instance name that instance instead.",
-        command='export CUDA_VISIBLE_DEVICES="$(nvidia-smi --query-gpu=uuid --format=csv,noheader '
-        f'-i {indices} | paste -sd, -)"',
+        command=f"export CUDA_VISIBLE_DEVICES={uuids_of(whole)}",
         where="shell",
         changes=cuda_changes(
             host__environment=environment_with(s, "CUDA_VISIBLE_DEVICES", value) if all(uuids) else RECHECK,

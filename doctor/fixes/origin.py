@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ..findings import Finding, Fix, Step
 from ..findings.patterns import lazy
 from ..snapshot import Distribution, Snapshot, known
-from .interpreter import quoted
+from ..snapshot.typed import quoted
 from .packages import uninstall_command
 from .selection import environment_with
 from .where import RECHECK, recheck_run

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..findings import Fix, Step
 from ..snapshot import EnvVar, Missing, Snapshot, known
+from ..snapshot.typed import instance_uuid, uuid_of
 from .gpu_state import gpu_changes
 from .where import RECHECK, batch_job, container_kind, cuda_changes, host_sudo, on_host
 
@@ -61,10 +62,11 @@ def choose_instance(s: Snapshot, name: str) -> Fix:
     title = f"Set {name} to a MIG instance that is there"
     if not idle:
         listed = ", ".join(f"{number} ({kind})" for number, kind in enumerate(kinds, 1)) or "nvidia-smi -L lists them"
-        text = f"Choose the instance that was given to you; which of them others use is not known. Listed by {_LIST}: "
+        text = "Choose the instance that was given to you; which of them others use is not known. "
+        text += "Listed by nvidia-smi -L: "
         step = Step(
             text=f"{text}{listed}. Put its number in place of N.",
-            command=f"export {name}={_instance('N')}",
+            command=f"export {name}={instance_uuid('N')}",
             where="shell",
             changes=cuda_changes(host__environment=RECHECK),
         )
@@ -75,45 +77,22 @@ def choose_instance(s: Snapshot, name: str) -> Fix:
     step = Step(
         text=f"Use the {kinds[at]} of GPU {known(gpu.index) or 0}: no process runs on that GPU. Take another if it is "
         "meant for somebody else.",
-        command=f"export {name}={_instance(at + 1)}",
+        command=f"export {name}={uuid_of(instance, at + 1)}",
         where="shell",
         changes=cuda_changes(host__environment=environment_with(s, name, value) if value else RECHECK),
     )
     return Fix(id="choose-mig-instance", title=title, steps=(step,))
 
 
-_LIST = "nvidia-smi -L"
-
-
-def _instance(number: int | str) -> str:
-    """The UUID of the MIG instance with this number in the list, found when the command runs: it holds no mask then."""
-    return f"\"$({_LIST} | grep -o 'MIG-[^)]*' | sed -n {number}p)\""
-
-
-def _named(s: Snapshot, entry: str) -> str:
-    """An entry as the shell may find it: UUIDs are masked in every report, and a mask cannot be typed."""
-    gpus = known(s.gpus) or ()
-    if entry.startswith("GPU-"):
-        index = next((known(g.index) for g in gpus if (known(g.uuid) or "").startswith(entry)), None)
-        found = index is not None
-        return f'"$(nvidia-smi --query-gpu=uuid --format=csv,noheader -i {index})"' if found else quote(entry)
-    if entry.startswith("MIG-"):
-        uuids = [known(one.uuid) or "" for gpu in gpus for one in known(gpu.mig_instances) or ()]
-        at = next((number for number, uuid in enumerate(uuids, 1) if uuid.startswith(entry)), None)
-        return quote(entry) if at is None else _instance(at)
-    return quote(entry)
-
-
 def select_gpus(s: Snapshot, name: str, value: str) -> Fix:
     """Give a variable that selects GPUs a value that is right."""
-    words = ",".join(_named(s, entry) for entry in value.split(","))
     return Fix(
         id=f"set-{name.lower().replace('_', '-')}",
         title=f"Set {name} to GPUs that are there",
         steps=(
             Step(
                 text="Choose among the GPUs of this machine; set it before the program starts.",
-                command=f"export {name}={words}",
+                command=f"export {name}={quote(value)}",
                 where="shell",
                 changes=cuda_changes(host__environment=environment_with(s, name, value)),
             ),

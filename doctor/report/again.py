@@ -6,7 +6,11 @@ from shlex import quote
 
 from ..findings import Expect, Policy
 from ..snapshot import Snapshot, known
+from ..snapshot.masks import holds_mask
+from ..snapshot.typed import quoted
 
+AS_BEFORE = " ..."
+"""Where a name among them is masked."""
 _PYTHON = "--python "
 _FAR = ("docker", "podman", "ssh", "kubectl")
 
@@ -16,11 +20,12 @@ def again_flags(policy: Policy, s: Snapshot, command: str = "check") -> str:
 
     command: check, fix, prove or watch; those that know no --require or --building do without.
     """
-    words = [f"--root {quote(s.target.name)}"] if s.target.kind == "root" and command == "check" else []
+    words = [f"--root {quoted(s.target.name)}"] if s.target.kind == "root" and command == "check" else []
     words += [f"--target {quote(f'{s.target.kind}:{s.target.name}')}"] if s.target.kind in _FAR else []
     words += [f"--expect {quote(str(policy.expect))}"] if policy.expect != Expect() else []
     words += [f"--require {name}" for name in policy.require if command != "watch"]
     words += ["--building"] if policy.building and command in ("check", "fix") else []
     because = known(s.python.chosen_because) or ""
-    words += [f"{_PYTHON}{quote(because[len(_PYTHON) :])}"] if because.startswith(_PYTHON) else []
-    return "".join(f" {word}" for word in words)
+    words += [f"{_PYTHON}{quoted(because[len(_PYTHON) :])}"] if because.startswith(_PYTHON) else []
+    flags = "".join(f" {word}" for word in words)
+    return AS_BEFORE if holds_mask(flags) else flags

@@ -8,7 +8,7 @@ from ..findings import Finding, Step
 from ..judge.report import Report
 from ..judge.selection import nothing_to_check
 from ..snapshot import known
-from .again import again_flags
+from .again import AS_BEFORE, again_flags
 from .blocks import marks
 from .groups import exit_words, tally
 from .lines import Line, Span, Style, command, wrap
@@ -90,8 +90,9 @@ def _type(report: Report, first: Finding, width: int) -> list[Line]:
 
 def _all_steps(report: Report) -> str:
     """`fix` looks at the machine again, and measures nothing."""
-    if report.target.kind == "live" and known(report.snapshot.measured.level) is None:
-        return f"All steps: gpudoctor fix{again_flags(report.policy, report.snapshot, 'fix')}."
+    flags = again_flags(report.policy, report.snapshot, "fix")
+    if report.target.kind == "live" and known(report.snapshot.measured.level) is None and flags != AS_BEFORE:
+        return f"All steps: gpudoctor fix{flags}."
     return "All steps stand above."
 
 

@@ -19,7 +19,9 @@ from .mask_names import Names
 from .mask_secrets import find_secrets, mask_secrets
 from .mask_together import BETWEEN, masked_together
 from .mask_uuids import Uuids
+from .masks import holds_mask
 from .redact_fields import (
+    COMMANDS,
     DEVICE_LISTS,
     HOST_VARIABLES,
     IDENTITIES,
@@ -37,11 +39,12 @@ from .redact_fields import (
     texts_of,
 )
 from .spans import GONE, Scan, Span, replaced
-from .typed import Typed, home_of
+from .typed import Typed
 
 T = TypeVar("T")
 
 _HEAD, _LONG = 5000, 1000
+NO_COMMAND = "The command is left out because it contains a masked name"
 
 
 class LocalNames(Struct, frozen=True):
@@ -65,6 +68,7 @@ class Redactor:
         self._learned: list[str] = []
         self._last: tuple[str, Scan] | None = None
         self._cache: dict[str, str] = {}
+        self.own_names = (names.user, names.host)
         if names.user and names.user != "root":
             self.names.user(names.user)
         if names.host:
@@ -74,9 +78,9 @@ class Redactor:
         self.typed = Typed(names.home)
 
     def type_for(self, snapshot: Any) -> None:
-        """Write commands for who repairs the patient's environment: its home folder is `~` to them."""
-        prefix = getattr(getattr(getattr(snapshot, "python", None), "patient", None), "prefix", "")
-        self.typed.home(home_of(prefix) if isinstance(prefix, str) else "")
+        """Write commands for who repairs this machine: the home folder of its environment is `~` to them."""
+        if hasattr(snapshot, "python"):
+            self.typed.know(snapshot)
 
     def learn(self, value: Any) -> None:
         """Take note of every name, UUID and address in a Struct, list, dict or text."""
@@ -157,15 +161,25 @@ class Redactor:
             return text if re.fullmatch(r"id-\d+", text) else f"id-{self._number('id', text)}"
         if key in ONLY_SECRETS:
             return self._plain[text] if text in self._plain else mask_secrets(text)
-        if key in ("command", "note"):
+        if key in COMMANDS:
+            text = self.as_typed(text, key)
+        elif key == "chosen_because":  # --python, and a path
             text = self.typed.with_home(text)
-            if key == "command" and self._mask(text) != text:
-                text = self.typed.with_variables(text)
         if key in HOST_VARIABLES or key in USER_VARIABLES or key == "target":
             text = self.names.exact(text)
         if text not in self._cache:
             self._cache[text] = self._mask(text)
         return self._cache[text]
+
+    def as_typed(self, text: str, key: str = "command") -> str:
+        """A command with what a shell finds out when it runs, where a mask would stand."""
+        if key == "note":  # paragraphs, and commands in rows that begin with two blanks
+            rows = [
+                self.as_typed(row) if row.startswith("  ") else self.typed.with_home(row) for row in text.split("\n")
+            ]
+            return "\n".join(rows)
+        text = self.typed.with_home(self.typed.with_uuids(text))
+        return self.typed.with_variables(text) if self._mask(text) != text else text
 
     def pasted(self, text: str) -> str:
         """A text that somebody pasted, masked as it came; its lines stay lines."""
@@ -184,10 +198,12 @@ class Redactor:
             if any(a is not b for a, b in zip(items, value, strict=True)):
                 result = type(value)(items)
         elif isinstance(value, dict):
-            result = {
-                self.uuids.text(k) if isinstance(k, str) else k: self._item(item, k, value) for k, item in value.items()
-            }
+            result = {self.key(k) if isinstance(k, str) else k: self._item(item, k, value) for k, item in value.items()}
         return result  # type: ignore[no-any-return]
+
+    def key(self, text: str) -> str:
+        """The key of a dict, which may be a GPU's."""
+        return self.uuids.text(text)
 
     def _item(self, item: Any, key: Any, line: dict[Any, Any]) -> Any:
         """The value of a dict, which may be a raw line: {"field": "uuid", "value": ...}, {"path": ..., "names": []}."""
@@ -220,7 +236,37 @@ class Redactor:
                 new = self.value(old, label or name)
             if new is not old:
                 changes[name] = new
+        if "command" in value.__struct_fields__ or "note" in value.__struct_fields__:
+            changes.update(self._without_masks(value, changes))
         return replace(value, **changes) if changes else value
+
+    def _without_masks(self, value: Any, changes: dict[str, Any]) -> dict[str, Any]:
+        """What is left out of a step, its alternatives and a fix's note, since it could not be run: it holds a mask."""
+        found: dict[str, Any] = {}
+        before = getattr(value, "command", "")
+        if before and holds_mask(changes.get("command", before), self.own_names):
+            found["command"] = ""
+            if hasattr(value, "possible_here"):
+                text = changes.get("text", value.text).rstrip()
+                where = "." if holds_mask(before) else "; a terminal or --no-redact shows it."
+                found["text"] = f"{text} {NO_COMMAND}{where}".lstrip()
+        others = changes.get("alternatives", getattr(value, "alternatives", ()))
+        if not all(other.command for other in others):
+            found["alternatives"] = tuple(other for other in others if other.command)
+        note = changes.get("note", getattr(value, "note", ""))
+        if holds_mask(note, self.own_names):
+            found["note"] = self._note_without_masks(note)
+        return found
+
+    def _note_without_masks(self, note: str) -> str:
+        """A fix's note without the commands that hold a mask, and without the words that lead to them."""
+        rows: list[str] = []
+        for row in note.split("\n"):
+            if not row.startswith("  ") or not holds_mask(row, self.own_names):
+                rows.append(row)
+            elif rows and rows[-1].endswith(":"):
+                rows.pop()
+        return "\n".join(rows)
 
     def _mask(self, text: str) -> str:
         scan = self._scan(text) if len(text) > _LONG else Scan(text)

@@ -21,6 +21,8 @@ NEVER = frozenset(
 """Fields that hold versions, identifiers of products, or words of our own."""
 ONLY_SECRETS = ("requires", "wheel")
 """Lines of requirements: a URL in them may hold a token, what looks like an address is a version."""
+COMMANDS = ("command", "note")
+"""What holds words to type."""
 OURS = ("policy", "tool", "matrix")
 NO_TEXT = (type(None), bool, int, float)
 """Types of fields that have nothing to mask."""

@@ -1,4 +1,5 @@
-"""Commands as they can still be typed where names are masked: `~` for the home folder, `"$VIRTUAL_ENV"` for its value.
+"""Commands as they can still be typed where names are masked: `~` for the home folder, `"$VIRTUAL_ENV"` for its value,
+`"$(nvidia-smi ...)"` for a UUID.
 
 No command holds a mask, for it could not be run: what the shell of its reader knows is left to that shell.
 """
@@ -6,15 +7,54 @@ No command holds a mask, for it could not be run: what the shell of its reader k
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Sequence
+from typing import Any
 
 from ..formats.lazy import lazy
+from .fact import known
+from .gpu import Gpu, MigInstance
 
 _WORD = r"^|[\s;&|(]|(?:^|[\s;])[A-Za-z_]\w*="
 _HOME = lazy(r"(/(?:home|Users)/[^/\s]+)/")
 _SHORTEST = 5
 """Characters of a value that is left to its variable."""
-_PLAIN = lazy(r"[\w@%+=:,./-]+")
-"""What stands in a command without quotes (shlex.quote)."""
+_UUID = r"(?:MIG-GPU|MIG|GPU)-[0-9a-fA-F][0-9a-fA-F-]{2,35}(?:/\d+/\d+)?"
+_UUIDS = lazy(rf"(?<![\w'\"-])(\"?)({_UUID}(?:,(?:{_UUID}|\d+))*)\1(?![\w'\"-])")
+_ON_PATH = lazy(r"(?:^|; )(\w[\w.]*) on PATH")
+"""How the patient was chosen, where the shell finds the same by its name."""
+_QUERY = "nvidia-smi --query-gpu=uuid --format=csv,noheader -i"
+
+
+def quoted(path: str) -> str:
+    """A path as it is typed in a shell; a leading `~/` stays outside the quotes, since it means the home only there."""
+    return "~/" + shlex.quote(path[2:]) if path.startswith("~/") and len(path) > 2 else shlex.quote(path)
+
+
+def uuids_of(gpus: Sequence[Gpu]) -> str:
+    """What names these GPUs in CUDA_VISIBLE_DEVICES; those whose UUIDs are not known are found by their indices."""
+    uuids = [known(gpu.uuid) or "" for gpu in gpus]
+    return ",".join(uuids) if all(uuids) else gpu_uuids([str(known(gpu.index)) for gpu in gpus])
+
+
+def uuid_of(instance: MigInstance, number: int) -> str:
+    """What names a MIG instance, the one with this number in the list of `nvidia-smi -L`."""
+    return known(instance.uuid) or instance_uuid(number)
+
+
+def gpu_uuids(numbers: list[str]) -> str:
+    """The UUIDs of GPUs by their indices or PCI addresses, with commas between them: found when the command runs.
+
+    nvidia-smi answers in the order of the indices, whatever the order of `-i` is.
+    """
+    if len(numbers) > 1 and (not all(map(str.isdecimal, numbers)) or numbers != sorted(numbers, key=int)):
+        return ",".join(gpu_uuids([number]) for number in numbers)
+    return f'"$({_QUERY} {",".join(numbers)}{" | paste -sd, -" if len(numbers) > 1 else ""})"'
+
+
+def instance_uuid(number: int | str) -> str:
+    """The UUID of the MIG instance with this number, from 1, in the list of `nvidia-smi -L`."""
+    return f"\"$(nvidia-smi -L | grep -o 'MIG-[^)]*' | sed -n {number}p)\""
 
 
 class Typed:
@@ -23,7 +63,23 @@ class Typed:
     def __init__(self, home: str) -> None:
         self._homes: dict[str, tuple[re.Pattern[str], ...]] = {}
         self._variables: dict[str, str] = {}
+        self._python: tuple[str, str] = ("", "")
+        self._gpus: dict[str, str] = {}
+        self._instances: list[str] = []
         self.home(home)
+
+    def know(self, s: Any) -> None:
+        """Know what the shell of who repairs this machine (a Snapshot) knows: home, GPUs, the Python on PATH."""
+        patient = s.python.patient
+        self.home(home_of(known(patient.prefix) or ""))
+        found = _ON_PATH.search(known(s.python.chosen_because) or "")
+        if found and (path := known(patient.executable)):
+            self._python = shlex.quote(path), found[1]
+        for gpu in known(s.gpus) or ():
+            index, address = known(gpu.index), known(gpu.pci_address)
+            if (uuid := known(gpu.uuid)) and (index is not None or address):
+                self._gpus[uuid] = str(address if index is None else index)
+            self._instances += [known(instance.uuid) or "" for instance in known(gpu.mig_instances) or ()]
 
     def home(self, home: str) -> None:
         """Know a folder as the home of who types."""
@@ -53,11 +109,43 @@ class Typed:
         return text
 
     def with_variables(self, command: str) -> str:
-        """The values of variables as their names; longest first."""
+        """The values of variables as their names, longest first; then the Python that PATH leads to."""
         for value, name in sorted(self._variables.items(), key=lambda item: -len(item[0])):
-            if value in command and _PLAIN.fullmatch(value):
-                command = re.sub(rf"({_WORD}){re.escape(value)}(?=[/\s]|$)", rf'\1"${name}"', command)
-        return command
+            if value not in command:
+                continue
+            command = re.sub(rf"({_WORD}){re.escape(value)}(?=[/\s]|$)", rf'\1"${name}"', command)
+            command = re.sub(rf"({_WORD})'{re.escape(value)}/", rf"""\1"${name}"'/""", command)
+            command = re.sub(rf"({_WORD})'{re.escape(value)}'(?=\s|$)", rf'\1"${name}"', command)
+        path, name = self._python
+        return re.sub(rf"({_WORD}){re.escape(path)}(?=\s|$)", rf"\1{name}", command) if path in command else command
+
+    def with_uuids(self, command: str) -> str:
+        """The UUIDs of GPUs and MIG instances as questions to nvidia-smi."""
+        if "GPU-" not in command and "MIG-" not in command:
+            return command
+
+        def words(found: re.Match[str]) -> str:
+            if command.count("'", 0, found.start()) % 2:  # inside of quotes a shell runs nothing
+                return found[0]
+            entries = found[2].split(",")
+            numbers = [self._number(entry) for entry in entries]
+            if len(entries) > 1 and all(numbers):
+                return gpu_uuids(numbers)
+            return ",".join(self._one(entry) for entry in entries)
+
+        return _UUIDS.sub(words, command)
+
+    def _number(self, entry: str) -> str:
+        """The index of the GPU whose UUID begins like this; '' where there is none."""
+        if entry.startswith("MIG-"):
+            return ""
+        return next((number for uuid, number in self._gpus.items() if uuid.startswith(entry)), "")
+
+    def _one(self, entry: str) -> str:
+        if number := self._number(entry):
+            return gpu_uuids([number])
+        at = next((at for at, uuid in enumerate(self._instances, 1) if uuid and uuid.startswith(entry)), 0)
+        return instance_uuid(at) if at else entry
 
 
 def home_of(prefix: str) -> str:

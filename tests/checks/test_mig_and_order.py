@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from doctor.snapshot import NOT_ASKED, MigInstance, Missing, Snapshot
+from doctor.snapshot import NOT_ASKED, MigInstance, Missing, Snapshot, known
 
 from ..healthy import NOT_SUPPORTED, healthy
 from ..judging import assert_fix_works, ids, run
@@ -49,12 +49,14 @@ def test_the_whole_gpu_named_where_an_instance_is_needed() -> None:
     sick = env(in_mig(*TWO, code=100), CUDA_VISIBLE_DEVICES=whole)
     assert ids(sick)[0] == MIG
     finding = only(MIG, sick)
-    listed = "export CUDA_VISIBLE_DEVICES=\"$(nvidia-smi -L | grep -o 'MIG-[^)]*' | sed -n {}p)\""
-    assert (finding.status, finding.fixes[0].steps[0].command) in (("fail", listed.format(n)) for n in ("1", "N"))
+    instance = known(known(known(sick.gpus)[0].mig_instances)[0].uuid)  # type: ignore[index]
+    assert (finding.status, finding.fixes[0].steps[0].command) == ("fail", f"export CUDA_VISIBLE_DEVICES={instance}")
     for processes, number in (((), "1"), (Missing("denied"), "N")):
         gpus = tuple(gpu.with_(processes=processes) for gpu in sick.gpus)  # type: ignore[union-attr]
         (fix,) = only(MIG, sick.replace({"gpus": gpus})).fixes
-        assert [step.command for step in fix.steps] == [listed.format(number)], "an idle one, or the user's choice"
+        listed = "\"$(nvidia-smi -L | grep -o 'MIG-[^)]*' | sed -n Np)\""
+        wanted = f"export CUDA_VISIBLE_DEVICES={instance if number == '1' else listed}"
+        assert [step.command for step in fix.steps] == [wanted], "an idle one, or the user's choice"
     assert_fix_works(sick, finding)
     unseen = env(in_mig(*TWO), CUDA_VISIBLE_DEVICES=whole).replace(
         {"driver.cuda_devices": NOT_ASKED, "driver.cu_init": NOT_ASKED}

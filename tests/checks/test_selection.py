@@ -151,7 +151,7 @@ def test_another_gpu_comes_first() -> None:
     s = s.replace({"gpus": (held, (known(s.gpus) or ())[1])})
     finding = run(MODE, s)[2][0]
     assert [fix.id for fix in finding.fixes] == ["use-another-gpu", "ask-owner", "default-compute-mode"]
-    assert finding.fixes[0].steps[0].command.endswith('-i 1)"')
+    assert finding.fixes[0].steps[0].command == f"export CUDA_VISIBLE_DEVICES={known(s.gpus)[1].uuid}"  # type: ignore[index]
     assert_fix_works(s, finding)
 
 

@@ -20,15 +20,9 @@ from doctor.guard import Refusal
 from doctor.snapshot import EnvVar, Snapshot
 
 from ..cli.command import COMMAND, gpudoctor, save
-from ..redaction.planted import NAMES, SECRETS, planted
+from ..redaction.planted import CREDENTIALS, NAMES, SECRETS, planted
 from ..redaction.test_planted import leaks
 
-NAMES_ALONE = ("user", "other user", "windows user", "host", "host in its domain", "other host", "tilde user", "macos user",
-               "private host", "cloud host", "ipv4", "public ipv4", "ipv6", "long ipv6", "mac", "mail", "pod id", "gpu uuid",
-               "gpu uuid beginning", "mig uuid", "serial", "serial in words", "dashed mac", "infiniband address",
-               "container id", "windows sid", "comment of a ssh key")  # fmt: skip
-"""What names somebody or something, and opens nothing."""
-CREDENTIALS = {kind: secret for kind, secret in SECRETS.items() if kind not in NAMES_ALONE}
 HOME = {"LOGNAME": NAMES.user, "USER": NAMES.user, "HOME": NAMES.home}
 
 

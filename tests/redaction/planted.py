@@ -88,6 +88,12 @@ SECRETS = {
     "container id": "7f3e9a" + "0c1d2e3f4a5b6978" * 3 + "8899aabbcc",
     "windows sid": "S-1-5-21-4242424242-1337133713-4200042000-1001",
 }
+NAMES_ALONE = ("user", "other user", "windows user", "host", "host in its domain", "other host", "tilde user", "macos user",
+               "private host", "cloud host", "ipv4", "public ipv4", "ipv6", "long ipv6", "mac", "mail", "pod id", "gpu uuid",
+               "gpu uuid beginning", "mig uuid", "serial", "serial in words", "dashed mac", "infiniband address",
+               "container id", "windows sid", "comment of a ssh key")  # fmt: skip
+"""What names somebody or something, and opens nothing."""
+CREDENTIALS = {kind: secret for kind, secret in SECRETS.items() if kind not in NAMES_ALONE}
 
 
 def sentences() -> tuple[str, ...]:

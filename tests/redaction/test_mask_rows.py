@@ -24,14 +24,16 @@ ELSEWHERE = {
     "find_names": "test_pasted draws its rows",
     "mask_addresses": "test_masks and test_planted",
     "mask_names": "test_masks: signs around names",
+    "masks": "test_typed: every kind of mask",
     "mask_uuids": "test_masks, as beginnings of GPUs of one report",
     "name_kinds": "words that are nobody's names; test_pasted counts what is masked too much",
+    "redact_fields.COMMANDS": "test_typed: fields of a report",
     "redact_fields.DEVICE_LISTS": "test_masks, as beginnings of GPUs of one report",
     "redact_fields.OURS": "fields of a report",
     "redact_fields.PRODUCTS": "fields of a Snapshot",
     "spans": "what stands around words; test_pasted draws it",
     "translated_keys": "test_pasted draws key_words.json",
-    "typed": "commands; test_masks",
+    "typed": "commands; test_masks, test_typed",
 }
 """Modules and tables that have no samples here, and what tests them."""
 

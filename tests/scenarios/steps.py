@@ -12,6 +12,7 @@ from doctor.fixes.where import batch_job
 from doctor.judge.report import Report
 from doctor.report.terminal import Display, render_terminal
 from doctor.snapshot import known
+from doctor.snapshot.masks import holds_mask
 
 from .contradictions import LAYERS
 
@@ -26,7 +27,6 @@ READS = re.compile(
     r"^(?:sudo )?(?:cat|ls|echo|grep|dmesg|journalctl|lspci|ps|nvidia-smi|kubectl (?:get|describe|logs)|"
     r"systemctl status|gpudoctor explain)\b(?!.*(?:tee|xargs|>| -[a-z]+ \d| --gpu-reset| -pl| -pm| -mig| -rgc| -rmc| -c DEFAULT))"
 )
-MASK = re.compile(r"6d61736b6564|\buser-\d\b|\bhost-\d\b")
 ORDER = get_args(Ends)
 OTHERS = (GPU, GPUS, CONTAINERS, WSL, HOST)
 
@@ -58,7 +58,7 @@ def _of_step(report: Report, step: Step) -> list[str]:
         ("opens more than needed", bool(TOO_WIDE.search(typed))),
         ("takes an instance that may be somebody else's", cut and "unset CUDA_VISIBLE_DEVICES" in typed),
         ("takes GPUs that the batch system did not give", batch_job(s) and "unset CUDA_VISIBLE_DEVICES" in typed),
-        ("holds a mask", bool(MASK.search(typed))),
+        ("holds a mask", report.redacted and holds_mask(command)),
         ("looks only, and is declared as a change", step.purpose == "change" and _reads(typed)),
     )
     exact = re.search(r"exactly version (\d[\d.]+\d)", step.text)
