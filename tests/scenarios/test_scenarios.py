@@ -10,7 +10,9 @@ import msgspec
 import pytest
 
 from doctor.judge.report import Report
+from doctor.probes.collect import snapshot_of
 from doctor.report.terminal import Display, render_terminal
+from doctor.targets.recording import read_recording
 from tests.fakes.fixtures import fakes  # noqa: F401 (a fixture)
 
 from ..fix.hostile import faults
@@ -18,7 +20,7 @@ from ..install_lines import of_fixes, unpublished
 from ..rows import Faults, share
 from ..soundness.selected import selection_faults
 from ..soundness.sound import assert_fixes_are_sound
-from . import first_steps, fix_tables, take
+from . import first_steps, fix_tables, take, typed
 from .causes import listed_once
 from .contradictions import LAYERS, contradictions
 from .steps import broken_rules
@@ -68,6 +70,9 @@ def test_scenarios(part: int, tmp_path: Path, fakes: Path) -> None:  # noqa: F81
                 assert not faults(saved, quoted)
             with found.of(f"{name}: each check named alone"):
                 assert not selection_faults(saved)
+            with found.of(f"{name}: commands hold no mask"):
+                machine = snapshot_of(read_recording(str(tmp_path / name / "recording")))
+                assert not typed.faults(typed.of_somebody(machine, len(name)), saved.policy)
 
 
 def as_expected(name: str, report: dict[str, Any], code: int, stderr: str) -> None:
