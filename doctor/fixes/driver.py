@@ -8,10 +8,12 @@ from typing import Any
 
 from msgspec import Struct
 
+from compat_matrix.versions import numbers
+
 from ..findings import Fix, Matrix
 from ..snapshot import Snapshot, known
 from .distribution import ARCH, RPM, manager
-from .machine import capabilities, driver_platform
+from .machine import capabilities, cards, driver_platform
 from .where import another_machine, container_kind, cuda_changes, driver_changes, guest, host_sudo, on_host, reboot_step
 from .windows import update_windows_driver
 
@@ -75,11 +77,13 @@ class Offer(Struct, frozen=True):
 
 def offer(s: Snapshot, m: Matrix, floor: int = 0, today: str = "", gpus: Sequence[str] | None = None) -> Offer | None:
     """The branch to install for these GPUs (those that are here); None where each that would do has ended."""
-    gpus = _capabilities_here(s, m) if gpus is None else gpus
-    row = m.branch_to_install(gpus, floor, today, driver_platform(s))
+    every = _capabilities_here(s, m) if gpus is None else gpus
+    row = m.branch_to_install(every, floor, today, driver_platform(s))
+    if row is None and gpus is None and (every := capabilities(s, m)):  # none for all cards: for those of programs
+        row = m.branch_to_install(every, floor, today, driver_platform(s))
     if row is None:
         return None
-    rows = [found for cc in gpus if (found := m.compute_capability(cc))]
+    rows = [found for cc in every if (found := m.compute_capability(cc))]
     if floor and driver_platform(s) == "linux":
         floor = max([floor, *(found.first_driver or 0 for found in rows)])
     closed = any(found.open_module == "unsupported" for found in rows)
@@ -87,9 +91,10 @@ def offer(s: Snapshot, m: Matrix, floor: int = 0, today: str = "", gpus: Sequenc
 
 
 def _capabilities_here(s: Snapshot, m: Matrix) -> Sequence[str]:
-    """Of the GPUs that the driver lists, else of the cards on the PCI bus."""
-    cards = [d for d in known(s.driver.pci_devices) or () if d.vendor == "10de" and not d.class_code.startswith("0680")]
-    return capabilities(s, m) or [cc for card in cards if (cc := m.gpu(pci_device_id=card.device).capability)]
+    """Of the GPUs that the driver lists and of those on the PCI bus that it is to drive; else of all on the bus."""
+    found = {*capabilities(s, m), *(cc for _, cc in cards(s, m).values() if cc)}
+    bus = [d for d in known(s.driver.pci_devices) or () if d.vendor == "10de" and not d.class_code.startswith("0680")]
+    return sorted(found, key=numbers) or [cc for d in bus if (cc := m.gpu(pci_device_id=d.device).capability)]
 
 
 def last_branch(s: Snapshot, m: Matrix) -> int:

@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 from msgspec.structs import replace
 
-from ..findings import Fix, Matrix
+from ..findings import Finding, Fix, Matrix
+from ..findings.patterns import lazy
 from ..snapshot import Snapshot, known
-from .driver import other_host
-from .machine import driver_platform
-from .where import another_machine, driver_changes
+from .driver import install_compatible, other_host
+from .machine import cards, driver_platform
+from .where import another_machine, driver_changes, guest
 
 _NOT_DRIVEN = ("too-old", "too-new", "needs-open-module", "open-module-unsupported")
-
-
-def cards(s: Snapshot, m: Matrix) -> dict[str, tuple[str, str]]:
-    """Address or key -> (name, compute capability) of every GPU of NVIDIA on the bus, or that NVML lists."""
-    found: dict[str, tuple[str, str]] = {}
-    for gpu in known(s.gpus) or ():
-        row = m.gpu(known(gpu.name), known(gpu.pci_device_id))
-        capability = known(gpu.compute_capability) or row.capability
-        found[known(gpu.pci_address) or gpu.key] = (known(gpu.name) or "GPU", capability)
-    for card in known(s.driver.pci_devices) or ():
-        if card.vendor != "10de" or card.class_code.startswith("0680") or card.address in found:
-            continue
-        if isinstance(card.driver, str) and card.driver != "nvidia":
-            continue  # held by another driver, on purpose or not: this one's drivers do not count
-        row = m.gpu(pci_device_id=card.device)
-        names = {one.name for one in row.rows}
-        name = row.rows[0].name if len(names) == 1 else f"PCI device 10de:{card.device}"
-        found[card.address] = (name, row.capability)
-    return found
 
 
 def lost_by(s: Snapshot, m: Matrix, branch: int, flavour: str) -> list[str]:
@@ -54,9 +38,8 @@ def for_every_card(s: Snapshot, m: Matrix, fixes: tuple[Fix, ...], branch: int, 
         if not fix.id.startswith("install-"):
             changed.append(fix)
             continue
-        first, *rest = fix.steps
-        text = f"No driver serves all GPUs of this machine: with this one {names} can no longer be used. {first.text}"
-        changed.append(replace(fix, title=f"{fix.title}, and lose {names}", steps=(replace(first, text=text), *rest)))
+        text = f"No driver serves all GPUs of this machine: with this one {names} can no longer be used."
+        changed.append(_with_loss(fix, names, text))
     what = f"Use {' and '.join(kept)} and {names} in two machines: no driver serves both."
     apart = Fix(
         id="separate-gpus",
@@ -65,3 +48,41 @@ def for_every_card(s: Snapshot, m: Matrix, fixes: tuple[Fix, ...], branch: int, 
     )
     away = [fix for fix in changed if fix.id == other_host(s, "").id]
     return (*away, apart, *(fix for fix in changed if fix not in away))
+
+
+_LOADS = lazy(r"\breboot\b|\bmodprobe\b.*\bnvidia\b")
+_INSTALLS = lazy(r"install-|equal-driver-packages")
+
+
+def for_reboot(s: Snapshot, m: Matrix, finding: Finding) -> Finding:
+    """The finding; fixes that reboot or load the module again are judged by the driver that then runs: of another
+    branch than the module that is loaded, it may drive fewer GPUs. A branch that drives all takes their place."""
+    loaded = known(s.driver.kernel_version) or ""
+    disk = known(s.driver.nvml_library_version) or ""
+    branch, before = _branch(disk), _branch(loaded)
+    loads = any(_loads(fix) for fix in finding.fixes)
+    if not loads or not branch or not before or branch == before or guest(s) or driver_platform(s) == "windows":
+        return finding
+    lost = sorted({*lost_by(s, m, branch, "")} - {*lost_by(s, m, before, "")})
+    if not lost:
+        return finding
+    names = " and ".join(lost)
+    text = f"A reboot would start the driver {disk} that is installed, which no longer drives {names}."
+    return replace(finding, fixes=tuple(_with_text(fix, text) for fix in install_compatible(s, m)))
+
+
+def _branch(version: str) -> int:
+    return int(found[0]) if (found := re.match(r"\d+", version)) else 0
+
+
+def _loads(fix: Fix) -> bool:
+    return not _INSTALLS.match(fix.id) and any(_LOADS.search(step.command) for step in fix.steps)
+
+
+def _with_loss(fix: Fix, names: str, text: str) -> Fix:
+    return replace(_with_text(fix, text), title=f"{fix.title}, and lose {names}")
+
+
+def _with_text(fix: Fix, text: str) -> Fix:
+    first, *rest = fix.steps
+    return replace(fix, steps=(replace(first, text=f"{text} {first.text}"), *rest))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from msgspec import Struct
@@ -10,6 +11,7 @@ from compat_matrix.versions import tag_cuda, torch_version
 
 from ..findings import Matrix
 from ..snapshot import Gpu, Missing, Snapshot, known
+from .where import guest
 
 
 class SeenGpu(Struct, frozen=True):
@@ -74,10 +76,37 @@ def visible_gpus(s: Snapshot, m: Matrix) -> list[SeenGpu]:
     ]
 
 
+def cards(s: Snapshot, m: Matrix) -> dict[str, tuple[str, str]]:
+    """Address or key -> (name, compute capability) of every GPU of NVIDIA on the bus, or that NVML lists."""
+    found: dict[str, tuple[str, str]] = {}
+    for gpu in known(s.gpus) or ():
+        row = m.gpu(known(gpu.name), known(gpu.pci_device_id))
+        capability = known(gpu.compute_capability) or row.capability
+        found[known(gpu.pci_address) or gpu.key] = (known(gpu.name) or "GPU", capability)
+    for card in known(s.driver.pci_devices) or ():
+        if card.vendor != "10de" or card.class_code.startswith("0680") or card.address in found:
+            continue
+        if isinstance(card.driver, str) and card.driver != "nvidia":
+            continue  # held by another driver, on purpose or not: this one's drivers do not count
+        row = m.gpu(pci_device_id=card.device)
+        names = {one.name for one in row.rows}
+        name = row.rows[0].name if len(names) == 1 else f"PCI device 10de:{card.device}"
+        found[card.address] = (name, row.capability)
+    return found
+
+
 def capabilities(s: Snapshot, m: Matrix) -> list[str]:
     """The different compute capabilities that programs here get, oldest first."""
     found = {g.capability for g in visible_gpus(s, m) if g.capability}
     return sorted(found, key=lambda cc: tuple(int(part) for part in cc.split(".") if part.isdecimal()))
+
+
+def without_code(s: Snapshot, m: Matrix, has_code: Callable[[str], bool]) -> list[str]:
+    """`NVIDIA GeForce GTX 1080 (sm_61)`: the cards that what is installed here has no code for, whether or not the
+    driver or a variable shows them to programs; in a container or job those that it was given."""
+    given = [(gpu.name, gpu.capability) for gpu in visible_gpus(s, m)]
+    found = given if guest(s) else [*given, *cards(s, m).values()]
+    return sorted({f"{name} (sm_{cc.replace('.', '')})" for name, cc in found if cc and not has_code(cc)})
 
 
 def driver_version(s: Snapshot, m: Matrix) -> str | None:

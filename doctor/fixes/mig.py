@@ -18,16 +18,15 @@ _SOURCE = "docs.nvidia.com/datacenter/tesla/mig-user-guide"
 
 def no_instance(s: Snapshot, key: str) -> tuple[Fix, ...]:
     """Make instances, or switch MIG off; inside a container, be given an instance."""
-    root = host_sudo(s)
-    index = next((known(g.index) for g in known(s.gpus) or () if g.key == key), None)
-    choice = "" if index is None else f" -i {index}"
+    root, choice = host_sudo(s), _choice(s, key)
+    whole = [g for g in known(s.gpus) or () if g.key != key and known(g.mig_enabled) is not True]
     make = Fix(
         id="make-mig-instances",
         title="Make MIG instances" + (" on the host" if container_kind(s) else ""),
         steps=(
             on_host(
                 s,
-                "'nvidia-smi mig -lgip' lists the profiles; -C makes the compute instances too.",
+                "'nvidia-smi mig -lgip' lists the profiles; -C makes the compute instances too." + _then_hidden(whole),
                 f"{root}nvidia-smi mig{choice} -cgi PROFILE,PROFILE -C",
                 _changes(s, key, mig_instances=RECHECK),
             ),
@@ -42,7 +41,8 @@ def no_instance(s: Snapshot, key: str) -> tuple[Fix, ...]:
 
 def switch_off(s: Snapshot, key: str) -> Fix:
     """Switch MIG off on one GPU."""
-    index = next((known(g.index) for g in known(s.gpus) or () if g.key == key), None)
+    others = any(known(g.mig_instances) for g in known(s.gpus) or () if g.key != key)
+    this = [g for g in known(s.gpus) or () if g.key == key and others]
     return Fix(
         id="switch-mig-off",
         title="Switch MIG off and use the whole GPU",
@@ -50,12 +50,29 @@ def switch_off(s: Snapshot, key: str) -> Fix:
             on_host(
                 s,
                 "When no program on this GPU is needed any more, stop all that use it. The instances are gone then; "
-                "some boards need a reset or reboot after it.",
-                f"{host_sudo(s)}nvidia-smi{'' if index is None else f' -i {index}'} -mig 0",
+                f"some boards need a reset or reboot after it.{_then_hidden(this)}",
+                f"{host_sudo(s)}nvidia-smi{_choice(s, key)} -mig 0",
                 _changes(s, key, mig_enabled=False, mig_pending=False, mig_instances=()),
             ),
         ),
         source=_SOURCE,
+    )
+
+
+def _choice(s: Snapshot, key: str) -> str:
+    """nvidia-smi's option for one GPU: without it, it takes all of them."""
+    found = [g for g in known(s.gpus) or () if g.key == key]
+    numbers = [known(number) for g in found for number in (g.index, g.pci_address) if known(number) is not None]
+    return f" -i {numbers[0]}" if numbers else ""
+
+
+def _then_hidden(gpus: Sequence[Gpu]) -> str:
+    """CUDA shows a process one MIG instance and no whole GPU, wherever an instance is."""
+    if not gpus:
+        return ""
+    names = " and ".join(f"{known(gpu.name) or 'GPU'} ({known(gpu.index)})" for gpu in gpus)
+    return (
+        f" Where an instance is, CUDA hides whole GPUs: programs that use {names} then name it in CUDA_VISIBLE_DEVICES."
     )
 
 

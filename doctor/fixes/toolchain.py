@@ -14,6 +14,7 @@ from ..findings.patterns import lazy
 from ..snapshot import Missing, Snapshot, Toolkit, known
 from .distribution import install_line, manager
 from .install import conda_line
+from .machine import without_code
 from .selection import environment_with
 from .where import RECHECK, container_kind, lasting, sudo
 
@@ -151,7 +152,21 @@ def toolkit_for(s: Snapshot, cuda: str) -> Toolkit | None:
 
 
 def nvcc(s: Snapshot, m: Matrix, cuda: str) -> tuple[Fix, ...]:
-    """A nvcc of this CUDA version: one that is there already, else installed."""
+    """A nvcc of this CUDA version: one that is there already, else installed; with the cards it cannot compile for."""
+    return tuple(_with_cards(s, m, cuda, fix) for fix in _nvcc(s, m, cuda))
+
+
+def _with_cards(s: Snapshot, m: Matrix, cuda: str, fix: Fix) -> Fix:
+    row = m.toolkit(cuda)
+    lost = without_code(s, m, row.sm_targets.__contains__) if row else []
+    if not lost:
+        return fix
+    first, *rest = fix.steps
+    text = f"It compiles no code for {' and '.join(lost)}: that takes another torch and its toolkit. {first.text}"
+    return replace(fix, steps=(replace(first, text=text), *rest))
+
+
+def _nvcc(s: Snapshot, m: Matrix, cuda: str) -> tuple[Fix, ...]:
     found = toolkit_for(s, cuda)
     if found:
         version = known(found.nvcc) or cuda

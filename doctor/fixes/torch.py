@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from compat_matrix.served import served_by
 from compat_matrix.versions import numbers, tag_cuda, torch_version
 
 from ..findings import Fix, Step
@@ -13,7 +14,7 @@ from .conda import NO_LINE, install_from_conda
 from .conda import choose as choose_from_conda
 from .extensions import cuda_majors, refit
 from .install import note, step
-from .machine import capabilities, driver_platform, driver_version, torch_cuda
+from .machine import capabilities, cards, driver_platform, driver_version, torch_cuda, without_code
 from .packages import (
     installed,
     installed_by_conda,
@@ -87,7 +88,7 @@ def install_torch(
     again = refit(s, s.replace(changes), m, f"{build.torch}+{build.tag}")
     if again:
         steps.append(again)
-    why = f"{choice.which.sentence}\n{note(s, request, _why(s, m, build))}"
+    why = f"{choice.which.sentence}\n{note(s, request, _why(s, m, build))}{_unserved(s, m, build)}"
     return Fix(
         id=id,
         title=title or f"Install {word}",
@@ -133,6 +134,20 @@ def _stays(s: Snapshot, m: Matrix, build: RankedBuild, name: str) -> bool:
         return False
     grade = m.companion_matches(f"{build.torch}+{build.tag}", name, installed(s, (name,))[0].version)
     return grade.grade == "match" and not grade.other_build
+
+
+def _unserved(s: Snapshot, m: Matrix, build: RankedBuild) -> str:
+    """A paragraph: the cards here that this build has no code for, and the build that has code for all, if any."""
+    row = m.torch_build(build.torch, build.tag, build.platform)
+    lost = without_code(s, m, lambda cc: isinstance(served_by(m, row, [cc]), dict)) if row else []
+    if not lost:
+        return ""
+    every = sorted({cc for _, cc in cards(s, m).values() if cc} | {*capabilities(s, m)}, key=numbers)
+    whole = which_torch(s, m, gpus=every, keep="")
+    words = "No published build that runs here has code for all GPUs: each kind needs an environment of its own"
+    if whole:
+        words = f"torch {whole.build.torch} for CUDA {tag_cuda(whole.build.tag)} has code for all GPUs of this machine"
+    return f"\nThis build has no code for {' and '.join(lost)}. {words}."
 
 
 def _why(s: Snapshot, m: Matrix, build: RankedBuild) -> str:

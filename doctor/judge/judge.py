@@ -10,6 +10,7 @@ from typing import Literal, cast
 from .. import __version__
 from ..findings import Finding, Matrix, NotExamined, Policy, Skip, SkipKind, Status
 from ..fixes.ending import safely
+from ..fixes.every_card import for_reboot
 from ..fixes.install import with_outside_index
 from ..fixes.origin import for_origin
 from ..formats.record import Record
@@ -106,7 +107,7 @@ def compose(
 
 def offered(s: Snapshot, m: Matrix, finding: Finding) -> Finding:
     """The finding as it may be shown: what its steps end is marked, and what the matrix's own index has is said."""
-    finding = safely(s, for_origin(s, finding))
+    finding = safely(s, for_reboot(s, m, for_origin(s, finding)))
     return with_outside_index(finding) if m.differs else finding
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from doctor.snapshot import ABSENT, LibraryFile, Missing, PciDevice, Snapshot
+from doctor.findings import Policy
+from doctor.snapshot import ABSENT, LibraryFile, MigInstance, Missing, PciDevice, Snapshot, TorchRun
 
 from ..healthy import MODELS, gpu, healthy
-from ..judging import assert_fix_works, run
+from ..judging import POLICY, assert_fix_works, report, run
 from ..rows import for_each
 
 OPEN, DROPPED, LOADED = "open-kernel-module-required", "driver-dropped-gpu", "driver-not-loaded"
@@ -77,3 +78,92 @@ def test_the_driver_on_the_disk_counts(version: str, models: tuple[str, ...], dr
         assert_fix_works(s, finding)
     below = run(LOADED, s)[2][0].downstream_of
     assert (DROPPED in below) == (root == DROPPED)
+
+
+def steps(s: Snapshot, check_id: str, policy: Policy = POLICY) -> list[str]:
+    """Each fix of this finding in words: title, text of its first step, note."""
+    finding = next(f for f in report(s, policy).findings if f.id == check_id)
+    return [f"{fix.id}: {fix.title}. {fix.steps[0].text} {fix.note}" for fix in finding.fixes]
+
+
+def half_upgraded(version: str, *models: str) -> Snapshot:
+    """Libraries of this version, the module of the one before the upgrade."""
+    gap = Missing("error", "nvmlInit: 18")
+    return healthy(*models, torch=False).replace(
+        {
+            "driver.kernel_flavour": "proprietary" if "v100" in models else "open", "driver.nvml_init": 18,
+            "driver.nvml_library_version": version, "driver.libcuda_version": version, "driver.nvml_driver_version": gap,
+            "driver.nvml_cuda_version": gap, "driver.nvml_gpu_count": gap, "gpus": gap, "driver.cu_init": 803,
+            "driver.cuda_devices": gap,
+        }
+    )  # fmt: skip
+
+
+@for_each(
+    ("version", "models", "kept"),
+    [
+        ("595.58.03", ("v100",), "install-driver"),
+        ("595.58.03", ("t4", "v100"), "install-driver"),
+        ("595.58.03", ("t4", "h100"), ""),
+        ("580.95.05", ("v100",), ""),
+        ("570.211.01", ("v100",), ""),
+    ],
+)
+def test_a_reboot_into_a_driver_that_dropped_a_gpu_is_no_fix(version: str, models: tuple[str, ...], kept: str) -> None:
+    s = half_upgraded(version, *models)
+    found = steps(s, "driver-library-version-mismatch")
+    ids = [words.partition(":")[0] for words in found]
+    assert ids == ([kept] if kept else ["reload-modules", "reboot"])
+    assert ("no longer drives Tesla V100" in found[0]) == bool(kept), found
+    assert ("branch 580" in found[0]) == bool(kept)
+
+
+CPU = {"torch.build": "cpu", "torch.cuda": ABSENT, "torch.version": "2.9.1+cpu", "torch.sass": (), "torch.ptx": (),
+       "torch_run": TorchRun()}  # fmt: skip
+
+
+@for_each(
+    ("first", "other", "words"),
+    [
+        ("rtx4090", "gtx1080", "no code for NVIDIA GeForce GTX 1080 (sm_61). torch 2."),
+        ("rtx5090", "gtx1080", "no code for NVIDIA GeForce GTX 1080 (sm_61). No published build"),
+        ("rtx4090", "t4", ""),
+        ("rtx3060", "h100", ""),
+    ],
+)
+def test_a_torch_build_is_judged_by_every_card(first: str, other: str, words: str) -> None:
+    bus = (card(first, 0), card(other, 1))
+    for container in (False, True):
+        s = healthy(first, container=container).replace({**CPU, "driver.pci_devices": bus})
+        found = steps(s, "cpu-only-torch")[0]
+        shown = bool(words) and not container
+        assert ("no code for" in found) == shown, "a container has the cards that it was given"
+        assert words in found or not shown
+
+
+@for_each(("other", "lost"), [("gtx1080", "NVIDIA GeForce GTX 1080 (sm_61)"), ("t4", ""), ("h100", "")])
+def test_a_toolkit_is_judged_by_every_card(other: str, lost: str) -> None:
+    bus = (card("rtx5090", 0), card(other, 1))
+    s = healthy("rtx5090").replace({"torch.version": "2.9.1+cu130", "torch.cuda": "13.0", "driver.pci_devices": bus})
+    found = steps(s, "cuda-toolkit-missing", Policy(judged_on=POLICY.judged_on, building=True))
+    assert found
+    assert all((f"compiles no code for {lost}" in words) == bool(lost) for words in found), found
+
+
+def test_what_mig_hides_is_said_before_it_is_switched() -> None:
+    first, second, third = (gpu("a100", n) for n in range(3))
+    on = first.with_(mig_enabled=True, mig_instances=())
+    cut = second.with_(mig_enabled=True, mig_instances=(MigInstance(uuid="MIG-1", name="MIG 3g.40gb"),))
+    base = healthy("a100", "a100", "a100").replace({"driver.cuda_devices": ABSENT})
+    make, off = steps(base.replace({"gpus": (on, second, third)}), "mig-limitations")
+    assert "hides whole GPUs: programs that use NVIDIA A100-SXM4-80GB (1) and NVIDIA A100-SXM4-80GB (2)" in make
+    assert "hides whole GPUs" not in off
+    _, off = steps(base.replace({"gpus": (on, cut, third)}), "mig-limitations")
+    assert "hides whole GPUs: programs that use NVIDIA A100-SXM4-80GB (0)" in off
+    make, off = steps(base.replace({"gpus": (on,)}), "mig-limitations")
+    assert "hides" not in make + off
+    unnumbered = on.with_(index=Missing("error"))
+    fixes = next(
+        f for f in report(base.replace({"gpus": (unnumbered, cut)})).findings if f.id == "mig-limitations"
+    ).fixes
+    assert all("-i 0000:10:00.0" in fix.steps[0].command for fix in fixes), "without -i it takes all GPUs"
