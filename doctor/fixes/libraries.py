@@ -14,6 +14,7 @@ from ..findings import Fix, Matrix, Step
 from ..snapshot import ABSENT, Distribution, Missing, Snapshot, known
 from .install import Install, note, step
 from .machine import wheel_platform
+from .origin import both_installers
 from .packages import installed, site_packages, uninstall_command, with_distributions
 from .pins import Pin, absent_pins, applies, cuda_pins, library_of, requires
 from .where import RECHECK, recheck_run
@@ -103,17 +104,17 @@ def reinstall_torch(s: Snapshot, m: Matrix, why: str = "") -> Fix:
     package, url = install_again_of(s, m)
     request = Install(packages=(package,), index=url, all_again=True)
     pins = [Pin("torch", parts.base, ""), *(pin for pin in cuda_pins(s) if applies(pin, s))]
-    twice = len(installed(s, ("torch",))) > 1
-    remove = Step(
+    copies = installed(s, ("torch",))
+    remove = both_installers(s, list(copies)) or Step(
         text="Uninstall until nothing is left.",
         where="environment",
-        command=" && ".join([uninstall_command(s, ("torch",))] * len(installed(s, ("torch",)))),
+        command=" && ".join([uninstall_command(s, ("torch",))] * len(copies)),
     )
     return Fix(
         id="reinstall-torch",
         title=f"Install torch {known(s.torch.version)} again{', ' + why if why else ''}",
         steps=(
-            *((remove,) if twice else ()),
+            *((remove,) if len(copies) > 1 else ()),
             step(s, request, "Install it again, with what it needs.", changes=_installed(s, pins)),
         ),
         note=note(s, request),

@@ -10,13 +10,14 @@ from msgspec.structs import replace
 
 from ..findings import Finding, Fix, Step
 from ..findings.patterns import lazy
-from ..snapshot import Distribution, Snapshot, known
+from ..snapshot import Distribution, Missing, Snapshot, known
 from ..snapshot.typed import quoted
+from .install import remove_line
 from .packages import uninstall_command
 from .selection import environment_with
 from .where import RECHECK, recheck_run
 
-_INSTALLS_TORCH = lazy(r"\binstall\b[^&;|]*\storch(?:[=<>~\s]|$)")
+_INSTALLS_TORCH = lazy(r"\binstall\b[^&;|]*\s'?(?:py)?torch(?:[=<>~\s]|$)")
 
 
 def on_pythonpath(s: Snapshot) -> str:
@@ -74,14 +75,37 @@ def off_first_copy(s: Snapshot, copies: list[Distribution]) -> Fix | None:
     return None
 
 
+def both_installers(s: Snapshot, copies: list[Distribution]) -> Step | None:
+    """Remove torch by conda and by pip, where both wrote it into one folder: each takes the other's files for its own,
+    and conda installs nothing that its own records list already. None elsewhere."""
+    if len({d.location for d in copies}) != 1 or len({d.installer == "conda" for d in copies}) != 2:
+        return None
+    left = s.python.distributions
+    assert not isinstance(left, Missing)
+    return Step(
+        text="Remove torch by conda and by pip: both wrote it into this environment, over each other's files.",
+        command=f"{remove_line(s, ['torch'], True)} && {remove_line(s, ['torch'], False)}",
+        where="environment",
+        changes={**_rechecked(s), "python.distributions": tuple(d for d in left if d.name != "torch")},
+    )
+
+
+def _after(first: Step, fix: Fix) -> Fix:
+    """The fix after this step, if it installs torch and does not begin with it."""
+    installs = any(_INSTALLS_TORCH.search(step.command) for step in fix.steps)
+    return replace(fix, steps=(first, *fix.steps)) if installs and fix.steps[0] != first else fix
+
+
 def _without(s: Snapshot, folder: str) -> dict[str, Any]:
     """What changes once nothing is imported from a folder any more."""
     left = known(s.python.distributions)
-    changes: dict[str, Any] = {f"torch.{name}": RECHECK for name in s.torch.__struct_fields__}
-    changes.update(recheck_run(s))
-    changes["python.patient.torch_version"] = RECHECK
-    changes["python.distributions"] = RECHECK if left is None else tuple(d for d in left if d.location != folder)
-    return changes
+    rest = RECHECK if left is None else tuple(d for d in left if d.location != folder)
+    return {**_rechecked(s), "python.distributions": rest}
+
+
+def _rechecked(s: Snapshot) -> dict[str, Any]:
+    facts = {f"torch.{name}": RECHECK for name in s.torch.__struct_fields__}
+    return {**facts, **recheck_run(s), "python.patient.torch_version": RECHECK}
 
 
 def for_origin(s: Snapshot, finding: Finding) -> Finding:
@@ -90,6 +114,8 @@ def for_origin(s: Snapshot, finding: Finding) -> Finding:
     if not any(_INSTALLS_TORCH.search(step.command) for fix in finding.fixes for step in fix.steps):
         return finding
     copies = [d for d in known(s.python.distributions) or () if d.name == "torch"]
+    if both := both_installers(s, copies):
+        return replace(finding, fixes=tuple(_after(both, fix) for fix in finding.fixes))
     off = off_first_copy(s, copies) if len({d.location for d in copies}) > 1 else None
     if off:
         return replace(finding, fixes=(off,))

@@ -81,10 +81,11 @@ class Room:
             f"exit code {done.returncode}: {line}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
         )
         after = (row.partition("=") for row in (self.folder / ".variables").read_text().split("\0") if row)
-        before = self.env
-        self.variables.update(
-            {k: v for k, _, v in after if before.get(k) != v and k not in ("_", "SHLVL", "PWD", "OLDPWD")}
-        )
+        before, now = self.env, {k: v for k, _, v in after}
+        for gone in self.variables.keys() - now.keys():
+            del self.variables[gone]
+        own = ("_", "SHLVL", "PWD", "OLDPWD")
+        self.variables.update({k: v for k, v in now.items() if before.get(k) != v and k not in own})
         return done.stdout + done.stderr
 
 

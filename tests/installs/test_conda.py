@@ -135,3 +135,48 @@ def test_every_row_is_a_line_that_solves(conda: New, doctor: On, channel: Channe
                 f"conda install --yes --prefix {shlex.quote(str(here.prefix))} -c conda-forge '{spec}'"
             )
             assert re.search(rf"^pytorch {re.escape(row.torch)} {row.build.rstrip('*')}_mkl_", told, re.M), told
+
+
+def by_conda_still(patient: Patient) -> None:
+    """What `put` has written into the metadata of conda's own packages, as conda writes it."""
+    for path in patient.prefix.glob("conda-meta/*.json"):
+        for file in json.loads(path.read_text()).get("files", ()):
+            installer = patient.prefix / file
+            if file.endswith(".dist-info/INSTALLER") and installer.exists():
+                installer.unlink()
+                installer.write_text("conda\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["cpu", "wrong", "broken"])
+@pytest.mark.parametrize("last", ["conda", "pip"])
+def test_two_installers_wrote_one_torch(conda: New, doctor: On, shelf: Shelf, last: str, what: str) -> None:
+    """conda's package over pip's, or pip's over conda's: what is left is one torch, imported and with CUDA."""
+    on = doctor("rtx5090")
+    by_conda = {"cpu": "pytorch=2.8.0=cpu*", "wrong": "pytorch=2.6.0=cuda126*", "broken": "pytorch=2.8.0=cuda129*"}[
+        what
+    ]
+    by_pip = {"cpu": "torch==2.8.0+cpu", "wrong": "torch==2.6.0", "broken": "torch==2.8.0"}[what]
+    index = shelf.index("cpu").url if what == "cpu" else ""
+    if last == "conda":
+        sick = conda(on)
+        sick.put("torch==2.8.0", by="pip")
+        sick.room.run(f"conda install --yes --prefix {shlex.quote(str(sick.prefix))} -c conda-forge '{by_conda}'")
+    else:
+        sick = conda(on, "pytorch=2.8.0=cuda129*")
+        sick.put(by_pip, "--reinstall-package", "torch", index=index, by="pip")
+        by_conda_still(sick)
+    if what == "broken":
+        init = next(sick.prefix.glob("lib/python*/site-packages/torch/__init__.py"))
+        text = init.read_text("utf-8")
+        init.unlink()
+        init.write_text(f"raise ImportError('cannot import name _C')\n{text}", "utf-8")
+    commands = on.cure(sick)
+    if found(on.check(sick), "torch-installed-twice"):
+        commands += [*on.treat(sick, "torch-installed-twice"), *on.cure(sick)]
+    site = next(sick.prefix.glob("lib/python*/site-packages"))
+    left = [path.name for path in site.glob("torch-*-info")]
+    assert len(left) == 1, (left, commands)
+    told = on.check(sick)
+    assert not [f["id"] for f in told["findings"] if f["status"] == "fail"], commands
+    assert told["snapshot"]["torch"]["build"] == "cuda", commands
