@@ -81,6 +81,7 @@ class Matrix(Store):
     torch_release = _torchs.torch_release
     torch_builds = _torchs.torch_builds
     torch_build = _torchs.torch_build
+    torch_preloads = _torchs.torch_preloads
     pypi_tag = _torchs.pypi_tag
     torch_for = _torchs.torch_for
     python_for_torch = _torchs.python_for_torch

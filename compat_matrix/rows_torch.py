@@ -86,3 +86,11 @@ class Companion(Row, frozen=True, kw_only=True, gc=False):
     relation: str
     requires_python: str = ""
     yanked: bool = False
+
+
+class Preload(Row, frozen=True, kw_only=True, gc=False):
+    """From this release on, until the next row: the CUDA libraries that torch loads from its own wheels before anything
+    asks for them, so that none of another toolkit on LD_LIBRARY_PATH takes their place."""
+
+    torch: str
+    libraries: tuple[str, ...] = ()

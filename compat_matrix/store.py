@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         Performance,
         Rocm,
     )
-    from .rows_torch import Companion, CondaBuild, IndexUrl, TorchBuild, TorchRelease
+    from .rows_torch import Companion, CondaBuild, IndexUrl, Preload, TorchBuild, TorchRelease
 
 T = TypeVar("T")
 SCHEMA_VERSION, SCHEMA_MINOR = 1, 1
@@ -66,6 +66,7 @@ class Store:
     builds: Table[TorchBuild] = Table("torch_builds")
     index_urls: Table[IndexUrl] = Table("index_urls")
     companion_rows: Table[Companion] = Table("companions")
+    preload_rows: Table[Preload] = Table("preloads")
     gpus: Table[Gpu] = Table("gpus")
     boards: Table[Board] = Table("boards")
     cudnn_rows: Table[Cudnn] = Table("cudnn")

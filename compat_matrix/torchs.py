@@ -89,6 +89,15 @@ def torch_build(m: Store, version: str, tag: str, platform: str = "linux_x86_64"
     return next((row for row in torch_builds(m, version, platform) if row.tag == tag), None)
 
 
+def torch_preloads(m: Store, version: str) -> tuple[str, ...] | None:
+    """The CUDA libraries that a release loads from its own wheels at its start; None for one that no row is for."""
+    parts = torch_version(version)
+    if parts is None or parts.kind != "release":
+        return None
+    rows = [row for row in m.preload_rows if numbers(row.torch) <= numbers(parts.base)]
+    return max(rows, key=lambda row: numbers(row.torch)).libraries if rows else None
+
+
 def index_url(m: Store, tag: str) -> IndexUrl | None:
     """The PyTorch wheel index of a tag ('cu126', 'cpu', 'rocm6.4')."""
     return next((row for row in m.index_urls if row.tag == tag), None)

@@ -21,6 +21,7 @@ FIELDS = {
     "torch_builds": "tag platform sass ptx published pypi_default",
     "index_urls": "tag url torch platforms min_driver_linux",
     "companions": "torch package version relation",
+    "preloads": "torch libraries",
     "gpus": "architecture cc device_ids segment forward_compat open_module memory_gib",
     "cudnn": "version until cuda_majors min_cc",
     "nccl": "version wheel_sass wheel_cu12 wheel_cu13",

@@ -59,6 +59,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     libraries = need("cuda.libraries", s.cuda.libraries)
     errors = texts(s)
     symbol, guilty = undefined_symbol(errors)
+    preloads = known(s.torch.preloads)
+    if preloads is None:  # a build that is not installed here: by its release
+        preloads = m.torch_preloads(known(s.torch.version) or "")
     for item in libraries:
         if item.found_by != "LD_LIBRARY_PATH" or item.name not in _WHEELS or not _same_soname(s, item, cuda):
             continue
@@ -75,10 +78,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if _is_guilty(item, guilty, errors, is_older):
             detail = f"{words} Python says: {first_line(errors)}"
             yield CHECK.fail(title, detail, facts=facts, subject=item.soname, fixes=fixes)
-        elif is_older and _breaks_cusparse(s, item, version, pinned):
+        elif is_older and _breaks_cusparse(s, item, version, pinned, preloads):
             detail = f"{words} This torch does not load its own one first, so `import torch` fails (undefined symbol)."
             yield CHECK.fail(title, detail, facts=facts, subject=item.soname, direct=False, fixes=fixes)
-        elif is_older and _is_loaded(s, item):
+        elif is_older and _is_loaded(s, item, preloads or ()):
             yield CHECK.warn(title, words, facts=facts, subject=item.soname, direct=bool(symbol), fixes=fixes)
 
 
@@ -95,18 +98,19 @@ def _is_guilty(item: LoaderLibrary, guilty: str, errors: str, is_older: bool) ->
     return item.path in errors and ("undefined symbol" in errors or "not found (required by" in errors)
 
 
-def _is_loaded(s: Snapshot, item: LoaderLibrary) -> bool:
+def _is_loaded(s: Snapshot, item: LoaderLibrary, preloads: tuple[str, ...]) -> bool:
     """Seen in torch's process; where torch was not asked: one that its wheels find by RUNPATH would be loaded."""
     maps = known(s.torch_run.libraries_loaded)
     if maps:
         return bool({item.path, item.real_path} & set(maps))
-    return import_failed(s) is None and item.name in _BY_RUNPATH and item.name not in (known(s.torch.preloads) or ())
+    return import_failed(s) is None and item.name in _BY_RUNPATH and item.name not in preloads
 
 
-def _breaks_cusparse(s: Snapshot, item: LoaderLibrary, version: str | None, pinned: str) -> bool:
+def _breaks_cusparse(
+    s: Snapshot, item: LoaderLibrary, version: str | None, pinned: str, preloads: tuple[str, ...] | None
+) -> bool:
     """An nvJitLink of an older CUDA minor, which lacks the symbols that cuSPARSE asks for, and that torch does not
     forestall; where the import was tried, that decides."""
-    preloads = known(s.torch.preloads)
     if item.name != "libnvJitLink" or preloads is None or item.name in preloads or import_failed(s) is not None:
         return False
     return numbers(version or "")[:2] < numbers(pinned)[:2]

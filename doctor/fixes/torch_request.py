@@ -93,7 +93,7 @@ def after_install(s: Snapshot, m: Matrix, build: RankedBuild, request: Install) 
 
 _RECHECKED = (
     "git_version", "cxx11_abi", "requires_python", "requires", "libraries", "linked_libraries", "cudnn_path",
-    "nccl_bundled", "nccl_path",
+    "nccl_bundled", "nccl_path", "preloads",
 )  # fmt: skip
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from doctor.patient.packages import _preloads
-from doctor.snapshot import LoaderLibrary, Missing, Snapshot, known
+from doctor.resolve.changed_torch import build_named, with_torch
+from doctor.snapshot import NOT_ASKED, LoaderLibrary, Missing, Snapshot, known
 
 from ..healthy import healthy
-from ..judging import assert_fix_works, ids, run
+from ..judging import assert_fix_works, ids, matrix, run
 from ..rows import for_each
 from ..torches import SITE, import_fails, not_asked
 
@@ -40,8 +41,9 @@ def test_an_older_nvjitlink_on_the_path_is_the_cause() -> None:
     assert_fix_works(sick, finding)
 
 
-def test_an_older_nvjitlink_on_the_path_is_a_warning_before_the_import() -> None:
-    assert ids(not_asked(nvjitlink_on_the_path(healthy()))) == ["ld-library-path-shadows-cuda-libs"]
+def test_an_older_nvjitlink_on_the_path_is_a_warning_where_nobody_knows_what_torch_loads() -> None:
+    s = not_asked(nvjitlink_on_the_path(healthy())).replace({"torch.version": "2.8.0a0+gitabcdef"})
+    assert "ld-library-path-shadows-cuda-libs" in ids(s, status="warn")
 
 
 OLD = """
@@ -109,3 +111,28 @@ def test_what_the_import_names_is_guilty_where_it_is_older_or_of_no_known_versio
     item = (known(sick.cuda.libraries) or ())[0]
     for version, status in (("12.1.105", "fail"), (Missing("error"), "fail"), ("12.9.86", "pass")):
         assert run(check, sick.replace({"cuda.libraries": (replace(item, version=version),)}))[0] == status, version
+
+
+@for_each(
+    ("version", "status"),
+    [
+        ("2.5.1+cu124", "fail"),
+        ("2.4.1+cu121", "fail"),
+        ("2.6.0+cu124", "pass"),
+        ("2.8.0+cu128", "pass"),
+        ("2.8.0a0+gitabcdef", "warn"),
+    ],
+)
+def test_a_torch_whose_start_was_not_read_is_judged_by_its_release(version: str, status: str) -> None:
+    """Its rows: 2.6.0 is the first that loads nvJitLink from its own wheel before anything asks for it."""
+    s = not_asked(nvjitlink_on_the_path(healthy())).replace({"torch.preloads": NOT_ASKED, "torch.version": version})
+    assert run("ld-library-path-shadows-cuda-libs", s)[0] == status
+
+
+def test_another_release_is_judged_anew() -> None:
+    """What the installed torch loads says nothing about the one that a fix or what-if puts in its place."""
+    s = not_asked(nvjitlink_on_the_path(healthy())).replace({"torch.preloads": ("libnvJitLink",)})
+    for version, wanted in (("2.5.1", ()), ("2.6.0", ("libnvJitLink",))):
+        after = s.replace(with_torch(s, matrix(), build_named(matrix(), version, "linux_x86_64")))
+        assert known(after.torch.preloads) is None
+        assert matrix().torch_preloads(known(after.torch.version) or "") == wanted
