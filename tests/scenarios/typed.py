@@ -43,7 +43,7 @@ FOLDERS = (
 """Where the examined environment may be, and why it is examined."""
 _TYPED = re.compile(
     r"(?:sudo|export|unset|uv|pip|conda|mamba|python3?|gpudoctor|docker|podman|kubectl|nvidia-smi|sed|rm|mv|ln|chmod|RUN|ENV)"
-    r"\s|\S+/bin/\w+ -|[A-Z_]{3,}=\S"
+    r"\s|\S+/bin/\w+ -|[A-Z_]{3,}=\S+ (?:uv|pip|conda|python|\S+/bin/)"
 )
 """How a line begins that somebody copies."""
 
