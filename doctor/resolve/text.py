@@ -80,13 +80,18 @@ def _about(m: Matrix, machine: Machine, q: Question, one: Candidate, answer: Ans
     rows += [f"Docker:  {how.image[0]}", *(f"         {line}" for line in how.image[1:])] if how.image else []
     if one.gives_up:
         rows += ["", "It gives up:", *_wrapped(f"- {lost}" for lost in one.gives_up)]
-    differs = _uv_differs(machine, answer) if answer.uv not in ("", one.build.tag) else ""
+    differs = _uv_differs(machine, one, answer) if answer.uv not in ("", one.build.tag) else ""
     rows += ["", *_wrapped([differs])] if differs else []
     return rows
 
 
-def _uv_differs(machine: Machine, answer: Answer) -> str:
-    """Where it is for a GPU that uv's choice by the driver alone is not the one here: which GPU, and why."""
+def _uv_differs(machine: Machine, one: Candidate, answer: Answer) -> str:
+    """Why uv's choice by the driver alone is not the one here: for a GPU, or a torch that is older there."""
+    newest_there = max((o.build.torch for o in answer.candidates if o.build.tag == answer.uv), key=numbers, default="")
+    if newest_there and numbers(newest_there) < numbers(one.build.torch):
+        return (
+            f"uv's --torch-backend=auto would take {answer.uv} by the driver alone: there the newest is {newest_there}."
+        )
     there = [out for out in answer.rejected if out.build.tag == answer.uv and out.filter == "architecture"]
     if not there:
         return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 
 from compat_matrix.resolver import Question, resolve, uv_backend
 from compat_matrix.versions import numbers
+from doctor.cli import run
 
 from ..judging import matrix
 from ..rows import Faults
@@ -65,3 +67,14 @@ def test_what_uv_itself_asks_first() -> None:
                 assert asked and f"cu{max(asked, key=int)}" == uv_backend(m, Question(gpus=("8.0",), driver=driver)), (
                     done.stderr[-500:]
                 )
+
+
+@pytest.mark.parametrize("driver", ["525.60.13", "535.183.01", "550.163.01", "570.86.15", "580.82.07", "470.256.02"])
+def test_an_answer_that_is_not_uvs_says_why(capsys: pytest.CaptureFixture[str], driver: str) -> None:
+    assert run(["resolve", "--gpu", "A100", "--driver", driver]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert run(["resolve", "--gpu", "A100", "--driver", driver, "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    tag = found["uv_backend"]
+    differs = tag not in ("", found["candidates"][0]["tag"])
+    assert (f"uv's --torch-backend=auto would take {tag} by the driver alone: there the newest is " in text) is differs
