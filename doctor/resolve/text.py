@@ -87,6 +87,7 @@ def _about(m: Matrix, machine: Machine, q: Question, one: Candidate, answer: Ans
 
 def _uv_differs(machine: Machine, one: Candidate, answer: Answer) -> str:
     """Why uv's choice by the driver alone is not the one here: for a GPU, or a torch that is older there."""
+    choice = f"uv's --torch-backend=auto would take {answer.uv} by the driver alone"
     newest_there = max((o.build.torch for o in answer.candidates if o.build.tag == answer.uv), key=numbers, default="")
     if newest_there and numbers(newest_there) < numbers(one.build.torch):
         return (
@@ -97,7 +98,7 @@ def _uv_differs(machine: Machine, one: Candidate, answer: Answer) -> str:
         return ""
     newest = max(there, key=lambda out: numbers(out.build.torch))
     lost = ", ".join(card.name for card in machine.cards if f"for {card.capability}:" in newest.reason)
-    return f"uv's --torch-backend=auto would take {answer.uv} by the driver alone: for the {lost} that {newest.reason}."
+    return f"{choice}: for the {lost} that {newest.reason}."
 
 
 def _code(one: Candidate) -> str:
