@@ -7,6 +7,8 @@ import shutil
 import sys
 from pathlib import Path
 
+import pytest
+
 from gpudoctor._interpreter import interpreter
 
 from .environments import with_torch
@@ -14,7 +16,7 @@ from .environments import with_torch
 PREFIX = Path(sys.prefix)
 
 
-def test_environments_of_every_kind(tmp_path: Path) -> None:
+def test_environments_of_every_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     linked, copied = with_torch(tmp_path / "linked"), with_torch(tmp_path / "copied", copies=True)
     conda = tmp_path / "conda"
     shutil.copytree(Path(sys.base_prefix) / "bin", conda / "bin", symlinks=True, ignore=lambda *_: ())
@@ -26,7 +28,8 @@ def test_environments_of_every_kind(tmp_path: Path) -> None:
         assert found and Path(found).parent == prefix / "bin", prefix
         assert interpreter(found) == found
     assert interpreter(sys.executable) == sys.executable
-    assert interpreter(Path(sys.executable).name)  # by PATH
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent))  # Debian has no `python` there
+    assert interpreter(Path(sys.executable).name) == sys.executable
 
 
 def test_what_is_none(tmp_path: Path) -> None:
