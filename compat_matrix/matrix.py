@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from . import forward as _forward
     from . import frameworks as _frameworks
     from . import gpus as _gpus
+    from . import images as _images
     from . import libraries as _libraries
     from . import lint as _lint
     from . import models as _models
@@ -51,7 +52,7 @@ else:
     _conda, _drivers, _forward = _Subject("conda"), _Subject("drivers"), _Subject("forward")
     _frameworks = _Subject("frameworks")
     _gpus, _libraries, _lint = _Subject("gpus"), _Subject("libraries"), _Subject("lint")
-    _models = _Subject("models")
+    _models, _images = _Subject("models"), _Subject("images")
     _performance, _torchs, _wheels = _Subject("performance"), _Subject("torchs"), _Subject("extension_wheels")
     _performance_peer = _Subject("performance_peer")
 
@@ -103,5 +104,9 @@ class Matrix(Store):
     toolkit_of_driver = _libraries.toolkit_of_driver
     cuda_error = _libraries.cuda_error
     nvml_error = _libraries.nvml_error
+
+    image_requirements = _images.image_requirements
+    oldest_driver = _images.oldest_driver
+    ngc_image = _images.ngc_image
 
     lint = _lint.lint

@@ -29,6 +29,20 @@ class Image(Row, frozen=True, kw_only=True, gc=False):
     string_sha256_16: str = ""
 
 
+class NgcImage(Row, frozen=True, kw_only=True, gc=False):
+    """A monthly release of NVIDIA's framework containers (nvcr.io/nvidia/pytorch, tensorflow, tritonserver ...).
+
+    cuda: major.minor that all of them hold; torch: version of the PyTorch container, '' where none was released or
+    it is not known. They ask for cuda>=9.0 alone and bring cuda-compat.
+    """
+
+    release: str
+    cuda: str
+    torch: str = ""
+    archs: str = ""
+    """TORCH_CUDA_ARCH_LIST of the PyTorch container for x86_64; '' where it is not known."""
+
+
 class Extension(Row, frozen=True, kw_only=True, gc=False):
     """One release of a package with CUDA code of its own; sass measured in the Linux x86_64 wheel."""
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         ExtensionWheel,
         Image,
         MigProfile,
+        NgcImage,
         NvLink,
         Pcie,
         Performance,
@@ -80,6 +81,7 @@ class Store:
     forward_compat_rules: Table[ForwardCompatRule] = Table("forward_compat_rules")
     compat_notes: Table[CompatNote] = Table("compat_notes")
     images: Table[Image] = Table("images")
+    ngc_images: Table[NgcImage] = Table("ngc_images")
     extensions: Table[Extension] = Table("extensions")
     extension_wheels: Table[ExtensionWheel] = Table("extension_wheels")
     extension_indexes: Table[ExtensionIndex] = Table("extension_indexes")

@@ -37,6 +37,7 @@ TABLES = {
     "cuda_errors": ("rows_library", "CudaError"),
     "nvml_errors": ("rows_library", "NvmlError"),
     "images": ("rows_more", "Image"),
+    "ngc_images": ("rows_more", "NgcImage"),
     "extensions": ("rows_more", "Extension"),
     "extension_wheels": ("rows_more", "ExtensionWheel"),
     "extension_indexes": ("rows_more", "ExtensionIndex"),
@@ -58,6 +59,7 @@ KEYS = {
     "boards": ("name", "cc"),
     "companions": ("torch", "package", "version"), "preloads": ("torch",), "cudnn": ("version",), "nccl": ("version",),
     "frameworks": ("package", "version", "cuda"),
+    "ngc_images": ("release",),
     "extensions": ("package", "version"), "extension_wheels": ("package", "version", "cuda", "torch"),
     "extension_indexes": ("package", "version", "tag"), "rocm": ("torch", "rocm"), "pcie": ("gen",),
 }  # fmt: skip

@@ -19,6 +19,8 @@ from .write import echo, write
 if TYPE_CHECKING:
     from compat_matrix import Matrix
 
+_ORDER = ("pass", "warn", "unknown", "fail")
+
 
 def run_dockerfile(flags: dict[str, Any]) -> int:
     """Read, judge, print; returns the exit code."""
@@ -68,7 +70,7 @@ def _outcomes(recipe: Recipe) -> list[Outcome]:
 
 def _on_hosts(recipe: Recipe, m: Matrix, flags: dict[str, Any]) -> list[Outcome]:
     """Whether what the Dockerfile makes would run on the hosts in words."""
-    if not flags["drivers"] or recipe.kind != "dockerfile" or recipe.image is None:
+    if not flags["drivers"] or recipe.kind != "dockerfile" or not recipe.images:
         return []
     from ..findings import Policy
     from ..images.evidence import evidence
@@ -78,20 +80,25 @@ def _on_hosts(recipe: Recipe, m: Matrix, flags: dict[str, Any]) -> list[Outcome]
     from .options import make_policy
     from .run_image import LEFT_OUT
 
-    s = snapshot_of(recipe.image, evidence(recipe.image, m))
+    made = [snapshot_of(image, evidence(image, m)) for image in recipe.images]
     policy = make_policy(saved=Policy(left_out=LEFT_OUT))
-    arch = "aarch64" if recipe.image.config["architecture"] == "arm64" else "x86_64"
+    arch = "aarch64" if recipe.images[0].config["architecture"] == "arm64" else "x86_64"
     found = []
     for gpu in flags["gpus"] or ("",):
         for version in flags["drivers"]:
             name, host = described(m, version, gpu, arch)
-            answer, _ = preflight(s, host, name, m, policy)
-            if answer.verdict == "pass":
+            answers = [preflight(s, host, name, m, policy)[0] for s in made]
+            answer = min(answers, key=lambda one: _ORDER.index(one.verdict))
+            if answer.verdict == "pass" and all(one.verdict == "pass" for one in answers):
                 continue
             level: Level = answer.verdict if answer.verdict in ("fail", "warn") else "unknown"
             first = next((one for one in answer.findings if one.status == level), None)
             detail = f"{first.title}. {first.detail}" if first else answer.why
             fix = first.fixes[0].title if first and first.fixes else ""
+            if level != "fail" and any(one.verdict == "fail" for one in answers):
+                level, fix = "unknown", ""
+                several = f"has none in this matrix ({m.version}) or has had several"
+                detail = f"Whether {recipe.base} starts there is not known: its list of drivers {several}."
             words = {"fail": "It would not run", "warn": "It would run with a warning"}.get(
                 level, "It is not known to run"
             )

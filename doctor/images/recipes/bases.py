@@ -25,6 +25,18 @@ class Base(Struct, frozen=True, kw_only=True):
     """NVIDIA's own torch, with its TORCH_CUDA_ARCH_LIST."""
     bare: bool = False
     """A system or Python alone."""
+    cuda_tag: str = ""
+    """The tag of nvidia/cuda that it is or is built on; its condition on the driver is that image's."""
+    ngc_release: str = ""
+    """Month of NVIDIA's framework containers ('25.03')."""
+
+
+_NGC_FRAMEWORKS = {
+    f"nvcr.io/nvidia/{name}"
+    for name in ("pytorch", "tensorflow", "tritonserver", "tensorrt", "mxnet", "paddlepaddle", "jax", "dgl", "pyg",
+                 "cuda-dl-base", "modulus/modulus", "physicsnemo/physicsnemo")
+}  # fmt: skip
+"""Released by month, all of one month with the same CUDA."""
 
 
 def base_of(name: str) -> Base:
@@ -38,17 +50,18 @@ def base_of(name: str) -> Base:
     version = next(iter(re.findall(r"^(\d{1,2}\.\d)(?:\.\d+)?(?=-|$)", tag)), "")
     if re.fullmatch(r"(?:nvcr\.io/|public\.ecr\.aws/)?nvidia/(?:cuda|cudagl)(?:-(?:x86_64|arm64|sbsa))?", path):
         nvcc = True if "devel" in tag else False if re.search(r"base|runtime", tag) else None
-        return Base(name=name, cuda=version, nvcc=nvcc, gpu=True)
+        return Base(name=name, cuda=version, nvcc=nvcc, gpu=True, cuda_tag=tag if version else "")
     if re.fullmatch(r"pytorch/(?:pytorch|manylinux\S*)", path):
         cuda = re.search(r"cuda(\d{2}\.\d)", tag)
         release = re.match(r"(\d+\.\d+\.\d+)", tag)
         return Base(
             name=name, cuda=cuda[1] if cuda else "", torch=release[1] if release and cuda else "", gpu=bool(cuda),
-            nvcc="devel" in tag if cuda else None,
+            nvcc="devel" in tag if cuda else None, cuda_tag=cuda[1] if cuda and "devel" in tag else "",
         )  # fmt: skip
     if path.startswith("nvcr.io/nvidia/") and not re.search(r"/(?:distroless|k8s|cloud-native|gpu-operator)\b", path):
         own = path.endswith("/pytorch")
-        return Base(name=name, gpu=True, ngc=own, nvcc=True if own else None)
+        month = re.match(r"(\d\d\.\d\d)(?=-|$)", tag) if path in _NGC_FRAMEWORKS else None
+        return Base(name=name, gpu=True, ngc=own, nvcc=True if own else None, ngc_release=month[1] if month else "")
     if re.search(r"(?:^|/)(?:vllm-openai|text-generation-inference|tritonserver|sglang|tensorrt|rapidsai)\b", path):
         return Base(name=name, gpu=True)
     python = re.match(r"(3\.\d{1,2})", tag) if re.fullmatch(r"(?:.*/)?python", path) else None

@@ -149,10 +149,10 @@ def _against_base(j: Judged, installs: list[PipInstall], torches: list[tuple[Ste
         cuda and toolkit and int(cuda.split(".")[0]) > int(toolkit.split(".")[0]) and j.m.index_url(torches[-1][1].tag)
     ):
         step, one = torches[-1]
-        floor, asks = (j.m.driver_for_cuda("1", version).floor_minor for version in (cuda, toolkit))
-        detail = (
-            f"torch is built with CUDA {cuda} and needs driver {floor}; {j.stage.image} lets driver {asks} start it."
-        )
+        floor = j.m.driver_for_cuda("1", cuda).floor_minor
+        asks = j.m.oldest_driver(j.base.cuda_tag, "arm64" if "arm64" in j.stage.platform else "x86_64")
+        lets = f"lets driver {asks} start it" if asks else f"is made for drivers of CUDA {toolkit}"
+        detail = f"torch is built with CUDA {cuda} and needs driver {floor}; {j.stage.image} {lets}."
         yield Fault(rule="torch-newer-than-base-promises", line=line_in(step, j.rows, one.tag, "torch"), detail=detail)
     toolkit_added = any(re.match(r"cuda-(?:toolkit|nvcc|compiler)", p) or p == "nvidia-cuda-toolkit"
                         for step in j.stage.whole if step.word == "RUN" for p in apt_packages(step))  # fmt: skip

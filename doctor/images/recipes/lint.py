@@ -33,12 +33,13 @@ class Fault(Struct, frozen=True, kw_only=True):
 
 
 class Recipe(Struct, frozen=True, kw_only=True):
-    """kind: dockerfile, compose, kubernetes. image: what the Dockerfile would make, as far as it says itself."""
+    """kind: dockerfile, compose, kubernetes. images: what the Dockerfile would make, as far as it says itself; several
+    where the base's name leaves open which condition on the driver it has."""
 
     name: str
     kind: str
     faults: tuple[Fault, ...]
-    image: Image | None = None
+    images: tuple[Image, ...] = ()
     base: str = ""
     unresolved: tuple[str, ...] = ()
     """Variables of FROM that nothing sets: then nothing is judged by the base."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...formats.given import Unopened, is_stream, read_given
 from ..source import Image
-from .bases import base_of
+from .bases import Base, base_of
 from .docker_rules import docker_faults
 from .install_rules import install_faults
 from .instructions import Unparsed, instructions
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _MOST_BYTES = 8 << 20
 _MOST_FILES = 50
+_ANY_DRIVER = "cuda>=9.0"
+"""The condition of NVIDIA's framework containers: they leave it to cuda-compat."""
 
 
 def read_recipe(path: Path, m: Matrix, arguments: Mapping[str, str], target: str | None = None) -> Recipe:
@@ -65,7 +67,7 @@ def _dockerfile(
     faults = tuple(sorted((*docker_faults(judged), *install_faults(judged)), key=lambda fault: fault.line))
     return Recipe(
         name=name, kind="dockerfile", faults=faults, base=stage.image, unresolved=unresolved,
-        image=None if unresolved else _image(stage, name),
+        images=() if unresolved else _images(stage, base, name, m),
     )  # fmt: skip
 
 
@@ -83,19 +85,38 @@ def _context(folder: Path, stage: Stage, rows: tuple[str, ...]) -> dict[str, str
     return found
 
 
-def _image(stage: Stage, name: str) -> Image:
-    """As if it were built: the base's known variables, those of ENV, and RUN lines as its history."""
-    base = base_of(stage.image)
-    env = {"CUDA_VERSION": f"{base.cuda}.0"} if base.cuda and base.gpu else {}
+def _images(stage: Stage, base: Base, name: str, m: Matrix) -> tuple[Image, ...]:
+    """As if it were built: what is known of the base's variables, those of ENV, and RUN lines as its history.
+
+    One for each condition on the driver that the base may have: which of several lists a tag carries today, its name
+    does not tell. Of a base whose list is not known the mildest and the strictest that it can be.
+    """
+    arm = "arm64" in stage.platform
+    env = {"PYTHON_VERSION": base.python} if base.python else {}
     if base.torch:
         env["PYTORCH_VERSION"] = base.torch
-    env |= {"PYTHON_VERSION": base.python} if base.python else {}
-    env |= stage.env
+    conditions: tuple[str, ...] = ("",)
+    if row := m.ngc_image(base.ngc_release) if base.ngc_release else None:
+        conditions = (_ANY_DRIVER,)
+        env |= {"CUDA_VERSION": f"{row.cuda}.0", "_CUDA_COMPAT_PATH": "/usr/local/cuda/compat"}
+        if base.ngc and row.torch:
+            env |= {"PYTORCH_VERSION": row.torch, "PYTORCH_BUILD_VERSION": row.torch}
+            env |= {"NVIDIA_PYTORCH_VERSION": row.release}
+            env |= {"TORCH_CUDA_ARCH_LIST": row.archs} if row.archs and not arm else {}
+    elif base.cuda_tag:
+        listed = m.image_requirements(base.cuda_tag, "arm64" if arm else "x86_64")
+        conditions = listed or (_ANY_DRIVER, f"cuda>={base.cuda}")
+        env |= {"CUDA_VERSION": f"{base.cuda}.0"}
+        env |= {"NV_CUDA_COMPAT_PACKAGE": f"cuda-compat-{base.cuda.replace('.', '-')}"}
     history = [{"created_by": f"RUN {step.value}"} for step in stage.whole if step.word == "RUN"]
-    config: dict[str, Any] = {
-        "os": "linux",
-        "architecture": "arm64" if "arm64" in stage.platform else "amd64",
-        "config": {"Env": [f"{key}={value}" for key, value in env.items()]},
-        "history": history,
-    }
-    return Image(name=f"{name} ({stage.image})", digest="", config=config, layers=())
+    made = []
+    for condition in conditions:
+        whole = {**env, **({"NVIDIA_REQUIRE_CUDA": condition} if condition else {}), **stage.env}
+        config: dict[str, Any] = {
+            "os": "linux",
+            "architecture": "arm64" if arm else "amd64",
+            "config": {"Env": [f"{key}={value}" for key, value in whole.items()]},
+            "history": history,
+        }
+        made.append(Image(name=f"{name} ({stage.image})", digest="", config=config, layers=()))
+    return tuple(made)
