@@ -47,8 +47,8 @@ def oldest_driver(m: Store, tag: str, arch: str = "x86_64") -> str:
     """
     found: list[str] = []
     for text in image_requirements(m, tag, arch):
-        if asked := re.match(r"cuda>=([\d.]+)", text):
-            grade = m.driver_for_cuda("1", asked[1])  # type: ignore[attr-defined]
+        if minimum := re.match(r"cuda>=([\d.]+)", text):
+            grade = m.driver_for_cuda("1", minimum[1])  # type: ignore[attr-defined]
             found += [grade.floor_full] if grade.floor_full else []
         found += re.findall(r"driver>=(\d+)", text)
     return min(found, key=numbers, default="")

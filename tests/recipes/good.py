@@ -8,7 +8,7 @@ DOCKERFILES: dict[str, str] = {
     "devel to runtime": f"""\
 ARG CUDA=12.4.1
 FROM nvidia/cuda:${{CUDA}}-devel-ubuntu22.04 AS build
-ENV TORCH_CUDA_ARCH_LIST="8.0;8.6;9.0+PTX"
+ENV TORCH_CUDA_ARCH_LIST="8.0;8.6;9.0+PTX" FORCE_CUDA=1
 RUN apt-get update && apt-get install -y --no-install-recommends git python3-pip && rm -rf /var/lib/apt/lists/*
 RUN pip install torch==2.6.0 torchvision==0.21.0 --index-url {PIP}/cu124
 RUN pip wheel --no-build-isolation --no-deps -w /wheels git+https://github.com/facebookresearch/detectron2.git
@@ -18,6 +18,29 @@ RUN apt-get update && apt-get install -y python3-pip \\
     && pip install torch==2.6.0 --index-url {PIP}/cu124 \\
     && pip install /wheels/*.whl
 HEALTHCHECK CMD ["gpudoctor", "healthcheck"]
+""",
+    "taken out before": """\
+FROM nvcr.io/nvidia/pytorch:25.03-py3
+RUN pip uninstall -y torch torchvision flash_attn
+RUN pip install torch==2.8.0 torchvision==0.23.0
+""",
+    "taken out in the same step": """\
+FROM pytorch/pytorch:2.6.0-cuda12.4-cudnn9-devel
+RUN python -m pip uninstall -y torch && pip install torch==2.8.0
+""",
+    "taken out by uv, after an install": f"""\
+FROM nvidia/cuda:12.8.1-devel-ubuntu22.04
+RUN pip install torch==2.7.0 --index-url {PIP}/cu128
+RUN uv pip uninstall torch
+RUN pip install torch==2.8.0 --index-url {PIP}/cu128
+""",
+    "extensions with lists of their own": f"""\
+FROM nvidia/cuda:12.8.1-devel-ubuntu22.04
+RUN pip install torch==2.8.0 --index-url {PIP}/cu128
+RUN pip install flash-attn --no-build-isolation && pip install git+https://github.com/state-spaces/mamba.git
+RUN DS_BUILD_OPS=1 pip install deepspeed
+RUN TCNN_CUDA_ARCHITECTURES=86 pip install git+https://github.com/NVlabs/tiny-cuda-nn#subdirectory=bindings/torch
+RUN TORCH_CUDA_ARCH_LIST=8.6 pip install git+https://github.com/facebookresearch/xformers.git
 """,
     "torch of the image": """\
 FROM pytorch/pytorch:2.4.1-cuda12.4-cudnn9-runtime

@@ -11,22 +11,20 @@ from compat_matrix.versions import tag_cuda
 from compat_matrix.which_torch import USUAL, which_torch
 
 from ..installs import TorchInstall
+from .builds import Compiled, compiled
 from .judged import Judged
 from .lint import Fault
-from .packages import PipInstall, Wanted, apt_packages, line_in, pip_installs, requirements, torch_of
+from .packages import (
+    PipInstall,
+    Wanted,
+    apt_packages,
+    line_in,
+    pip_installs,
+    removals,
+    requirements,
+    torch_of,
+)
 from .stages import Step
-
-COMPILED = (
-    "apex", "detectron2", "pytorch3d", "nvdiffrast", "diff-gaussian-rasterization", "tiny-cuda-nn", "torch-scatter",
-    "torch-sparse", "torch-cluster", "mmcv", "mmcv-full", "causal-conv1d", "mamba-ssm", "flash-attn", "xformers",
-    "grouped-gemm", "gsplat", "spconv", "minkowskiengine", "natten", "auto-gptq", "exllamav2",
-    "transformer-engine",
-)  # fmt: skip
-_OWN_ARCHS = ("flash-attn", "transformer-engine", "xformers", "auto-gptq", "torch-scatter", "torch-sparse",
-              "torch-cluster", "spconv", "mmcv", "causal-conv1d", "mamba-ssm", "natten", "gsplat")  # fmt: skip
-"""They have wheels, or choose their architectures themselves."""
-_SETUP = re.compile(r"\b(?:python[\d.]*\s+)?setup\.py\s+(?:install|develop|build_ext|bdist_wheel|build)\b")
-_EXTENSION_WORDS = re.compile(r"(?i)cuda|extension|ops\b|raster|knn|nms|deform|kernels|csrc|apex|point|voxel")
 
 
 def install_faults(j: Judged) -> Iterator[Fault]:
@@ -111,7 +109,10 @@ def _replaced(j: Judged, installs: list[PipInstall], torches: list[tuple[Step, T
     if not named:
         return
     after = first[0].line if first else 0
+    removed = removals(j.stage.whole, ("torch", "pytorch"))
     for install in installs:
+        if any(after <= line <= install.step.line for line in removed):
+            return  # taken out on purpose, and nothing replaces it
         if install.step.line < after or (first and install.step is first[0] and install.version_of("torch")):
             continue
         for line, wanted in _torch_wishes(j, install):
@@ -139,10 +140,10 @@ def _torch_wishes(j: Judged, install: PipInstall) -> Iterator[tuple[int, Wanted]
 
 def _against_base(j: Judged, installs: list[PipInstall], torches: list[tuple[Step, TorchInstall]]) -> Iterator[Fault]:
     cuda = next((found for _, one in reversed(torches) if one.tag and (found := tag_cuda(one.tag))), "")
-    compiled = list(_compiles(j, installs))
+    made = list(compiled(j, installs))
+    line, what = (made[0].line, made[0].build.package) if made else (0, "")
     toolkit = j.base.cuda
-    if cuda and toolkit and compiled and toolkit.split(".")[0] != cuda.split(".")[0]:
-        line, what = compiled[0]
+    if cuda and toolkit and made and toolkit.split(".")[0] != cuda.split(".")[0]:
         detail = f"{what} is compiled by CUDA {toolkit} of {j.stage.image}; torch was built with CUDA {cuda}."
         yield Fault(rule="toolkit-of-other-major", line=line, detail=detail)
     elif (
@@ -156,32 +157,33 @@ def _against_base(j: Judged, installs: list[PipInstall], torches: list[tuple[Ste
         yield Fault(rule="torch-newer-than-base-promises", line=line_in(step, j.rows, one.tag, "torch"), detail=detail)
     toolkit_added = any(re.match(r"cuda-(?:toolkit|nvcc|compiler)", p) or p == "nvidia-cuda-toolkit"
                         for step in j.stage.whole if step.word == "RUN" for p in apt_packages(step))  # fmt: skip
-    if compiled and j.base.nvcc is False and not toolkit_added and not _conda_nvcc(j):
-        line, what = compiled[0]
+    if made and j.base.nvcc is False and not toolkit_added and not _conda_nvcc(j):
         yield Fault(rule="compiler-not-in-image", line=line, detail=f"{what} needs nvcc; {j.stage.image} has none.")
-    archs = {"TORCH_CUDA_ARCH_LIST", "CUDA_ARCH_LIST"}
-    for line, what in compiled if j.base.nvcc is not None and not j.base.ngc else ():
-        where = next((s for s in j.stage.whole if s.line <= line <= s.end), None)
-        if where and not archs & where.env.keys() and not re.search(r"TORCH_CUDA_ARCH_LIST=", where.value):
-            yield Fault(rule="arch-list-not-set", line=line, detail=f"{what} is compiled without a GPU in sight.")
+    if j.base.nvcc is not None and not j.base.ngc:
+        yield from _gpus_of_build(made)
+
+
+def _gpus_of_build(made: list[Compiled]) -> Iterator[Fault]:
+    """What is compiled for no GPU, or only where one is visible; the first of each rule."""
+    for one in made:
+        build = one.build
+        switch = build.force or "USE_CUDA"
+        if not one.forced and (build.without == "nothing" or not build.force):
+            words = f"{switch}=1 is not set" if build.force else f"{switch}={one.value(switch)}"
+            detail = f"{words}: where no GPU is visible, {build.package} is built for the CPU alone."
+            yield Fault(rule="extension-without-cuda", line=one.line, detail=detail)
+            break
+    for one in made:
+        build = one.build
+        if one.forced and build.without != "everything" and not one.archs:
+            end = f" ({build.says})" if build.says else ""
+            detail = f"Where no GPU is visible, the build of {build.package} stops{end} unless {build.archs} is set."
+            example = "80;86;90" if build.archs == "TCNN_CUDA_ARCHITECTURES" else "8.0;8.6;9.0+PTX"
+            fix = f'Set ENV {build.archs}="{example}" before it, with the GPUs that it is for.'
+            yield Fault(rule="arch-list-not-set", line=one.line, detail=detail, fix=fix)
             break
 
 
 def _conda_nvcc(j: Judged) -> bool:
     return any("cuda-nvcc" in step.value or "cudatoolkit-dev" in step.value or "nvidia/label/cuda" in step.value
                for step in j.stage.whole if step.word == "RUN")  # fmt: skip
-
-
-def _compiles(j: Judged, installs: list[PipInstall]) -> Iterator[tuple[int, str]]:
-    """(line, what) of each thing whose CUDA code is certainly compiled in the build; ROCm's is none."""
-    if "rocm" in j.stage.image:
-        return
-    for install in installs:
-        for wanted in install.wanted:
-            sure = wanted.name in COMPILED and wanted.name not in _OWN_ARCHS
-            from_source = wanted.operator == "@" and wanted.name in COMPILED and ".whl" not in wanted.version
-            if sure or from_source:
-                yield line_in(install.step, j.rows, wanted.name, wanted.name.replace("-", "_")), wanted.name
-    for step in j.stage.whole:
-        if step.word == "RUN" and _SETUP.search(step.value) and _EXTENSION_WORDS.search(step.value):
-            yield line_in(step, j.rows, "setup.py"), "setup.py"

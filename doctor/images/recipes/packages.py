@@ -18,6 +18,8 @@ _WITH_VALUE = (*_INDEX_OPTIONS, "-r", "--requirement", "-c", "--constraint", "-e
                "--trusted-host", "--retries", "--python-version", "--abi", "--no-binary", "--only-binary",
                "--no-build-isolation-package", "--config-settings", "-C", "--index-strategy", "--override")  # fmt: skip
 
+_MANAGER = re.compile(r"(?:^|[\s/])(?:(?:-m)?pip[\d.]*|conda|mamba|micromamba)$")
+
 
 class Wanted(Struct, frozen=True):
     """One requirement as it is written."""
@@ -51,6 +53,17 @@ def pip_installs(steps: Sequence[Step], rows: Sequence[str]) -> Iterator[PipInst
             for words in commands(step.value):
                 if found := _pip(words, step, rows):
                     yield found
+
+
+def removals(steps: Sequence[Step], names: Sequence[str]) -> list[int]:
+    """Lines of the steps in which pip, uv or conda takes one of these packages out."""
+    found = []
+    for step in steps:
+        for words in commands(step.value) if step.word == "RUN" else ():
+            at = next((i for i, word in enumerate(words[:6]) if word in ("uninstall", "remove")), 0)
+            if _MANAGER.search(" ".join(words[:at])) and set(words[at:]) & set(names):
+                found.append(step.line)
+    return found
 
 
 def torch_of(step: Step) -> list[TorchInstall]:
@@ -101,7 +114,7 @@ def _requirement(word: str) -> list[Wanted]:
     if wheel:
         return [Wanted(_plain(wheel[1]), "==", wheel[2].replace("%2B", "+"))]
     if "://" in word or word.startswith((".", "/", "git+")):
-        name = re.search(r"([\w.-]+?)(?:\.git)?(?:@[\w./-]+)?(?:#.*)?$", word)
+        name = re.search(r"([\w.-]+?)(?:\.git)?(?:@[\w./-]+)?/?$", word.partition("#")[0])
         return [Wanted(_plain(name[1]), "@", word)] if name else []
     found = _REQUIREMENT.match(word)
     return [Wanted(_plain(found[1]), found[2] or "", found[3] or "")] if found else []
