@@ -19,6 +19,8 @@ from .write import echo, write
 if TYPE_CHECKING:
     from compat_matrix import Matrix
 
+    from ..snapshot import Snapshot
+
 _ORDER = ("pass", "warn", "unknown", "fail")
 
 
@@ -87,6 +89,8 @@ def _on_hosts(recipe: Recipe, m: Matrix, flags: dict[str, Any]) -> list[Outcome]
     for gpu in flags["gpus"] or ("",):
         for version in flags["drivers"]:
             name, host = described(m, version, gpu, arch)
+            if lacking := _extension_lacks(recipe, host, m, name):
+                found.append(lacking)
             answers = [preflight(s, host, name, m, policy)[0] for s in made]
             answer = min(answers, key=lambda one: _ORDER.index(one.verdict))
             if answer.verdict == "pass" and all(one.verdict == "pass" for one in answers):
@@ -104,6 +108,27 @@ def _on_hosts(recipe: Recipe, m: Matrix, flags: dict[str, Any]) -> list[Outcome]
             )
             found.append(Outcome("image-on-host", level, f"{words} on {name}", detail, fix, recipe.name, 1))
     return found
+
+
+def _extension_lacks(recipe: Recipe, host: Snapshot, m: Matrix, name: str) -> Outcome | None:
+    """The first extension that is compiled without code for a GPU of the host."""
+    from ..snapshot import known
+
+    levels = sorted({cc for gpu in known(host.gpus) or () if (cc := known(gpu.compute_capability))})
+    for one in recipe.extensions:
+        for level in levels:
+            if m.code_for_gpu(level, one.sass, one.ptx, None, one.cuda or None).kind == "none":
+                lists = ", ".join(f"sm_{cc.replace('.', '')}" for cc in one.sass)
+                without = f" and PTX for {', '.join(one.ptx)}" if one.ptx else ", without PTX"
+                own = f"sm_{level.replace('.', '')}"
+                detail = f"{one.package} is compiled for {lists}{without} ({one.variable}); the GPU needs {own}."
+                able = {t.rstrip("af") for row in m.toolkits if row.cuda.startswith(one.cuda) for t in row.sm_targets}
+                fix = f"Add {level} to {one.variable}."
+                if one.cuda and able and level not in able:
+                    fix = f"Begin with a devel image whose CUDA can compile for {own}, and add {level}."
+                title = f"It would not run on {name}"
+                return Outcome("image-on-host", "fail", title, detail, fix, recipe.name, one.line)
+    return None
 
 
 def _rendered(found: Sequence[Outcome], flags: dict[str, Any]) -> bytes:

@@ -19,6 +19,27 @@ RUN apt-get update && apt-get install -y python3-pip \\
     && pip install /wheels/*.whl
 HEALTHCHECK CMD ["gpudoctor", "healthcheck"]
 """,
+    "the new key first": """\
+FROM pytorch/pytorch:1.11.0-cuda11.3-cudnn8-devel
+RUN apt-key adv --fetch-keys https://developer.download.nvidia.com/compute/cuda/repos/ubuntu1804/x86_64/3bf863cc.pub
+RUN apt-get update && apt-get install -y git
+""",
+    "without the repository": """\
+FROM tensorflow/tensorflow:2.4.1-gpu
+RUN rm -f /etc/apt/sources.list.d/cuda.list /etc/apt/sources.list.d/nvidia-ml.list && apt-get update
+""",
+    "made of ubuntu": """\
+FROM pytorch/pytorch:1.9.0-cuda10.2-cudnn7-runtime
+RUN apt-get update && apt-get install -y git
+""",
+    "a patch that is newer than the rows": """\
+FROM nvidia/cuda:13.0.2-cudnn-devel-ubuntu24.04
+RUN apt-get update
+""",
+    "an old tag, rebuilt with the new key": """\
+FROM nvidia/cuda:11.3.1-cudnn8-devel-ubuntu20.04
+RUN apt-get update
+""",
     "taken out before": """\
 FROM nvcr.io/nvidia/pytorch:25.03-py3
 RUN pip uninstall -y torch torchvision flash_attn

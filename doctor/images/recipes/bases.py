@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from msgspec import Struct
-
-from .lint import Fault
 
 
 class Base(Struct, frozen=True, kw_only=True):
@@ -70,11 +67,3 @@ def base_of(name: str) -> Base:
         r"(?:ubuntu|debian|python|fedora|rockylinux|centos|alpine|continuumio/\w+|condaforge/\w+)", path
     )
     return Base(name=name, musl=musl, python=python[1] if python else "", nvcc=False if bare else None, bare=bool(bare))
-
-
-def published(name: str, line: int) -> Iterator[Fault]:
-    """Whether NVIDIA has published an image of CUDA by this name."""
-    if re.fullmatch(r"(?:docker\.io/)?nvidia/cuda(?::latest)?", name):
-        yield Fault(rule="image-not-published", line=line, detail=f"{name}: it has no tag latest.")
-    elif found := re.fullmatch(r"(?:docker\.io/)?nvidia/cuda:(\d{1,2}\.\d(?:\.\d+)?-(?:base|runtime|devel))", name):
-        yield Fault(rule="image-not-published", line=line, detail=f"{found[1]} does not name an operating system.")

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from msgspec import Struct, convert
 
 from .judged import Judged
+from .lint import Extension
 from .packages import PipInstall, line_in
 from .stages import Step
 
@@ -103,6 +104,16 @@ def _switched_on(one: Compiled, prefix: str) -> bool:
     names = {name for name in one.step.env if name.startswith(prefix)}
     names |= set(re.findall(rf"\b({prefix}\w+)=", one.step.value))
     return any(one.value(name) == "1" for name in names)
+
+
+def extensions(j: Judged, installs: list[PipInstall]) -> Iterator[Extension]:
+    """Those that name the GPUs that they are for."""
+    for one in compiled(j, installs):
+        if found := targets(one.archs):
+            yield Extension(
+                line=one.line, package=one.build.package, variable=one.build.archs, sass=found[0], ptx=found[1],
+                cuda=j.base.cuda,
+            )  # fmt: skip
 
 
 def targets(value: str) -> tuple[tuple[str, ...], tuple[str, ...]] | None:

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from ...formats.given import Unopened, read_given
-from .bases import base_of, published
+from .bases import base_of
 from .docker_rules import by_nvidia_smi
 from .instructions import MOST_BYTES, Unparsed, instructions
 from .lint import Fault
 from .packages import torch_of
 from .parallel import too_few
 from .stages import chosen, stages
+from .tags import published
 from .variables import variable_faults
 from .yaml_nodes import FETCHES, at, environment, line_of, of_the_driver, words
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .bases import published
 from .judged import Judged
 from .lint import Fault
 from .packages import apt_packages, line_in, torch_of
 from .stages import Step
+from .tags import tag_faults
 from .variables import hides_gpus, variable_faults
 
 _DRIVER = re.compile(
@@ -21,7 +21,7 @@ _DRIVER = re.compile(
 
 def docker_faults(j: Judged) -> Iterator[Fault]:
     """All of them, in the order of the rules."""
-    yield from published(j.stage.image, j.stage.image_line)
+    yield from tag_faults(j)
     yield from _variables(j)
     yield from _system_packages(j)
     yield from _health(j)

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from .bases import base_of, published
+from .bases import base_of
 from .cluster import is_known
 from .docker_rules import by_nvidia_smi
 from .lint import Fault
 from .parallel import too_few
+from .tags import published
 from .variables import variable_faults
 from .yaml_nodes import FETCHES, at, environment, line_of, of_the_driver, words
 

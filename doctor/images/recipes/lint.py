@@ -32,6 +32,18 @@ class Fault(Struct, frozen=True, kw_only=True):
     fix: str = ""
 
 
+class Extension(Struct, frozen=True, kw_only=True):
+    """What a line compiles, and the GPUs that its variable names: capabilities with machine code and with PTX."""
+
+    line: int
+    package: str
+    variable: str
+    sass: tuple[str, ...]
+    ptx: tuple[str, ...]
+    cuda: str
+    """Of the compiler, major.minor; '' where the base does not say."""
+
+
 class Recipe(Struct, frozen=True, kw_only=True):
     """kind: dockerfile, compose, kubernetes. images: what the Dockerfile would make, as far as it says itself; several
     where the base's name leaves open which condition on the driver it has."""
@@ -40,6 +52,7 @@ class Recipe(Struct, frozen=True, kw_only=True):
     kind: str
     faults: tuple[Fault, ...]
     images: tuple[Image, ...] = ()
+    extensions: tuple[Extension, ...] = ()
     base: str = ""
     unresolved: tuple[str, ...] = ()
     """Variables of FROM that nothing sets: then nothing is judged by the base."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...formats.given import Unopened, is_stream, read_given
 from ..source import Image
 from .bases import Base, base_of
+from .builds import extensions
 from .docker_rules import docker_faults
 from .install_rules import install_faults
 from .instructions import Unparsed, instructions
@@ -65,8 +66,9 @@ def _dockerfile(
     judged = Judged(stage=stage, base=base, rows=rows, m=m, files=_context(folder, stage, rows))
     unresolved = tuple(dict.fromkeys(re.findall(r"\$\{?(\w+)", stage.image)))
     faults = tuple(sorted((*docker_faults(judged), *install_faults(judged)), key=lambda fault: fault.line))
+    made_here = tuple(extensions(judged, list(pip_installs(stage.whole, rows))))
     return Recipe(
-        name=name, kind="dockerfile", faults=faults, base=stage.image, unresolved=unresolved,
+        name=name, kind="dockerfile", faults=faults, extensions=made_here, base=stage.image, unresolved=unresolved,
         images=() if unresolved else _images(stage, base, name, m),
     )  # fmt: skip
 
