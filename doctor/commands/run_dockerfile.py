@@ -82,7 +82,7 @@ def _on_hosts(recipe: Recipe, m: Matrix, flags: dict[str, Any]) -> list[Outcome]
     from .options import make_policy
     from .run_image import LEFT_OUT
 
-    made = [snapshot_of(image, evidence(image, m)) for image in recipe.images]
+    made = [snapshot_of(image, evidence(image, m, to_be_built=True)) for image in recipe.images]
     policy = make_policy(saved=Policy(left_out=LEFT_OUT))
     arch = "aarch64" if recipe.images[0].config["architecture"] == "arm64" else "x86_64"
     found = []
@@ -103,6 +103,8 @@ def _on_hosts(recipe: Recipe, m: Matrix, flags: dict[str, Any]) -> list[Outcome]
                 level, fix = "unknown", ""
                 several = f"has none in this matrix ({m.version}) or has had several"
                 detail = f"Whether {recipe.base} starts there is not known: its list of drivers {several}."
+            if recipe.choice and "torch" in detail.lower():
+                detail = f"{detail} {recipe.choice[:1].upper()}{recipe.choice[1:]}."
             words = {"fail": "It would not run", "warn": "It would run with a warning"}.get(
                 level, "It is not known to run"
             )

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from compat_matrix import Matrix
 
+from .chosen import chosen
 from .history import Expanded, made_by
 from .installs import torch_installs
 from .source import Image, ImageError, Source
@@ -60,8 +61,11 @@ def evidence_of(source: Source, image: Image, m: Matrix) -> Evidence:
     return evidence(image, m, statements) if statements else found
 
 
-def evidence(image: Image, m: Matrix, spdx: Mapping[str, Any] | None = None) -> Evidence:
-    """Of the config, and of the SPDX document where one was read."""
+def evidence(image: Image, m: Matrix, spdx: Mapping[str, Any] | None = None, *, to_be_built: bool = False) -> Evidence:
+    """Of the config, and of the SPDX document where one was read.
+
+    to_be_built: a torch that the history leaves open is the one that its installer would choose today.
+    """
     inner = image.config.get("config") or {}
     env = environment(inner.get("Env"))
     given = inner.get("Labels")
@@ -71,6 +75,10 @@ def evidence(image: Image, m: Matrix, spdx: Mapping[str, Any] | None = None) -> 
     except Expanded as error:
         raise ImageError(f"{image.name}: {error}") from None
     installs = [one for made in lines if made.instruction == "RUN" for one in torch_installs(made.text)]
+    python = _python(env, [made.text for made in lines])
+    if to_be_built:
+        platform = "linux_aarch64" if image.config.get("architecture") == "arm64" else "linux_x86_64"
+        installs = [chosen(m, one, platform, ".".join(python.split(".")[:2])) for one in installs]
     stated, where = stated_torch(env, labels)
     torch = torch_of(env, stated, where, installs, image, m)
     if spdx and not (torch.version and torch.build):
@@ -81,7 +89,7 @@ def evidence(image: Image, m: Matrix, spdx: Mapping[str, Any] | None = None) -> 
         torch=torch,
         stated_torch=stated,
         stated_torch_source=where,
-        python=_python(env, [made.text for made in lines]),
+        python=python,
         arch_list=tuple(env.get("TORCH_CUDA_ARCH_LIST", "").replace(";", " ").split()) if own else (),
         compat=_compat(env, [made.text for made in lines if made.instruction == "RUN"]),
         os_id=labels.get("org.opencontainers.image.ref.name", "") if _is_os(labels) else "",

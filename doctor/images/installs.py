@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from functools import lru_cache
+from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 from msgspec import Struct
@@ -19,9 +20,14 @@ _RUNS_PIP = re.compile(r"(?:.*/)?(?:pip[\d.]*|uv|python[\d.]*)")
 _PIP = re.compile(r"(?:.*/)?(?:-m)?pip[\d.]*")
 _SERVER = re.compile(r"(vllm|sglang)(?:\[[\w,-]*\])?==([0-9][\w.]*)")
 _WHEEL = re.compile(r"(?:.*/)?torch-([0-9][^-/]*)-[^/]*\.whl(?:[#?].*)?")
-_CONDA = re.compile(r"(?:[\w.-]+::)?(pytorch|pytorch-gpu|pytorch-cuda|cpuonly)(?:={1,2}([\w.*]+)(?:=(\S+))?)?")
-_TAG = re.compile(r"/(cu\d{2,3}|cpu|rocm[\d.]+|xpu)/?$")
-_INDEX_OPTIONS = ("-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--default-index", "--index")
+_CONDA = re.compile(
+    r"(?:[\w.-]+::)?(pytorch|pytorch-gpu|pytorch-cuda|cudatoolkit|cpuonly)(?:={1,2}([\w.*]+)(?:=(\S+))?)?"
+)
+_TAG = re.compile(r"/(cu\d{2,3}|cpu|rocm[\d.]+|xpu)(?:/(?:torch_stable|torch)\.html|/torch)?/?$")
+_PYPI = re.compile(r"pypi(?!\.(?:ngc\.)?nvidia)|/simple/?$")
+"""PyPI or a mirror of it."""
+_DEFAULT_INDEX = ("-i", "--index-url", "--default-index")
+_INDEX_OPTIONS = (*_DEFAULT_INDEX, "--extra-index-url", "-f", "--find-links", "--index")
 
 
 class TorchInstall(Struct, frozen=True):
@@ -34,6 +40,14 @@ class TorchInstall(Struct, frozen=True):
     """The command, as run."""
     pinned_by: tuple[str, str] | None = None
     """(vllm, 0.10.2): torch is not named, and comes as the one that this release pins."""
+    installer: str = ""
+    """pip or uv, where it is one of them."""
+    specifier: str = ""
+    """'==2.6.0', '>=2.1,<2.5'; '' for any."""
+    indexes: tuple[str, ...] = ()
+    """What it chooses from, the default index last: tags of PyTorch's indexes, 'pypi', or an address."""
+    choice: str = ""
+    """In words, where version and tag are what the installer would choose today."""
 
     @property
     def from_pypi(self) -> bool:
@@ -104,6 +118,7 @@ def _of_pip(words: list[str]) -> TorchInstall | None:
     backend = next((_value(words, i) for i, w in enumerate(words) if w.partition("=")[0] == "--torch-backend"), "")
     of_index = next((found[1] for url in indexes if (found := _TAG.search(url.rstrip("/")))), backend)
     version: str | None = None
+    specifier = ""
     pinned_by: tuple[str, str] | None = None
     for word in words[at + 1 :]:
         if server := _SERVER.fullmatch(word):
@@ -112,6 +127,7 @@ def _of_pip(words: list[str]) -> TorchInstall | None:
             version = unquote(wheel[1])
         elif named := _REQUIREMENT.fullmatch(word.strip()):
             version = named[1] or ""
+            specifier = re.sub(r"^torch(?:\[[^\]]*\])?|\s|;.*$", "", word.strip())
     if version is not None:
         pinned_by = None
     elif pinned_by is None:
@@ -121,7 +137,38 @@ def _of_pip(words: list[str]) -> TorchInstall | None:
     tag = local or (of_index if of_index != "auto" else "")
     build = "" if not tag else "cuda" if tag.startswith("cu") else re.sub(r"[\d.]+$", "", tag)
     build = build if build in ("cuda", "cpu", "rocm", "xpu") else ""
-    return TorchInstall(version, tag, build, " ".join(words), pinned_by)
+    return TorchInstall(
+        version, tag, build, " ".join(words), pinned_by, installer=_installer(words[:at], words),
+        specifier=f"=={version}" if version and not specifier else specifier, indexes=_sources(words, backend),
+    )  # fmt: skip
+
+
+def _installer(program_words: list[str], words: list[str]) -> str:
+    """uv, but pip where it is told to compare all indexes as pip does."""
+    as_pip = any("unsafe-best" in _value(words, i) for i, w in enumerate(words) if w.startswith("--index-strategy"))
+    return "pip" if as_pip or "uv" not in [PurePosixPath(word).name for word in program_words] else "uv"
+
+
+def _sources(words: list[str], backend: str) -> tuple[str, ...]:
+    """The indexes of a command in the order in which uv asks them, the default one last."""
+    if backend:
+        return (backend,)
+    found: list[str] = []
+    default = "pypi"
+    for i, word in enumerate(words):
+        name = word.partition("=")[0]
+        if name == "--no-index":
+            default = ""
+        if name not in _INDEX_OPTIONS:
+            continue
+        url = _value(words, i).rstrip("/")
+        tag = _TAG.search(url)
+        source = tag[1] if tag and "/nightly/" not in url else "pypi" if _PYPI.search(url) else url
+        if name in _DEFAULT_INDEX:
+            default = source
+        else:
+            found.append(source)
+    return (*found, *([default] if default else []))
 
 
 def _value(words: list[str], at: int) -> str:
@@ -141,7 +188,7 @@ def _of_conda(words: list[str]) -> TorchInstall | None:
     if not torch:
         return None
     version = (torch[2] or "").rstrip(".*")
-    cuda = found["pytorch-cuda"][2] if "pytorch-cuda" in found else ""
+    cuda = next((found[name][2] or "" for name in ("pytorch-cuda", "cudatoolkit") if name in found), "")
     in_build = re.search(r"cuda(\d+\.\d+)", torch[3] or "")
     cuda = cuda or (in_build[1] if in_build else "")
     cpu = "cpuonly" in found or "cpu" in (torch[3] or "")

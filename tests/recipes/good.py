@@ -40,6 +40,22 @@ RUN apt-get update
 FROM nvidia/cuda:11.3.1-cudnn8-devel-ubuntu20.04
 RUN apt-get update
 """,
+    "uv takes the first index that has it": f"""\
+FROM nvidia/cuda:12.8.1-base-ubuntu22.04
+RUN uv pip install --system torch --extra-index-url {PIP}/cu128
+""",
+    "another build of PyPI where the index has none": f"""\
+FROM nvidia/cuda:12.1.1-base-ubuntu22.04
+RUN pip install torch==2.6.0 --extra-index-url {PIP}/cu121
+""",
+    "the newest for an old Python": """\
+FROM nvidia/cuda:12.1.1-base-ubuntu20.04
+RUN apt-get update && apt-get install -y python3-pip && pip3 install torch
+""",
+    "a nightly index that is built": f"""\
+FROM nvidia/cuda:13.0.0-base-ubuntu24.04
+RUN pip install --pre torch --index-url {PIP}/nightly/cu132
+""",
     "taken out before": """\
 FROM nvcr.io/nvidia/pytorch:25.03-py3
 RUN pip uninstall -y torch torchvision flash_attn

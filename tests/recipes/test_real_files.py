@@ -54,3 +54,42 @@ def test_a_compiler_that_is_too_old_for_the_gpu_is_said_instead(tmp_path: Path) 
     text = _EXTENSION.replace("12.8.1-cudnn", "12.4.1-cudnn").replace("cu128", "cu124").replace("2.10.0", "2.6.0")
     _, out = said(tmp_path, text, "--driver", "580", "--gpu", "RTX 5090")
     assert "Begin with a devel image whose CUDA can compile for sm_120, and add 12.0." in out
+
+
+_D04 = f"""\
+FROM nvidia/cuda:11.1.1-cudnn8-devel-ubuntu18.04
+RUN pip install torch==1.10 torchvision==0.11.1 -f {PIP}/cu111/torch_stable.html
+"""
+_D09 = f"""\
+FROM nvidia/cuda:11.8.0-base-ubuntu22.04
+RUN apt-get update && apt-get install -y python3-pip
+RUN pip3 install torch torchaudio --extra-index-url {PIP}/cu118
+"""
+_RUNTIME = "FROM nvidia/cuda:12.1.1-runtime-ubuntu22.04\n"
+
+
+@for_each(
+    ("text", "driver", "gpu", "code", "words"),
+    [
+        (_D04, "535", "RTX 3090", 0, ""),
+        (_D04.replace("cu111/", ""), "535", "RTX 3090", 1, "cu102"),  # of PyPI, as far as the line tells
+        (_D09, "525", "RTX 3090", 1, "Pip takes torch 2.14.1+cu130 from PyPI, the highest version of all its indexes (as of 2"),
+        (_D09.replace("--extra-index-url", "--index-url"), "525", "RTX 3090", 0, ""),
+        (_D09.replace("pip3 install", "uv pip install --system"), "525", "RTX 3090", 0, ""),
+        (_D09.replace("pip3 install", "uv pip install --index-strategy unsafe-best-match"), "525", "RTX 3090", 1, "Pip takes"),
+        (_D09.replace("install torch", "install 'torch<2.6'"), "525", "RTX 3090", 0, ""),
+        (_D09.replace("install torch", "install torch==2.5.1"), "525", "RTX 3090", 0, ""),
+        (_D09.replace("ubuntu22.04", "ubuntu20.04"), "525", "RTX 3090", 0, ""),  # Python 3.8 has torch 2.4.1 at most
+        (f"{_RUNTIME}RUN pip3 install torch\n", "535", "A100", 1, "Pip takes torch 2.14.1+cu130"),
+        (f"{_RUNTIME}RUN pip install torch -i https://pypi.tuna.tsinghua.edu.cn/simple\n", "535", "A100", 1, "Pip takes"),
+        (f"{_RUNTIME}RUN pip install torch -i https://index.example.org/whl\n", "535", "A100", 3, ""),
+        ("FROM continuumio/miniconda3\nRUN conda install -y pytorch=1.12.1 cudatoolkit=11.3 -c pytorch\n", "535", "RTX 3090", 0, ""),
+        ("FROM continuumio/miniconda3\nRUN conda install -y pytorch=2.3.1 pytorch-cuda=12.1 -c pytorch -c nvidia\n", "535", "RTX 5090", 1, "2.3.1"),
+        ("FROM continuumio/miniconda3\nRUN conda install -y pytorch==1.11.0 cudatoolkit=10.2 -c pytorch\n", "535", "RTX 3090", 1, "1.11.0"),
+    ],
+)  # fmt: skip
+def test_an_open_torch_is_what_its_installer_would_choose_today(
+    tmp_path: Path, text: str, driver: str, gpu: str, code: int, words: str
+) -> None:
+    found, out = said(tmp_path, text, "--driver", driver, "--gpu", gpu)
+    assert (found, words in out) == (code, True), out

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from compat_matrix.builds import ranked_build
+from compat_matrix.installer import nightly_ended
 from compat_matrix.resolver import Question
 from compat_matrix.versions import tag_cuda
 from compat_matrix.which_torch import USUAL, which_torch
@@ -31,12 +32,12 @@ def install_faults(j: Judged) -> Iterator[Fault]:
     """In the order of the file."""
     installs = list(pip_installs(j.stage.whole, j.rows))
     torches = [(step, one) for step in j.stage.whole if step.word == "RUN" for one in torch_of(step)]
-    for step, one in torches:
+    for step, one in j.today:
         yield from _torch(j, step, one)
     for install in installs:
         yield from _companions(j, install)
     yield from _replaced(j, installs, torches)
-    yield from _against_base(j, installs, torches)
+    yield from _against_base(j, installs)
 
 
 def _torch(j: Judged, step: Step, one: TorchInstall) -> Iterator[Fault]:
@@ -58,6 +59,11 @@ def _torch(j: Judged, step: Step, one: TorchInstall) -> Iterator[Fault]:
         yield Fault(rule="torch-build-not-published", line=line, detail=detail)
     elif one.tag.startswith("cu") and not j.m.index_url(one.tag):
         yield Fault(rule="torch-build-not-published", line=line, detail=f"{one.tag} is no index of PyTorch.")
+    for url in one.indexes:
+        nightly = re.search(r"/whl/nightly/(cu\d{2,3})(?:/|$)", url)
+        if nightly and (last := nightly_ended(j.m, nightly[1])):
+            detail = f"{nightly[1]} was built up to torch {last}; nightly wheels are built for newer CUDA alone."
+            yield Fault(rule="nightly-index-ended", line=line_in(step, j.rows, f"/nightly/{nightly[1]}"), detail=detail)
     if version and j.base.python:
         grade = j.m.python_for_torch(version, j.base.python, platform)
         if grade.grade in ("too-old", "too-new", "no-wheel"):
@@ -138,13 +144,16 @@ def _torch_wishes(j: Judged, install: PipInstall) -> Iterator[tuple[int, Wanted]
                 yield line_in(install.step, j.rows, name), wanted
 
 
-def _against_base(j: Judged, installs: list[PipInstall], torches: list[tuple[Step, TorchInstall]]) -> Iterator[Fault]:
+def _against_base(j: Judged, installs: list[PipInstall]) -> Iterator[Fault]:
+    torches = j.today
     cuda = next((found for _, one in reversed(torches) if one.tag and (found := tag_cuda(one.tag))), "")
     made = list(compiled(j, installs))
     line, what = (made[0].line, made[0].build.package) if made else (0, "")
     toolkit = j.base.cuda
     if cuda and toolkit and made and toolkit.split(".")[0] != cuda.split(".")[0]:
         detail = f"{what} is compiled by CUDA {toolkit} of {j.stage.image}; torch was built with CUDA {cuda}."
+        choice = torches[-1][1].choice
+        detail += f" {choice[:1].upper()}{choice[1:]}." if choice else ""
         yield Fault(rule="toolkit-of-other-major", line=line, detail=detail)
     elif (
         cuda and toolkit and int(cuda.split(".")[0]) > int(toolkit.split(".")[0]) and j.m.index_url(torches[-1][1].tag)
@@ -154,6 +163,7 @@ def _against_base(j: Judged, installs: list[PipInstall], torches: list[tuple[Ste
         asks = j.m.oldest_driver(j.base.cuda_tag, "arm64" if "arm64" in j.stage.platform else "x86_64")
         lets = f"lets driver {asks} start it" if asks else f"is made for drivers of CUDA {toolkit}"
         detail = f"torch is built with CUDA {cuda} and needs driver {floor}; {j.stage.image} {lets}."
+        detail += f" {one.choice[:1].upper()}{one.choice[1:]}." if one.choice else ""
         yield Fault(rule="torch-newer-than-base-promises", line=line_in(step, j.rows, one.tag, "torch"), detail=detail)
     toolkit_added = any(re.match(r"cuda-(?:toolkit|nvcc|compiler)", p) or p == "nvidia-cuda-toolkit"
                         for step in j.stage.whole if step.word == "RUN" for p in apt_packages(step))  # fmt: skip

@@ -6,8 +6,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from ..installs import TorchInstall
 from .bases import Base
-from .stages import Stage
+from .stages import Stage, Step
 
 
 class Judged(Struct, frozen=True, kw_only=True):
@@ -18,5 +19,7 @@ class Judged(Struct, frozen=True, kw_only=True):
     rows: tuple[str, ...]
     m: Any
     """compat_matrix.Matrix."""
+    today: tuple[tuple[Step, TorchInstall], ...] = ()
+    """Installs of torch, each with the version and build that its installer would choose today."""
     files: dict[str, str] = {}
     """Requirement files of the build context, by the name that the Dockerfile uses."""

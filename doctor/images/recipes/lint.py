@@ -53,6 +53,8 @@ class Recipe(Struct, frozen=True, kw_only=True):
     faults: tuple[Fault, ...]
     images: tuple[Image, ...] = ()
     extensions: tuple[Extension, ...] = ()
+    choice: str = ""
+    """Which torch the installer would choose today, in words, where the file leaves it open."""
     base: str = ""
     unresolved: tuple[str, ...] = ()
     """Variables of FROM that nothing sets: then nothing is judged by the base."""

@@ -9,7 +9,8 @@ from pathlib import PurePosixPath
 from msgspec import Struct
 
 from ..installs import TorchInstall, commands, program, torch_installs
-from .stages import Step
+from .bases import Base
+from .stages import Stage, Step
 
 _REQUIREMENT = re.compile(r"([A-Za-z0-9][\w.-]{0,80})(?:\[[^\]]{0,80}\])?\s*(?:(===?|[<>~!]=?)\s*([^\s;,#]{1,60}))?")
 _INDEX_OPTIONS = ("-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--default-index", "--index")
@@ -53,6 +54,24 @@ def pip_installs(steps: Sequence[Step], rows: Sequence[str]) -> Iterator[PipInst
             for words in commands(step.value):
                 if found := _pip(words, step, rows):
                     yield found
+
+
+_OF_SYSTEM = {"18.04": "3.6", "20.04": "3.8", "22.04": "3.10", "24.04": "3.12"}
+"""Ubuntu's release to its python3."""
+_OTHER_PYTHON = re.compile(r"conda|mamba|pyenv|deadsnakes|\bpixi\b|\buv (?:venv|python|sync|run)\b")
+_NAMED_PYTHON = re.compile(r"(?:\bpython=+|--python[ =]|\bpython install |\bpython)(3\.\d{1,2})\b")
+
+
+def python_of(stage: Stage, base: Base) -> str:
+    """major.minor of the Python that a stage's installs use: of its image, named once in its steps, or Ubuntu's."""
+    if base.python:
+        return base.python
+    texts = [step.value for step in stage.whole if step.word == "RUN"]
+    named = {found for text in texts for found in _NAMED_PYTHON.findall(text)}
+    if named or any(_OTHER_PYTHON.search(text) for text in texts):
+        return named.pop() if len(named) == 1 else ""
+    ubuntu = re.search(r"(?:^|/)ubuntu:(\d\d\.04)|nvidia/cuda:\S*-ubuntu(\d\d\.04)$", stage.image)
+    return _OF_SYSTEM.get(ubuntu[1] or ubuntu[2], "") if ubuntu else ""
 
 
 def removals(steps: Sequence[Step], names: Sequence[str]) -> list[int]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...formats.given import Unopened, is_stream, read_given
+from ..chosen import chosen as chosen_torch
 from ..source import Image
 from .bases import Base, base_of
 from .builds import extensions
@@ -18,7 +19,7 @@ from .instructions import Unparsed, instructions
 from .judged import Judged
 from .lint import Recipe
 from .manifests import read_manifests
-from .packages import context_file, pip_installs
+from .packages import context_file, pip_installs, python_of, torch_of
 from .stages import Stage, chosen, stages
 
 if TYPE_CHECKING:
@@ -63,13 +64,18 @@ def _dockerfile(
     stage = chosen(made, target, name)
     base = base_of(stage.image)
     rows = tuple(text.split("\n"))
-    judged = Judged(stage=stage, base=base, rows=rows, m=m, files=_context(folder, stage, rows))
+    python = python_of(stage, base)
+    platform = "linux_aarch64" if "arm64" in stage.platform else "linux_x86_64"
+    runs = [step for step in stage.whole if step.word == "RUN"]
+    today = tuple((step, chosen_torch(m, one, platform, python)) for step in runs for one in torch_of(step))
+    judged = Judged(stage=stage, base=base, rows=rows, m=m, files=_context(folder, stage, rows), today=today)
     unresolved = tuple(dict.fromkeys(re.findall(r"\$\{?(\w+)", stage.image)))
     faults = tuple(sorted((*docker_faults(judged), *install_faults(judged)), key=lambda fault: fault.line))
     made_here = tuple(extensions(judged, list(pip_installs(stage.whole, rows))))
     return Recipe(
-        name=name, kind="dockerfile", faults=faults, extensions=made_here, base=stage.image, unresolved=unresolved,
-        images=() if unresolved else _images(stage, base, name, m),
+        name=name, kind="dockerfile", faults=faults, extensions=made_here, base=stage.image,
+        choice=today[-1][1].choice if today else "", unresolved=unresolved,
+        images=() if unresolved else _images(stage, base, python, name, m),
     )  # fmt: skip
 
 
@@ -87,14 +93,14 @@ def _context(folder: Path, stage: Stage, rows: tuple[str, ...]) -> dict[str, str
     return found
 
 
-def _images(stage: Stage, base: Base, name: str, m: Matrix) -> tuple[Image, ...]:
+def _images(stage: Stage, base: Base, python: str, name: str, m: Matrix) -> tuple[Image, ...]:
     """As if it were built: what is known of the base's variables, those of ENV, and RUN lines as its history.
 
     One for each condition on the driver that the base may have: which of several lists a tag carries today, its name
     does not tell. Of a base whose list is not known the mildest and the strictest that it can be.
     """
     arm = "arm64" in stage.platform
-    env = {"PYTHON_VERSION": base.python} if base.python else {}
+    env = {"PYTHON_VERSION": python} if python else {}
     if base.torch:
         env["PYTORCH_VERSION"] = base.torch
     conditions: tuple[str, ...] = ("",)
