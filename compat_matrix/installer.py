@@ -8,6 +8,7 @@ documentation of index strategies (first-index).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from .store import Store
 
 PYPI = "pypi"
+INDEX_TAG = re.compile(r"/(cu\d{2,3}|cpu|rocm[\d.]+|xpu)(?:/(?:torch_stable|torch)\.html|/torch)?/?$")
+_MIRROR = re.compile(r"pypi(?!\.(?:ngc\.)?nvidia)|/simple/?$")
 Installer = Literal["pip", "uv"]
 
 
@@ -41,6 +44,14 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
         where = "PyPI" if self.index == PYPI else f"the index {self.index}"
         rule = "the highest version of all its indexes" if self.installer == "pip" else "the first index that has it"
         return f"{self.installer} takes torch {self.torch}+{self.tag} from {where}, {rule} (as of {self.date})"
+
+
+def index_source(url: str) -> str:
+    """The tag of one of PyTorch's indexes or find-links pages, 'pypi' for PyPI and its mirrors, else the address."""
+    tag = INDEX_TAG.search(url.rstrip("/"))
+    if tag and "/nightly/" not in url:
+        return tag[1]
+    return PYPI if _MIRROR.search(url) else url
 
 
 def installer_takes(

@@ -12,6 +12,8 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
+from compat_matrix.installer import INDEX_TAG, PYPI, index_source
+
 _LONGEST_WORD = 1 << 16
 _BEFORE_PROGRAM = re.compile(r"[A-Za-z_]\w*=.*|sudo|exec|time|env|then|do|else|if|!|\{")
 _ENDS = {"&&", "||", ";", "|", "&", "(", ")", ";;", "\n"}
@@ -23,9 +25,6 @@ _WHEEL = re.compile(r"(?:.*/)?torch-([0-9][^-/]*)-[^/]*\.whl(?:[#?].*)?")
 _CONDA = re.compile(
     r"(?:[\w.-]+::)?(pytorch|pytorch-gpu|pytorch-cuda|cudatoolkit|cpuonly)(?:={1,2}([\w.*]+)(?:=(\S+))?)?"
 )
-_TAG = re.compile(r"/(cu\d{2,3}|cpu|rocm[\d.]+|xpu)(?:/(?:torch_stable|torch)\.html|/torch)?/?$")
-_PYPI = re.compile(r"pypi(?!\.(?:ngc\.)?nvidia)|/simple/?$")
-"""PyPI or a mirror of it."""
 _DEFAULT_INDEX = ("-i", "--index-url", "--default-index")
 _INDEX_OPTIONS = (*_DEFAULT_INDEX, "--extra-index-url", "-f", "--find-links", "--index")
 
@@ -116,7 +115,7 @@ def _of_pip(words: list[str]) -> TorchInstall | None:
         return None
     indexes = [_value(words, i) for i, word in enumerate(words) if word.partition("=")[0] in _INDEX_OPTIONS]
     backend = next((_value(words, i) for i, w in enumerate(words) if w.partition("=")[0] == "--torch-backend"), "")
-    of_index = next((found[1] for url in indexes if (found := _TAG.search(url.rstrip("/")))), backend)
+    of_index = next((found[1] for url in indexes if (found := INDEX_TAG.search(url.rstrip("/")))), backend)
     version: str | None = None
     specifier = ""
     pinned_by: tuple[str, str] | None = None
@@ -154,16 +153,14 @@ def _sources(words: list[str], backend: str) -> tuple[str, ...]:
     if backend:
         return (backend,)
     found: list[str] = []
-    default = "pypi"
+    default = PYPI
     for i, word in enumerate(words):
         name = word.partition("=")[0]
         if name == "--no-index":
             default = ""
         if name not in _INDEX_OPTIONS:
             continue
-        url = _value(words, i).rstrip("/")
-        tag = _TAG.search(url)
-        source = tag[1] if tag and "/nightly/" not in url else "pypi" if _PYPI.search(url) else url
+        source = index_source(_value(words, i))
         if name in _DEFAULT_INDEX:
             default = source
         else:

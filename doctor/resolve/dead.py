@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from compat_matrix.builds import _build
 from compat_matrix.framework_wishes import FRAMEWORKS, framework_rows
+from compat_matrix.installer import PYPI, Installer, Taken, installer_takes
 from compat_matrix.resolver import FILTERS, Candidate, Question, Rejected, fit, resolve
 from compat_matrix.served import chooser
 from compat_matrix.unlisted import unlisted
@@ -67,6 +68,11 @@ def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
     if tag and not tag.startswith("cu"):
         dead = [DeadLine(one.number, one.text, f"{tag} is no CUDA build") for one in lines if one.local == tag]
         return _instead(m, q, lines, dead, "", "", unknown)
+    taken, uv = (_taken(m, q, torch, installer) for installer in ("pip", "uv"))
+    if taken is not None:
+        tag = "" if taken.index == PYPI else taken.tag
+    if uv is not None and taken is not None and (uv.torch, uv.tag) != (taken.torch, taken.tag):
+        unknown = [*unknown, uv.sentence]
     wishes = tuple(one.wish for one in lines)
     free = replace(q, gpus=(), driver="", wishes=wishes)
     found = [one.build for one in resolve(m, free).candidates if _of_tag(one, tag)]
@@ -80,15 +86,31 @@ def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
     takes = f"{build.torch}+{build.tag}"
     if isinstance(verdict, Candidate) and verdict.grade != "forward-compat":
         return Answered(takes=takes, unknown=tuple(unknown))
+    named = taken is not None and takes == f"{taken.torch}+{taken.tag}" and not _exact_of(torch)
+    gives = taken.sentence if taken and named else f"it gives torch {takes}"
     if isinstance(verdict, Candidate):
-        dead = [_of_torch(lines, torch, takes, verdict.why)]
+        dead = [_of_torch(lines, torch, gives, verdict.why)]
     elif verdict.filter in ("wish", "companion"):
         alone = [(one, fit(m, replace(q, wishes=(one.wish,)), build)) for one in lines]
         dead = [DeadLine(one.number, one.text, out.reason) for one, out in alone if isinstance(out, Rejected)]
-        dead = dead or [_of_torch(lines, torch, takes, verdict.reason)]
+        dead = dead or [_of_torch(lines, torch, gives, verdict.reason)]
     else:
-        dead = [_of_torch(lines, torch, takes, verdict.reason)]
+        dead = [_of_torch(lines, torch, gives, verdict.reason)]
     return _instead(m, q, lines, dead, build.torch, build.tag, unknown, takes)
+
+
+def _taken(m: Matrix, q: Question, torch: Pinned | None, installer: Installer) -> Taken | None:
+    """What an installer would choose today for the line of torch; None for none, or where its indexes are not known."""
+    if torch is None or not torch.indexes:
+        return None
+    specifier = torch.wish.specifier
+    specifier = f"=={specifier}" if specifier[:1].isdigit() else specifier
+    return installer_takes(m, installer, specifier, torch.indexes, q.platform, q.python or "")
+
+
+def _exact_of(torch: Pinned | None) -> str:
+    """The version that a line pins; '' for a range."""
+    return torch.wish.specifier if torch and torch.wish.specifier[:1].isdigit() else ""
 
 
 def _without_torch(m: Matrix, q: Question, lines: Sequence[Pinned], unknown: list[str]) -> Answered:
@@ -132,10 +154,10 @@ def _of_tag(one: Candidate, tag: str) -> bool:
     return one.build.tag == tag if tag else one.build.pypi_default
 
 
-def _of_torch(lines: Sequence[Pinned], torch: Pinned | None, takes: str, reason: str) -> DeadLine:
-    """The line of torch, else the first that brings it."""
+def _of_torch(lines: Sequence[Pinned], torch: Pinned | None, gives: str, reason: str) -> DeadLine:
+    """The line of torch, else the first that brings it; gives: which torch, in words."""
     one = torch or lines[0]
-    return DeadLine(one.number, one.text, f"it gives torch {takes}: {reason}")
+    return DeadLine(one.number, one.text, f"{gives}: {reason}")
 
 
 def _against(m: Matrix, free: Question, lines: Sequence[Pinned], torch: Pinned | None, tag: str) -> list[DeadLine]:
@@ -185,7 +207,7 @@ def _instead(
     takes: str = "",
 ) -> Answered:
     torch = next((one for one in lines if one.wish.package == "torch"), None)
-    exact = torch.wish.specifier if torch and torch.wish.specifier[:1].isdigit() else ""
+    exact = _exact_of(torch)
     own = ("torch", "torchvision", "torchaudio")
     have = tuple(one.wish for one in lines if one.wish.package not in own)
     found = smallest_change(m, q, have, base or exact, tag)

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 from packaging.markers import InvalidMarker, Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
+from compat_matrix.installer import index_source
 from compat_matrix.resolver import Question
 from compat_matrix.wish import Wish
 from compat_matrix.wishes import KNOWN
@@ -19,13 +21,15 @@ from .machine import Unclear
 
 
 class Pinned(Struct, frozen=True, kw_only=True):
-    """A line. wish: its package and version; local: 'cu126' of torch==2.8.0+cu126, or that of its index."""
+    """A line. wish: its package and version; local: 'cu126' of torch==2.8.0+cu126, or that of its index; indexes: what
+    an installer chooses torch from where the line leaves that open: tags of PyTorch's indexes and 'pypi', last."""
 
     number: int
     text: str
     name: str
     wish: Wish
     local: str = ""
+    indexes: tuple[str, ...] = ()
 
 
 MOST_LINES = 300
@@ -35,7 +39,8 @@ MOST_LINES = 300
 def of_requirements(text: str, path: str, q: Question) -> tuple[Pinned, ...]:
     """The lines of a requirements.txt that name a package of the matrix and are for this platform. Raises Unclear."""
     found: list[Pinned] = []
-    index = ""
+    index, default = "", "pypi"
+    extra: list[str] = []
     environment = _environment(q)
     for number, line in _joined(text):
         if not line:
@@ -45,6 +50,11 @@ def of_requirements(text: str, path: str, q: Question) -> tuple[Pinned, ...]:
         option = re.match(r"(?:-i|--index-url|--extra-index-url|-f|--find-links)[\s=]+(\S+)", line)
         if option:
             index = _index_tag(option[1]) or index
+            source = index_source(option[1])
+            if line.startswith(("-i", "--index-url")):
+                default = source
+            else:
+                extra.append(source)
         if line.startswith("-"):
             continue
         requirement = _requirement(re.split(r"\s--\w", line)[0].strip(), f"{path}, line {number}")
@@ -53,7 +63,10 @@ def of_requirements(text: str, path: str, q: Question) -> tuple[Pinned, ...]:
         pinned = _pinned(number, line, requirement.name, str(requirement.specifier), requirement.url or "")
         if pinned:
             found.append(pinned)
-    return tuple(_with_index(one, index) for one in found)
+    indexes = (*extra, default)
+    tagged = [_with_index(one, index) for one in found]
+    free = [one.name == "torch" and not one.local for one in found]
+    return tuple(replace(one, indexes=indexes) if open_ else one for one, open_ in zip(tagged, free, strict=True))
 
 
 def of_lock(content: Mapping[str, Any], text: str, path: str, q: Question) -> tuple[Pinned, ...]:
@@ -129,8 +142,6 @@ def _pinned(number: int, line: str, name: str, specifier: str, url: str) -> Pinn
 
 
 def _with_index(one: Pinned, tag: str) -> Pinned:
-    from msgspec.structs import replace
-
     return replace(one, local=tag) if tag and not one.local and one.wish.package.startswith("torch") else one
 
 

@@ -84,7 +84,7 @@ _RUNTIME = "FROM nvidia/cuda:12.1.1-runtime-ubuntu22.04\n"
         (f"{_RUNTIME}RUN pip install torch -i https://pypi.tuna.tsinghua.edu.cn/simple\n", "535", "A100", 1, "Pip takes"),
         (f"{_RUNTIME}RUN pip install torch -i https://index.example.org/whl\n", "535", "A100", 3, ""),
         ("FROM continuumio/miniconda3\nRUN conda install -y pytorch=1.12.1 cudatoolkit=11.3 -c pytorch\n", "535", "RTX 3090", 0, ""),
-        ("FROM continuumio/miniconda3\nRUN conda install -y pytorch=2.3.1 pytorch-cuda=12.1 -c pytorch -c nvidia\n", "535", "RTX 5090", 1, "2.3.1"),
+        ("FROM continuumio/miniconda3\nRUN conda install -y pytorch=2.3.1 pytorch-cuda=12.1 -c pytorch -c nvidia\n", "575", "RTX 5090", 1, "2.3.1"),
         ("FROM continuumio/miniconda3\nRUN conda install -y pytorch==1.11.0 cudatoolkit=10.2 -c pytorch\n", "535", "RTX 3090", 1, "1.11.0"),
     ],
 )  # fmt: skip
@@ -93,3 +93,38 @@ def test_an_open_torch_is_what_its_installer_would_choose_today(
 ) -> None:
     found, out = said(tmp_path, text, "--driver", driver, "--gpu", gpu)
     assert (found, words in out) == (code, True), out
+
+
+_GPU = "deploy: {resources: {reservations: {devices: [{driver: nvidia, count: 1, capabilities: [gpu]}]}}}"
+_IMAGE = "pytorch/pytorch:2.6.0-cuda12.4-cudnn9-runtime"
+
+
+@for_each(
+    ("with_gpu", "without", "code"),
+    [
+        (f"image: {_IMAGE}, {_GPU}", f"image: {_IMAGE}", 0),
+        (f"image: {_IMAGE}, runtime: nvidia", f"image: docker.io/{_IMAGE}, command: ui", 0),
+        (f"build: ., {_GPU}", "build: {context: ./}", 0),
+        ("build: {context: ., dockerfile: Dockerfile}, image: me/app, gpus: all", "build: .", 0),
+        (f"image: {_IMAGE}, {_GPU}", "image: pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime", 1),
+        (f"build: ., {_GPU}", "build: {context: ., target: second}", 1),
+        ("image: postgres", "build: .", 1),
+    ],
+)
+def test_a_service_without_a_gpu_is_meant_where_another_of_its_image_has_one(
+    tmp_path: Path, with_gpu: str, without: str, code: int
+) -> None:
+    (tmp_path / "Dockerfile").write_text(f"FROM {_IMAGE}\nFROM {_IMAGE} AS second\n")
+    file = tmp_path / "compose.yml"
+    file.write_text(f"services:\n  one: {{{with_gpu}}}\n  two: {{{without}}}\n")
+    done = gpudoctor("dockerfile", str(file))
+    assert done.returncode == code, done.stdout + done.stderr
+
+
+@for_each("name", ["docker-bake.hcl", "docker-bake.override.json", "images.hcl"])
+def test_a_bake_file_is_refused_by_its_name(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    file.write_text('target "a" { dockerfile = "Dockerfile" }')
+    done = gpudoctor("dockerfile", str(file))
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.count(b"\n") == 1 and b"a bake file; judge the Dockerfiles that it names" in done.stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ...formats.given import Unopened, read_given
@@ -29,7 +29,7 @@ def compose_faults(document: dict[str, Any], folder: Path) -> Iterator[Fault]:
     if not isinstance(services, dict):
         return
     own = [service for service in services.values() if isinstance(service, dict)]
-    on_gpu = {str(service.get("image")) for service in own if service.get("image") and _asks(service)}
+    on_gpu = {made_from for service in own if _asks(service) for made_from in _made_from(service)}
     for name, service in services.items():
         if isinstance(service, dict):
             yield from _service(str(name), line_of(services, name), service, folder, on_gpu)
@@ -40,11 +40,27 @@ def _reserved(service: dict[str, Any]) -> list[dict[str, Any]]:
     return [one for one in devices or () if isinstance(one, dict)] if isinstance(devices, list) else []
 
 
+def _made_from(service: dict[str, Any]) -> list[tuple[str, ...]]:
+    """What tells that two services run the same image: its name, or what it is built from."""
+    found: list[tuple[str, ...]] = []
+    if image := service.get("image"):
+        found.append((str(image).removeprefix("docker.io/").removeprefix("library/").removesuffix(":latest"),))
+    build = service.get("build")
+    if isinstance(build, str):
+        build = {"context": build}
+    if isinstance(build, dict):
+        context = str(PurePosixPath(str(build.get("context") or ".")))
+        found.append((context, str(build.get("dockerfile") or "Dockerfile"), str(build.get("target") or "")))
+    return found
+
+
 def _asks(service: dict[str, Any]) -> bool:
     return bool(_reserved(service) or service.get("gpus") or service.get("runtime") == "nvidia" or _cdi(service))
 
 
-def _service(name: str, line: int, service: dict[str, Any], folder: Path, on_gpu: set[str]) -> Iterator[Fault]:
+def _service(
+    name: str, line: int, service: dict[str, Any], folder: Path, on_gpu: set[tuple[str, ...]]
+) -> Iterator[Fault]:
     """on_gpu: images of services that ask for a GPU; without one, such an image is meant to run so."""
     devices = at(service, "deploy", "resources", "reservations", "devices")
     reserved, asks = _reserved(service), _asks(service)
@@ -52,7 +68,7 @@ def _service(name: str, line: int, service: dict[str, Any], folder: Path, on_gpu
     elsewhere = FETCHES.search(started) or re.search(
         r"(?i)(?:^|[^a-z])cpu(?:[^a-z]|$)", f"{started} {service.get('environment')}"
     )
-    meant = str(service.get("image")) in on_gpu
+    meant = not on_gpu.isdisjoint(_made_from(service))
     needs = "" if elsewhere or meant else _needs_gpu(service, folder)
     variables = environment(service.get("environment"))
     if needs and not asks and "extends" not in service and "NVIDIA_VISIBLE_DEVICES" not in variables:

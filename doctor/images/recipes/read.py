@@ -33,6 +33,10 @@ _ANY_DRIVER = "cuda>=9.0"
 
 def read_recipe(path: Path, m: Matrix, arguments: Mapping[str, str], target: str | None = None) -> Recipe:
     """Read and judge a file. Raises Unparsed with one line."""
+    if re.fullmatch(r".*\.hcl|docker-bake\S*\.json", path.name):
+        raise Unparsed(
+            f"{path}: a bake file; judge the Dockerfiles that it names: gpudoctor dockerfile FILE --target STAGE"
+        )
     text = _text(path)
     folder = Path() if is_stream(str(path)) else path.parent
     if _is_yaml(path, text):
