@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from compat_matrix import Matrix
 
-from .chosen import chosen
+from .chosen import chosen_in
 from .history import Expanded, made_by
 from .installs import torch_installs
 from .source import Image, ImageError, Source
@@ -74,12 +74,15 @@ def evidence(image: Image, m: Matrix, spdx: Mapping[str, Any] | None = None, *, 
         lines = list(made_by(image.config))
     except Expanded as error:
         raise ImageError(f"{image.name}: {error}") from None
-    installs = [one for made in lines if made.instruction == "RUN" for one in torch_installs(made.text)]
+    runs = [made.text for made in lines if made.instruction == "RUN"]
     python = _python(env, [made.text for made in lines])
+    stated, where = stated_torch(env, labels)
     if to_be_built:
         platform = "linux_aarch64" if image.config.get("architecture") == "arm64" else "linux_x86_64"
-        installs = [chosen(m, one, platform, ".".join(python.split(".")[:2])) for one in installs]
-    stated, where = stated_torch(env, labels)
+        minor = ".".join(python.split(".")[:2])
+        installs = [one for each in chosen_in(m, runs, platform, minor, stated.partition("+")[0]) for one in each]
+    else:
+        installs = [one for run in runs for one in torch_installs(run)]
     torch = torch_of(env, stated, where, installs, image, m)
     if spdx and not (torch.version and torch.build):
         torch = torch_of_spdx(spdx, m, image) or torch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath
 from urllib.parse import unquote
@@ -20,6 +20,8 @@ _ENDS = {"&&", "||", ";", "|", "&", "(", ")", ";;", "\n"}
 _REQUIREMENT = re.compile(r"torch(?:\[[\w,-]*\])?\s*(?:==\s*([0-9][\w.+!-]*?)(?:\.\*)?|[<>=!~].*)?(?:\s*;.*)?")
 _RUNS_PIP = re.compile(r"(?:.*/)?(?:pip[\d.]*|uv|python[\d.]*)")
 _PIP = re.compile(r"(?:.*/)?(?:-m)?pip[\d.]*")
+_UPGRADES = {"-U", "--upgrade", "--force-reinstall", "-I", "--ignore-installed", "--reinstall"}
+_MANAGER = re.compile(r"(?:^|[\s/])(?:(?:-m)?pip[\d.]*|conda|mamba|micromamba)$")
 _SERVER = re.compile(r"(vllm|sglang)(?:\[[\w,-]*\])?==([0-9][\w.]*)")
 _WHEEL = re.compile(r"(?:.*/)?torch-([0-9][^-/]*)-[^/]*\.whl(?:[#?].*)?")
 _CONDA = re.compile(
@@ -45,6 +47,8 @@ class TorchInstall(Struct, frozen=True):
     """'==2.6.0', '>=2.1,<2.5'; '' for any."""
     indexes: tuple[str, ...] = ()
     """What it chooses from, the default index last: tags of PyTorch's indexes, 'pypi', or an address."""
+    upgrades: bool = False
+    """It replaces a torch that is there and fulfils the requirement."""
     choice: str = ""
     """In words, where version and tag are what the installer would choose today."""
 
@@ -63,6 +67,15 @@ def torch_installs(shell: str) -> Iterator[TorchInstall]:
         found = _of_pip(words) or _of_conda(words)
         if found:
             yield found
+
+
+def removes(shell: str, names: Sequence[str]) -> bool:
+    """Whether pip, uv or conda takes one of these packages out in a shell text."""
+    for words in commands(shell) if "uninstall" in shell or "remove" in shell else ():
+        at = next((i for i, word in enumerate(words[:6]) if word in ("uninstall", "remove")), 0)
+        if _MANAGER.search(" ".join(words[:at])) and set(words[at:]) & set(names):
+            return True
+    return False
 
 
 def program(words: list[str]) -> list[str]:
@@ -139,6 +152,7 @@ def _of_pip(words: list[str]) -> TorchInstall | None:
     return TorchInstall(
         version, tag, build, " ".join(words), pinned_by, installer=_installer(words[:at], words),
         specifier=f"=={version}" if version and not specifier else specifier, indexes=_sources(words, backend),
+        upgrades=bool(_UPGRADES & set(words)),
     )  # fmt: skip
 
 

@@ -65,6 +65,7 @@ FROM nvidia/cuda:11.8.0-base-ubuntu22.04
 RUN apt-get update && apt-get install -y python3-pip
 RUN pip3 install torch torchaudio --extra-index-url {PIP}/cu118
 """
+_KEPT = "pytorch/pytorch:2.6.0-cuda12.4-cudnn9-runtime"
 _RUNTIME = "FROM nvidia/cuda:12.1.1-runtime-ubuntu22.04\n"
 
 
@@ -73,15 +74,22 @@ _RUNTIME = "FROM nvidia/cuda:12.1.1-runtime-ubuntu22.04\n"
     [
         (_D04, "535", "RTX 3090", 0, ""),
         (_D04.replace("cu111/", ""), "535", "RTX 3090", 1, "cu102"),  # of PyPI, as far as the line tells
-        (_D09, "525", "RTX 3090", 1, "Pip takes torch 2.14.1+cu130 from PyPI, the highest version of all its indexes (as of 2"),
+        (_D09, "525", "RTX 3090", 1, "pip takes torch 2.14.1+cu130 from PyPI, the highest version of all its indexes (as of 2"),
         (_D09.replace("--extra-index-url", "--index-url"), "525", "RTX 3090", 0, ""),
         (_D09.replace("pip3 install", "uv pip install --system"), "525", "RTX 3090", 0, ""),
-        (_D09.replace("pip3 install", "uv pip install --index-strategy unsafe-best-match"), "525", "RTX 3090", 1, "Pip takes"),
+        (_D09.replace("pip3 install", "uv pip install --index-strategy unsafe-best-match"), "525", "RTX 3090", 1, "pip takes"),
         (_D09.replace("install torch", "install 'torch<2.6'"), "525", "RTX 3090", 0, ""),
         (_D09.replace("install torch", "install torch==2.5.1"), "525", "RTX 3090", 0, ""),
         (_D09.replace("ubuntu22.04", "ubuntu20.04"), "525", "RTX 3090", 0, ""),  # Python 3.8 has torch 2.4.1 at most
-        (f"{_RUNTIME}RUN pip3 install torch\n", "535", "A100", 1, "Pip takes torch 2.14.1+cu130"),
-        (f"{_RUNTIME}RUN pip install torch -i https://pypi.tuna.tsinghua.edu.cn/simple\n", "535", "A100", 1, "Pip takes"),
+        (f"{_RUNTIME}RUN pip3 install torch\n", "535", "A100", 1, "pip takes torch 2.14.1+cu130"),
+        (f"{_RUNTIME}RUN pip install torch -i https://pypi.tuna.tsinghua.edu.cn/simple\n", "535", "A100", 1, "pip takes"),
+        # a torch that is there is kept, unless it is upgraded or taken out
+        (f"FROM {_KEPT}\nRUN pip install torch numpy\n", "535", "RTX 3090", 0, ""),
+        (f"FROM {_KEPT}\nRUN pip install 'torch>=2.7' numpy\n", "535", "RTX 3090", 1, "pip takes torch"),
+        (f"FROM {_KEPT}\nRUN pip install -U torch numpy\n", "535", "RTX 3090", 1, "pip takes torch"),
+        (f"FROM {_KEPT}\nRUN pip uninstall -y torch && pip install torch\n", "535", "RTX 3090", 1, "pip takes torch"),
+        ("FROM python:3.12\nRUN pip install torch==2.6.0\nRUN pip install torch accelerate\n", "535", "RTX 3090", 0, ""),
+        ("FROM nvcr.io/nvidia/pytorch:25.03-py3\nRUN pip install torch\n", "535", "A100", 0, ""),
         (f"{_RUNTIME}RUN pip install torch -i https://index.example.org/whl\n", "535", "A100", 3, ""),
         ("FROM continuumio/miniconda3\nRUN conda install -y pytorch=1.12.1 cudatoolkit=11.3 -c pytorch\n", "535", "RTX 3090", 0, ""),
         ("FROM continuumio/miniconda3\nRUN conda install -y pytorch=2.3.1 pytorch-cuda=12.1 -c pytorch -c nvidia\n", "575", "RTX 5090", 1, "2.3.1"),

@@ -153,7 +153,7 @@ def _against_base(j: Judged, installs: list[PipInstall]) -> Iterator[Fault]:
     if cuda and toolkit and made and toolkit.split(".")[0] != cuda.split(".")[0]:
         detail = f"{what} is compiled by CUDA {toolkit} of {j.stage.image}; torch was built with CUDA {cuda}."
         choice = torches[-1][1].choice
-        detail += f" {choice[:1].upper()}{choice[1:]}." if choice else ""
+        detail += f" {choice}." if choice else ""
         yield Fault(rule="toolkit-of-other-major", line=line, detail=detail)
     elif (
         cuda and toolkit and int(cuda.split(".")[0]) > int(toolkit.split(".")[0]) and j.m.index_url(torches[-1][1].tag)
@@ -163,7 +163,7 @@ def _against_base(j: Judged, installs: list[PipInstall]) -> Iterator[Fault]:
         asks = j.m.oldest_driver(j.base.cuda_tag, "arm64" if "arm64" in j.stage.platform else "x86_64")
         lets = f"lets driver {asks} start it" if asks else f"is made for drivers of CUDA {toolkit}"
         detail = f"torch is built with CUDA {cuda} and needs driver {floor}; {j.stage.image} {lets}."
-        detail += f" {one.choice[:1].upper()}{one.choice[1:]}." if one.choice else ""
+        detail += f" {one.choice}." if one.choice else ""
         yield Fault(rule="torch-newer-than-base-promises", line=line_in(step, j.rows, one.tag, "torch"), detail=detail)
     toolkit_added = any(re.match(r"cuda-(?:toolkit|nvcc|compiler)", p) or p == "nvidia-cuda-toolkit"
                         for step in j.stage.whole if step.word == "RUN" for p in apt_packages(step))  # fmt: skip

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 
-from ..installs import TorchInstall, commands, program, torch_installs
+from ..installs import TorchInstall, commands, program, removes, torch_installs
 from .bases import Base
 from .stages import Stage, Step
 
@@ -18,8 +18,6 @@ _WITH_VALUE = (*_INDEX_OPTIONS, "-r", "--requirement", "-c", "--constraint", "-e
                "--python", "--prefix", "--root", "--platform", "--torch-backend", "--timeout", "--cache-dir",
                "--trusted-host", "--retries", "--python-version", "--abi", "--no-binary", "--only-binary",
                "--no-build-isolation-package", "--config-settings", "-C", "--index-strategy", "--override")  # fmt: skip
-
-_MANAGER = re.compile(r"(?:^|[\s/])(?:(?:-m)?pip[\d.]*|conda|mamba|micromamba)$")
 
 
 class Wanted(Struct, frozen=True):
@@ -76,13 +74,7 @@ def python_of(stage: Stage, base: Base) -> str:
 
 def removals(steps: Sequence[Step], names: Sequence[str]) -> list[int]:
     """Lines of the steps in which pip, uv or conda takes one of these packages out."""
-    found = []
-    for step in steps:
-        for words in commands(step.value) if step.word == "RUN" else ():
-            at = next((i for i, word in enumerate(words[:6]) if word in ("uninstall", "remove")), 0)
-            if _MANAGER.search(" ".join(words[:at])) and set(words[at:]) & set(names):
-                found.append(step.line)
-    return found
+    return [step.line for step in steps if step.word == "RUN" and removes(step.value, names)]
 
 
 def torch_of(step: Step) -> list[TorchInstall]:

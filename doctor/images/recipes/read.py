@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...formats.given import Unopened, is_stream, read_given
-from ..chosen import chosen as chosen_torch
+from ..chosen import chosen_in
 from ..source import Image
 from .bases import Base, base_of
 from .builds import extensions
@@ -19,7 +19,7 @@ from .instructions import Unparsed, instructions
 from .judged import Judged
 from .lint import Recipe
 from .manifests import read_manifests
-from .packages import context_file, pip_installs, python_of, torch_of
+from .packages import context_file, pip_installs, python_of
 from .stages import Stage, chosen, stages
 
 if TYPE_CHECKING:
@@ -71,7 +71,10 @@ def _dockerfile(
     python = python_of(stage, base)
     platform = "linux_aarch64" if "arm64" in stage.platform else "linux_x86_64"
     runs = [step for step in stage.whole if step.word == "RUN"]
-    today = tuple((step, chosen_torch(m, one, platform, python)) for step in runs for one in torch_of(step))
+    row = m.ngc_image(base.ngc_release) if base.ngc else None
+    have = base.torch or (row.torch.partition("+")[0] if row else "") or ("0" if base.ngc else "")
+    each = zip(runs, chosen_in(m, [step.value for step in runs], platform, python, have), strict=True)
+    today = tuple((step, one) for step, installs in each for one in installs)
     judged = Judged(stage=stage, base=base, rows=rows, m=m, files=_context(folder, stage, rows), today=today)
     unresolved = tuple(dict.fromkeys(re.findall(r"\$\{?(\w+)", stage.image)))
     faults = tuple(sorted((*docker_faults(judged), *install_faults(judged)), key=lambda fault: fault.line))
