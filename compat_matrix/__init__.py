@@ -38,6 +38,9 @@ stands on, each with a key for `m.source(key)`):
     framework(package, version) -> rows of TensorFlow, JAX, ONNX Runtime, CuPy, Paddle
     toolkit(version), toolkit_versions(), toolkit_of_driver(reported)
     cuda_error(code or name), nvml_error(code or name)
+    image_requirements(tag, arch)                    every NVIDIA_REQUIRE_CUDA that nvidia/cuda:TAG was published with
+    oldest_driver(tag, arch)                         the oldest driver that one of them lets start
+    ngc_image(release)                               CUDA and torch of NVIDIA's framework containers of a month
     best_builds(gpus, driver, os, arch, python, torch, forward_compat) -> BestBuilds(builds, reason)
     conda_builds(gpus, driver, os, arch, python, torch) -> (CondaChoice(row, grade, why, .spec), ...)
     lint() -> list of problems

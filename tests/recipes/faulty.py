@@ -24,6 +24,7 @@ DOCKERFILES: dict[str, str] = {
     "nightly-index-ended": f"FROM nvidia/cuda:12.1.1-devel-ubuntu22.04\nRUN pip install --pre torch \\\n  --index-url {PIP}/nightly/cu121  # <-\n",
     "torch-cpu-build:by extra index": f"FROM {CUDA}\nRUN pip install torch --extra-index-url {PIP}/cpu  # <-\n",
     "toolkit-of-other-major:today": f"FROM {CUDA}\nENV TORCH_CUDA_ARCH_LIST=8.0\nRUN pip3 install torch\nRUN git clone https://x/nvdiffrast && cd nvdiffrast && python setup.py install --cuda_ext  # <-\n",
+    "torch-newer-than-base-promises:ngc": f"FROM nvcr.io/nvidia/tensorflow:22.03-tf2-py3\nRUN pip install torch==2.8.0 --index-url {PIP}/cu128  # <-\n",
     "torch-newer-than-base-promises:today": f"FROM nvidia/cuda:12.8.1-base-ubuntu22.04\nRUN pip3 install torch torchaudio --extra-index-url {PIP}/cu118  # <-\n",
     "torch-without-wheel-for-python": "FROM python:3.13-slim\nENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility\nRUN pip install torch==2.2.0  # <-\n",
     "torch-on-musl": f"FROM python:3.11-alpine\nRUN pip install torch --index-url {PIP}/cpu  # <-\n",

@@ -64,8 +64,8 @@ class Compiled(Struct, frozen=True, kw_only=True):
     def forced(self) -> bool:
         """Whether it is built with CUDA code although no GPU is visible."""
         build = self.build
-        if build.package == "setup.py" or not build.force:
-            return self.value("USE_CUDA").lower() not in ("0", "off", "false", "no")
+        if not build.force:
+            return build is not _PLAIN or self.value("USE_CUDA").lower() not in ("0", "off", "false", "no")
         option = "--force_cuda" in self.step.value
         return option or self.value(build.force) == "1" or (build.list_forces and bool(self.archs))
 

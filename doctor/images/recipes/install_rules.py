@@ -178,7 +178,7 @@ def _gpus_of_build(made: list[Compiled]) -> Iterator[Fault]:
     for one in made:
         build = one.build
         switch = build.force or "USE_CUDA"
-        if not one.forced and (build.without == "nothing" or not build.force):
+        if not one.forced:
             words = f"{switch}=1 is not set" if build.force else f"{switch}={one.value(switch)}"
             detail = f"{words}: where no GPU is visible, {build.package} is built for the CPU alone."
             yield Fault(rule="extension-without-cuda", line=one.line, detail=detail)

@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from ...formats.given import Unopened, is_stream, read_given
 from ..chosen import chosen_in
 from ..source import Image
@@ -68,11 +70,13 @@ def _dockerfile(
     stage = chosen(made, target, name)
     base = base_of(stage.image)
     rows = tuple(text.split("\n"))
+    row = m.ngc_image(base.ngc_release) if base.ngc_release else None
+    base = replace(base, cuda=row.cuda) if row else base
     python = python_of(stage, base)
     platform = "linux_aarch64" if "arm64" in stage.platform else "linux_x86_64"
     runs = [step for step in stage.whole if step.word == "RUN"]
-    row = m.ngc_image(base.ngc_release) if base.ngc else None
-    have = base.torch or (row.torch.partition("+")[0] if row else "") or ("0" if base.ngc else "")
+    brought = base.torch or (row.torch if row and base.ngc else "")
+    have = brought.partition("+")[0] or ("0" if base.ngc else "")
     each = zip(runs, chosen_in(m, [step.value for step in runs], platform, python, have), strict=True)
     today = tuple((step, one) for step, installs in each for one in installs)
     judged = Judged(stage=stage, base=base, rows=rows, m=m, files=_context(folder, stage, rows), today=today)
