@@ -103,7 +103,7 @@ def _on_hosts(recipe: Recipe, m: Matrix, flags: dict[str, Any]) -> list[Outcome]
                 level, fix = "unknown", ""
                 several = f"has none in this matrix ({m.version}) or has had several"
                 detail = f"Whether {recipe.base} starts there is not known: its list of drivers {several}."
-            if recipe.choice and "torch" in detail.lower():
+            if level == "fail" and recipe.choice and recipe.choice.split()[3] in detail:
                 detail = f"{detail} {recipe.choice}."
             words = {"fail": "It would not run", "warn": "It would run with a warning"}.get(
                 level, "It is not known to run"

@@ -56,6 +56,11 @@ RUN apt-get update && apt-get install -y python3-pip && pip3 install torch
 FROM nvidia/cuda:13.0.0-base-ubuntu24.04
 RUN pip install --pre torch --index-url {PIP}/nightly/cu132
 """,
+    "compiled by ROCm": """\
+FROM ubuntu:22.04
+RUN apt-get update && apt-get install -y rocm-dev python3-pip
+RUN cd apex && python setup.py install --cpp_ext --cuda_ext
+""",
     "taken out before": """\
 FROM nvcr.io/nvidia/pytorch:25.03-py3
 RUN pip uninstall -y torch torchvision flash_attn

@@ -129,6 +129,19 @@ def test_a_service_without_a_gpu_is_meant_where_another_of_its_image_has_one(
     assert done.returncode == code, done.stdout + done.stderr
 
 
+@for_each(
+    "text",
+    [
+        "FROM nvcr.io/nvidia/pytorch:25.03-py3\nRUN pip uninstall -y torch torchvision flash_attn\nRUN pip install torch==2.8.0 torchvision==0.23.0\n",
+        f"FROM {_KEPT}\nRUN conda remove -y pytorch && pip install torch==2.7.1\n",
+        f"FROM {_KEPT}\nRUN uv pip uninstall torch\nRUN uv pip install torch==2.7.1\n",
+    ],
+)
+def test_a_torch_that_was_taken_out_on_purpose_is_not_replaced(tmp_path: Path, text: str) -> None:
+    for options in ((), ("--driver", "550", "--gpu", "A100")):
+        assert said(tmp_path, text, "--fail-on", "warn", *options)[0] == 0
+
+
 @for_each("name", ["docker-bake.hcl", "docker-bake.override.json", "images.hcl"])
 def test_a_bake_file_is_refused_by_its_name(tmp_path: Path, name: str) -> None:
     file = tmp_path / name

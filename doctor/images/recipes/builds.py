@@ -83,7 +83,7 @@ _PLAIN = Build(package="setup.py", source="torch/utils/cpp_extension.py")
 
 def compiled(j: Judged, installs: list[PipInstall]) -> Iterator[Compiled]:
     """Each thing whose code is certainly compiled in the build, pip's before those of setup.py; ROCm's is none."""
-    if "rocm" in j.stage.image:
+    if "rocm" in j.stage.image or any(re.search(r"(?i)\brocm|/rocm", step.value) for step in j.stage.whole):
         return
     for install in installs:
         for wanted in install.wanted:

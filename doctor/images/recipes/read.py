@@ -21,7 +21,7 @@ from .instructions import Unparsed, instructions
 from .judged import Judged
 from .lint import Recipe
 from .manifests import read_manifests
-from .packages import context_file, pip_installs, python_of
+from .packages import context_file, pip_installs, python_of, removals
 from .stages import Stage, chosen, stages
 
 if TYPE_CHECKING:
@@ -112,13 +112,14 @@ def _images(stage: Stage, base: Base, python: str, name: str, m: Matrix) -> tupl
     """
     arm = "arm64" in stage.platform
     env = {"PYTHON_VERSION": python} if python else {}
-    if base.torch:
+    own = not removals(stage.whole, ("torch", "pytorch"))  # taken out on purpose, it is not replaced by the next one
+    if base.torch and own:
         env["PYTORCH_VERSION"] = base.torch
     conditions: tuple[str, ...] = ("",)
     if row := m.ngc_image(base.ngc_release) if base.ngc_release else None:
         conditions = (_ANY_DRIVER,)
         env |= {"CUDA_VERSION": f"{row.cuda}.0", "_CUDA_COMPAT_PATH": "/usr/local/cuda/compat"}
-        if base.ngc and row.torch:
+        if base.ngc and row.torch and own:
             env |= {"PYTORCH_VERSION": row.torch, "PYTORCH_BUILD_VERSION": row.torch}
             env |= {"NVIDIA_PYTORCH_VERSION": row.release}
             env |= {"TORCH_CUDA_ARCH_LIST": row.archs} if row.archs and not arm else {}
