@@ -50,6 +50,20 @@ def test_an_arch_list_that_omits_the_host_s_gpu(tmp_path: Path, text: str, gpu: 
     assert (code, words in out, "is compiled for" in out) == (int(bool(words)), True, bool(words)), out
 
 
+def test_each_variable_that_is_missing_is_named_once(tmp_path: Path) -> None:
+    text = "FROM nvidia/cuda:12.8.1-devel-ubuntu22.04\nRUN pip install torch==2.8.0\n"
+    for repository in (
+        "NVlabs/nvdiffrast/",
+        "graphdeco-inria/diff-gaussian-rasterization",
+        "NVlabs/tiny-cuda-nn/#subdirectory=bindings/torch",
+    ):
+        text += f"RUN pip install git+https://github.com/{repository}\n"
+    code, out = said(tmp_path, text, "--fail-on", "warn")
+    assert code == 1 and out.count("[arch-list-not-set]") == 2
+    assert "nvdiffrast stops unless TORCH_CUDA_ARCH_LIST is set" in out
+    assert "tiny-cuda-nn stops (Unknown compute capability) unless TCNN_CUDA_ARCHITECTURES is set" in out
+
+
 def test_a_compiler_that_is_too_old_for_the_gpu_is_said_instead(tmp_path: Path) -> None:
     text = _EXTENSION.replace("12.8.1-cudnn", "12.4.1-cudnn").replace("cu128", "cu124").replace("2.10.0", "2.6.0")
     _, out = said(tmp_path, text, "--driver", "580", "--gpu", "RTX 5090")

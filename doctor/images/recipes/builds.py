@@ -22,6 +22,9 @@ from .stages import Step
 _SETUP = re.compile(r"\b(?:python[\d.]*\s+)?setup\.py\s+(?:install|develop|build_ext|bdist_wheel|build)\b")
 _EXTENSION_WORDS = re.compile(r"(?i)cuda|extension|ops\b|raster|knn|nms|deform|kernels|csrc|apex|point|voxel")
 
+_NEAR = 120
+"""Characters around a call of setup.py that say what it compiles."""
+
 
 class Build(Struct, frozen=True, kw_only=True):
     """How one package is compiled. also: other names of its repository; archs: the variable that names the GPUs.
@@ -96,8 +99,11 @@ def compiled(j: Judged, installs: list[PipInstall]) -> Iterator[Compiled]:
             if not row.only_with or _switched_on(one, row.only_with):
                 yield one
     for step in j.stage.whole:
-        if step.word == "RUN" and _SETUP.search(step.value) and _EXTENSION_WORDS.search(step.value):
-            yield Compiled(build=_PLAIN, step=step, line=line_in(step, j.rows, "setup.py"))
+        for found in _SETUP.finditer(step.value) if step.word == "RUN" else ():
+            near = step.value[max(0, found.start() - _NEAR) : found.end() + _NEAR]
+            if _EXTENSION_WORDS.search(near):
+                yield Compiled(build=_PLAIN, step=step, line=line_in(step, j.rows, "setup.py"))
+                break
 
 
 def _switched_on(one: Compiled, prefix: str) -> bool:

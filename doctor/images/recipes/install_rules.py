@@ -174,7 +174,8 @@ def _against_base(j: Judged, installs: list[PipInstall]) -> Iterator[Fault]:
 
 
 def _gpus_of_build(made: list[Compiled]) -> Iterator[Fault]:
-    """What is compiled for no GPU, or only where one is visible; the first of each rule."""
+    """What is compiled for no GPU, or only where one is visible; the first of each rule and variable."""
+    told = set()
     for one in made:
         build = one.build
         switch = build.force or "USE_CUDA"
@@ -185,13 +186,13 @@ def _gpus_of_build(made: list[Compiled]) -> Iterator[Fault]:
             break
     for one in made:
         build = one.build
-        if one.forced and build.without != "everything" and not one.archs:
+        if one.forced and build.without != "everything" and not one.archs and build.archs not in told:
+            told.add(build.archs)
             end = f" ({build.says})" if build.says else ""
             detail = f"Where no GPU is visible, the build of {build.package} stops{end} unless {build.archs} is set."
             example = "80;86;90" if build.archs == "TCNN_CUDA_ARCHITECTURES" else "8.0;8.6;9.0+PTX"
             fix = f'Set ENV {build.archs}="{example}" before it, with the GPUs that it is for.'
             yield Fault(rule="arch-list-not-set", line=one.line, detail=detail, fix=fix)
-            break
 
 
 def _conda_nvcc(j: Judged) -> bool:
