@@ -11,6 +11,7 @@ DOCKERFILES: dict[str, str] = {
     "image-not-published:patch": "FROM nvidia/cuda:12.4.2-devel-ubuntu22.04  # <-\nRUN echo\n",
     "image-not-published:system": "FROM nvidia/cuda:12.1.1-runtime-ubuntu24.04  # <-\nRUN echo\n",
     "image-not-published:old system": "FROM nvidia/cuda:12.8.1-runtime-ubuntu18.04  # <-\nRUN echo\n",
+    "image-not-published:registry": "FROM nvcr.io/nvidia/cuda:11.8.1-base-ubuntu22.04  # <-\nRUN echo\n",
     "image-not-published:cudnn": "FROM nvidia/cuda:12.6.3-cudnn9-devel-ubuntu22.04  # <-\nRUN echo\n",
     "image-not-published:cudnn of old": "FROM nvidia/cuda:11.8.0-cudnn-devel-ubuntu22.04  # <-\nRUN echo\n",
     "image-not-published:torch": "FROM pytorch/pytorch:2.5.1-cuda12.6-cudnn9-devel  # <-\nRUN echo\n",

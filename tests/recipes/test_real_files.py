@@ -97,6 +97,9 @@ _RUNTIME = "FROM nvidia/cuda:12.1.1-runtime-ubuntu22.04\n"
         (_D09.replace("ubuntu22.04", "ubuntu20.04"), "525", "RTX 3090", 0, ""),  # Python 3.8 has torch 2.4.1 at most
         (f"{_RUNTIME}RUN pip3 install torch\n", "535", "A100", 1, "pip takes torch 2.14.1+cu130"),
         (f"{_RUNTIME}RUN pip install torch -i https://pypi.tuna.tsinghua.edu.cn/simple\n", "535", "A100", 1, "pip takes"),
+        # the Python that the file names
+        (_D09.replace("python3-pip", "python3.8 python3-pip"), "525", "RTX 3090", 0, ""),
+        (_D09.replace("RUN apt", "ENV UV_PYTHON=3.9\nRUN apt", 1), "525", "RTX 3090", 0, "pip takes torch 2.8.0+cu128"),
         # a torch that is there is kept, unless it is upgraded or taken out
         (f"FROM {_KEPT}\nRUN pip install torch numpy\n", "535", "RTX 3090", 0, ""),
         (f"FROM {_KEPT}\nRUN pip install 'torch>=2.7' numpy\n", "535", "RTX 3090", 1, "pip takes torch"),

@@ -175,7 +175,7 @@ def _against_base(j: Judged, installs: list[PipInstall]) -> Iterator[Fault]:
 
 def _gpus_of_build(made: list[Compiled]) -> Iterator[Fault]:
     """What is compiled for no GPU, or only where one is visible; the first of each rule and variable."""
-    told = set()
+    named = set()
     for one in made:
         build = one.build
         switch = build.force or "USE_CUDA"
@@ -186,8 +186,8 @@ def _gpus_of_build(made: list[Compiled]) -> Iterator[Fault]:
             break
     for one in made:
         build = one.build
-        if one.forced and build.without != "everything" and not one.archs and build.archs not in told:
-            told.add(build.archs)
+        if one.forced and build.without != "everything" and not one.archs and build.archs not in named:
+            named.add(build.archs)
             end = f" ({build.says})" if build.says else ""
             detail = f"Where no GPU is visible, the build of {build.package} stops{end} unless {build.archs} is set."
             example = "80;86;90" if build.archs == "TCNN_CUDA_ARCHITECTURES" else "8.0;8.6;9.0+PTX"

@@ -57,14 +57,16 @@ def pip_installs(steps: Sequence[Step], rows: Sequence[str]) -> Iterator[PipInst
 _OF_SYSTEM = {"18.04": "3.6", "20.04": "3.8", "22.04": "3.10", "24.04": "3.12"}
 """Ubuntu's release to its python3."""
 _OTHER_PYTHON = re.compile(r"conda|mamba|pyenv|deadsnakes|\bpixi\b|\buv (?:venv|python|sync|run)\b")
-_NAMED_PYTHON = re.compile(r"(?:\bpython=+|--python[ =]|\bpython install |\bpython)(3\.\d{1,2})\b")
+_NAMED_PYTHON = re.compile(
+    r"(?:\bpython=+|PYTHON(?:_VERSION)?[= ]\"?|--python[ =]|\bpython install |\bpython)(3\.\d{1,2})\b"
+)
 
 
 def python_of(stage: Stage, base: Base) -> str:
     """major.minor of the Python that a stage's installs use: of its image, named once in its steps, or Ubuntu's."""
     if base.python:
         return base.python
-    texts = [step.value for step in stage.whole if step.word == "RUN"]
+    texts = [step.value for step in stage.whole if step.word in ("RUN", "ENV")]
     named = {found for text in texts for found in _NAMED_PYTHON.findall(text)}
     if named or any(_OTHER_PYTHON.search(text) for text in texts):
         return named.pop() if len(named) == 1 else ""

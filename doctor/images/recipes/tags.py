@@ -32,7 +32,7 @@ def tag_faults(j: Judged) -> Iterator[Fault]:
 
 def published(image: str, line: int, m: Matrix | None = None) -> Iterator[Fault]:
     """Whether there is an image by this name, of those whose tags are known."""
-    what = _not_published(image, m or _built_in()) if re.match(r"(?:docker\.io/)?(?:nvidia|pytorch)/", image) else ""
+    what = _not_published(image, m or _built_in()) if re.match(r"(?:docker\.io/|nvcr\.io/|public\.ecr\.aws/)?(?:nvidia|pytorch)/", image) else ""
     if what:
         yield Fault(rule="image-not-published", line=line, detail=what)
 
@@ -50,7 +50,7 @@ def _not_published(image: str, m: Matrix) -> str:
         return f"{image}: it has no tag latest."
     if found := re.fullmatch(r"nvidia/cuda:(\d{1,2}\.\d(?:\.\d+)?-(?:base|runtime|devel))", name):
         return f"{found[1]} does not name an operating system."
-    if found := re.match(r"nvidia/cuda:(\d{1,2}\.\d\.\d{1,2})-", name):
+    if found := re.match(r"(?:nvcr\.io/|public\.ecr\.aws/)?nvidia/cuda:(\d{1,2}\.\d\.\d{1,2})-", name):
         return _cuda_tag(m, found[1], name.partition(":")[2])
     if found := re.match(r"pytorch/pytorch:(\d\.\d{1,2}\.\d)-cuda(\d{2}\.\d)-cudnn\d-(?:devel|runtime)$", name):
         tags = {build.tag for build in m.torch_builds(found[1], "linux_x86_64")}
