@@ -146,12 +146,15 @@ def _of_pip(words: list[str]) -> TorchInstall | None:
         return None
     version = version or ""
     local = version.partition("+")[2]
+    installer, sources = _installer(words[:at], words), _sources(words, backend)
+    if installer == "pip" and not version and PYPI in sources:
+        of_index = ""  # it takes the highest version of them all
     tag = local or (of_index if of_index != "auto" else "")
     build = "" if not tag else "cuda" if tag.startswith("cu") else re.sub(r"[\d.]+$", "", tag)
     build = build if build in ("cuda", "cpu", "rocm", "xpu") else ""
     return TorchInstall(
-        version, tag, build, " ".join(words), pinned_by, installer=_installer(words[:at], words),
-        specifier=f"=={version}" if version and not specifier else specifier, indexes=_sources(words, backend),
+        version, tag, build, " ".join(words), pinned_by, installer=installer,
+        specifier=f"=={version}" if version and not specifier else specifier, indexes=sources,
         upgrades=bool(_UPGRADES & set(words)),
     )  # fmt: skip
 

@@ -74,3 +74,16 @@ def test_a_dead_line_names_the_installer_and_the_day(tmp_path: Path) -> None:
 def test_nightly_wheels_are_built_for_the_newest_release_s_cuda_alone() -> None:
     m = Matrix.load()
     assert nightly_ended(m, "cu121") == "2.5.1" and nightly_ended(m, "cu132") == "" == nightly_ended(m, "cu999")
+
+
+def test_a_history_with_an_extra_index_leaves_the_build_of_an_open_torch_unknown() -> None:
+    """An image that was built some day: pip took the highest version of that day."""
+    commands = {
+        f"pip install torch --extra-index-url {WHL}/cu118": "",
+        f"pip install torch==2.5.1 --extra-index-url {WHL}/cu118": "cu118",
+        f"pip install torch --index-url {WHL}/cu118": "cu118",
+        f"uv pip install torch --extra-index-url {WHL}/cu118": "cu118",
+    }
+    for command, tag in commands.items():
+        (one,) = torch_installs(command)
+        assert one.tag == tag, command
