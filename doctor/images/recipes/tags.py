@@ -18,6 +18,7 @@ from .packages import line_in
 if TYPE_CHECKING:
     from compat_matrix import Matrix
 
+_LISTED = re.compile(r"(?:docker\.io/|nvcr\.io/|public\.ecr\.aws/)?(?:nvidia|pytorch)/")
 _OPEN_SINCE = (13, 0)
 """CUDA minor versions from here on still get new patches and systems."""
 _APT_UPDATE = re.compile(r"\bapt(?:-get)?\s+(?:-\S+\s+)*update\b")
@@ -32,7 +33,7 @@ def tag_faults(j: Judged) -> Iterator[Fault]:
 
 def published(image: str, line: int, m: Matrix | None = None) -> Iterator[Fault]:
     """Whether there is an image by this name, of those whose tags are known."""
-    what = _not_published(image, m or _built_in()) if re.match(r"(?:docker\.io/|nvcr\.io/|public\.ecr\.aws/)?(?:nvidia|pytorch)/", image) else ""
+    what = _not_published(image, m or _built_in()) if _LISTED.match(image) else ""
     if what:
         yield Fault(rule="image-not-published", line=line, detail=what)
 
