@@ -69,7 +69,7 @@ def _cuda_tag(m: Matrix, version: str, tag: str) -> str:
     if not patches or minor >= _OPEN_SINCE:
         return ""
     last = max(patches, key=numbers)
-    if numbers(version) > numbers(last) and version not in {row.version for row in j.m.toolkits}:
+    if numbers(version) > numbers(last) and version not in {row.version for row in m.toolkits}:
         return f"CUDA {'.'.join(map(str, minor))} ends with {last}."
     systems = sorted(one for row in rows if row.tag == version for one in row.os_variants if one.startswith("ubuntu"))
     ubuntu = re.search(r"-ubuntu(\d\d)\.(\d\d)$", tag)
