@@ -64,7 +64,8 @@ def off_first_copy(s: Snapshot, copies: list[Distribution]) -> Fix | None:
         return Fix(id="uninstall-editable-torch", title="Uninstall the editable torch", steps=(step,))
     if inside and first not in inside and inside[0].location in (known(s.python.patient.site_packages) or ()):
         site, folder = inside[0].location, re.sub(r"([][.*^$\\#])", r"\\\1", first.location)  # for sed's basic syntax
-        edit = quoted(rf"\#^{folder}/*$#d")
+        beside = "[^[:alnum:]_./-]"  # the quotes in `import sys; sys.path.insert(0, "FOLDER")`
+        edit = quoted(rf"\#^{folder}/*$#d;\#^import.*{beside}{folder}/*{beside}#d")
         step = Step(
             text=f"A .pth file of this environment adds {first.location}. Remove that line.",
             command=f"sed -i {edit} {quoted(site)}/*.pth",

@@ -19,6 +19,10 @@ from .path_words import clean
 
 _STDLIB = r"python3\.(\d+)t?$"
 _MAX_PTH = 64
+_RUN = ("import ", "import\t")
+"""How a line of a .pth file begins that Python runs (docs.python.org/3/library/site.html)."""
+_INSERTS = re.compile(r"sys\.path\.insert\(\s*0\s*,\s*[\"'](/[^\"']+)[\"']\s*\)")
+"""A folder that such a line puts before all others."""
 _MAX_SITE = 64
 _OTHER_GLOBS = (
     "~/.pyenv/versions/*", "~/miniconda3", "~/miniconda3/envs/*", "~/anaconda3", "~/anaconda3/envs/*", "~/miniforge3",
@@ -165,7 +169,8 @@ def _system_site(files: Files, prefix: str, stdlib: Tuple[str, str]) -> List[str
 
 
 def _with_pth(files: Files, first: List[str], site: List[str]) -> List[str]:
-    """The folders that exist, each once by its real path, each site folder followed by what its .pth files add."""
+    """The folders that exist, each once by its real path: what .pth files put first, then each site folder followed by
+    what its .pth files add."""
     found: List[str] = []
     seen: Dict[str, bool] = {}
 
@@ -184,16 +189,27 @@ def _with_pth(files: Files, first: List[str], site: List[str]) -> List[str]:
 
     for folder in first:
         add(os.path.normpath(folder))
+    lines = {folder: _pth_lines(files, folder) for folder in site if files.kind(folder) == "dir"}
+    for line in [line for folder in lines for line in lines[folder] if line.startswith(_RUN)]:
+        inserted = _INSERTS.search(line)
+        if inserted:
+            add(os.path.normpath(inserted.group(1)))
     for folder in site:
-        if not add(folder):
-            continue
-        names = files.names(folder, is_package_name) or []
-        for name in files.first([n for n in names if n.endswith(".pth")], _MAX_PTH, "pth-files", folder):
-            lines = (files.text(folder + "/" + name, 65536) or "").splitlines()
-            for line in files.first(lines, 256, "pth-lines", folder + "/" + name):
-                line = line.strip()
-                if line and not line.startswith(("#", "import ", "import\t")) and "\0" not in line:
-                    add(os.path.normpath(os.path.join(folder, line)))
+        for line in lines[folder] if add(folder) else ():
+            if not line.startswith(("#", *_RUN)):
+                add(os.path.normpath(os.path.join(folder, line)))
+    return found
+
+
+def _pth_lines(files: Files, folder: str) -> List[str]:
+    """The lines of a folder's .pth files."""
+    found: List[str] = []
+    names = files.names(folder, is_package_name) or []
+    for name in files.first([n for n in names if n.endswith(".pth")], _MAX_PTH, "pth-files", folder):
+        lines = (files.text(folder + "/" + name, 65536) or "").splitlines()
+        for line in files.first(lines, 256, "pth-lines", folder + "/" + name):
+            if line.strip() and "\0" not in line:
+                found.append(line.strip())
     return found
 
 

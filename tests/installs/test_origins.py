@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import subprocess
 from collections.abc import Callable
@@ -36,6 +37,17 @@ def damage(what: str, folder: Path) -> None:
         init.write_text(f"raise ImportError('cannot import name _C')\n{text}", "utf-8")
 
 
+def editable(folder: Path, site: Path) -> None:
+    """Leave what `pip install -e` leaves of a checkout: a .pth file, and metadata that say so."""
+    (site / "__editable__.torch.pth").write_text(f"{folder}\n")
+    metadata = next(folder.glob("torch-*.dist-info"))
+    url = {"url": folder.as_uri(), "dir_info": {"editable": True}}
+    (metadata / "direct_url.json").write_text(json.dumps(url))
+    names = ["__editable__.torch.pth", *(f"{metadata.name}/{path.name}" for path in metadata.iterdir())]
+    (metadata / "RECORD").write_text("".join(f"{name},,\n" for name in names))
+    metadata.rename(site / metadata.name)
+
+
 def imported(patient: Patient) -> str:
     """Version and file of the torch that a program gets."""
     done = subprocess.run(
@@ -50,7 +62,15 @@ def imported(patient: Patient) -> str:
         ("pythonpath", "cpu"),
         *(
             pytest.param(origin, what, marks=pytest.mark.slow)
-            for origin in ("pythonpath", "user", "venv-over-system", "system-alone", "pythonpath-alone")
+            for origin in (
+                "pythonpath",
+                "user",
+                "venv-over-system",
+                "system-alone",
+                "pythonpath-alone",
+                "pth",
+                "editable-alone",
+            )
             for what in SICK
             if (origin, what) != ("pythonpath", "cpu")
         ),
@@ -66,6 +86,15 @@ def test_the_first_fix_changes_what_is_imported(origin: str, what: str, patient:
         put(sick, shelf, what, f"{sick.typed} -m pip install -q {deps} --target {shlex.quote(str(folder))}")
         room.variables["PYTHONPATH"] = str(folder)
         damage(what, folder)
+    elif origin in ("pth", "editable-alone"):
+        folder = room.folder / "elsewhere"
+        put(sick, shelf, what, f"{sick.typed} -m pip install -q {deps} --target {shlex.quote(str(folder))}")
+        damage(what, folder)
+        site = next(sick.prefix.glob("lib/python*/site-packages"))
+        if origin == "pth":
+            (site / "own.pth").write_text(f"import sys; sys.path.insert(0, {str(folder)!r})\n{site / 'kept'}\n")
+        else:
+            editable(folder, site)
     elif origin == "user":
         put(sick, shelf, what, f"{sick.typed} -m pip install -q --user --no-deps --ignore-installed")
         damage(what, room.folder / ".local")
