@@ -7,6 +7,8 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+BURST = 128 << 10
+"""Bytes that pass at once after a pause, however slow the wire is."""
 ADDRESSES = ("10.77.0.1", "10.77.0.2")
 
 
@@ -27,7 +29,7 @@ def joined(rate_mbit: int) -> Iterator[tuple[str, str]]:
             ip("-n", name, "link", "set", "lo", "up")
             ip("-n", name, "addr", "add", f"{ADDRESSES[number]}/24", "dev", wire)
             ip("-n", name, "link", "set", wire, "up")
-            shape = f"qdisc add dev {wire} root tbf rate {rate_mbit}mbit burst 128kb latency 50ms"
+            shape = f"qdisc add dev {wire} root tbf rate {rate_mbit}mbit burst {BURST} latency 50ms"
             subprocess.run(["tc", "-n", name, *shape.split()], check=True, capture_output=True)
         yield names
     finally:

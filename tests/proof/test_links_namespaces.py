@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from .namespaces import ADDRESSES, joined, sent
+from .namespaces import ADDRESSES, BURST, joined, sent
 from .proving import command
 
 RATE_MBIT = 400
@@ -55,7 +55,7 @@ def test_bus_bandwidth_is_what_the_interface_counts(nodes: tuple[str, str], with
     compared = []
     for rate in measured["collective_rates"]:
         counted += rate["sent_bytes"] * rate["runs"]
-        assert rate["right"] is True and rate["bus_gb_s"] < 1.1 * RATE_MBIT / 8e3, rate
+        assert rate["right"] is True and rate["sent_bytes"] - BURST < 1.1 * RATE_MBIT / 8 * rate["us"], rate
         if rate["bytes"] >= 1 << 17 and rate["operation"] in ("all_reduce", "all_gather", "all_to_all", "broadcast"):
             by_interface = rate["sent_bytes"] / rate["us"] / 1e3
             assert by_interface == pytest.approx(rate["bus_gb_s"], rel=0.1), rate
