@@ -97,7 +97,9 @@ def test_all_of_it_on_the_cpu(with_torch: Path) -> None:
     product = found.rate("matmul", "fp32")
     assert (product.unit, product.units) == ("TFLOP/s", "cpu") and product.detail["m"] >= 128
     copy = found.rate("memory", "copy")
-    assert (copy.unit, copy.units, copy.detail) == ("GB/s", "", {"mib": 64})
+    assert (copy.unit, copy.units, copy.detail["mib"]) == ("GB/s", "", 64)
+    loads = {rate.detail.get("load_percent", 0) for rate in found.rates}  # of a machine that others use too
+    assert len(loads) == 1 and (loads == {0} or min(loads) >= 50)
     (step,) = found.training
     assert (step.device, step.batch, step.sequence, step.precision) == ("cpu", 8, 64, "fp32")
     assert step.samples_per_s == pytest.approx(step.batch * 1e3 / step.step_ms, rel=1e-4)  # type: ignore[operator]
