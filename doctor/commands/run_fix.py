@@ -12,10 +12,11 @@ from msgspec.structs import replace
 from ..findings import Policy
 from ..judge.plan import Plan, plan
 from ..judge.report import config_notes
-from ..report.again import again_flags
+from ..report.again import AS_BEFORE, again_flags
 from ..report.progress import Progress
 from ..report.steps import plan_text
 from ..snapshot import Snapshot, known
+from ..snapshot.masks import holds_mask
 from .assess import assess, known_ids, matrix_of
 from .config import base_policy, warn_of_config
 from .display import own_terminal, styled
@@ -124,6 +125,7 @@ def _without_strangers(steps: Plan, policy: Policy) -> Plan:
 def _show(steps: Plan, flags: dict[str, Any], snapshot: Snapshot, policy: Policy, err: bool = False) -> None:
     again = f"gpudoctor check{again_flags(policy, snapshot)}"
     steps, again = _masked((steps, again), flags, snapshot, sys.stderr if err else sys.stdout)
+    again = f"gpudoctor check{AS_BEFORE}" if holds_mask(again) else again
     if flags["format_"] == "json" and not err:
         write(msgspec_json.format(msgspec_json.encode(steps)) + b"\n", None)
         return

@@ -20,6 +20,16 @@ _OTHER_LAYERS = (
 """Keys of models some of whose layers keep a state and no keys and values."""
 
 
+_UNLIKE = (
+    "interleave_moe_layer_step",
+    "decoder_sparse_step",
+    "mlp_only_layers",
+    "moe_layer_interval",
+    "moe_layer_freq",
+)
+"""Which layers have experts, where it is not all of them or all behind the first ones."""
+
+
 class Unbuildable(Exception):
     """The file says what the model is, and this family is not one whose memory the formulas give: one line, exit 3."""
 
@@ -59,6 +69,11 @@ def windows(config: Mapping[str, Any], layers: int, family: Mapping[str, Any]) -
     """The layers that keep a window. Raises Unbuildable for kinds of layers that have no formula."""
     if other := next((key for key in _OTHER_LAYERS if config.get(key)), ""):
         raise Unbuildable(f"some of its layers keep a state instead of keys and values ({other}): no formula here")
+    if other := next((key for key in _UNLIKE if config.get(key) not in (None, 0, 1, [])), ""):
+        raise Unbuildable(f"not all of its layers are alike ({other}): no formula here")
+    kept = config.get("attn_type_list")
+    if isinstance(kept, list) and len(set(map(str, kept))) > 1:
+        raise Unbuildable("its layers attend in several ways (attn_type_list): no formula here")
     tokens = next((n for key in ("sliding_window", "attention_chunk_size") if (n := _whole(config.get(key)))), 0)
     kinds = config.get("layer_types")
     if isinstance(kinds, list) and kinds:

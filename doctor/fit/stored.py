@@ -98,9 +98,12 @@ class _Kept:
     """Which layers a config leaves in full."""
 
     def __init__(self, found: Mapping[str, Any], method: str) -> None:
-        named = found.get("ignore") or found.get("modules_to_not_convert") or found.get("ignored_layers") or ()
+        keys = ("ignore", "modules_to_not_convert", "ignored_layers", "llm_int8_skip_modules")
+        named = next((found[key] for key in keys if found.get(key)), ())
+        if found.get("dynamic") or found.get("modules_in_block_to_quantize"):
+            raise Unbuildable("its quantization_config has layers of their own kind: their bytes are not known here")
         self.whole = method == "compressed-tensors"
-        """A name there is that of one layer; elsewhere it may be a part of one."""
+        """A name there is that of one layer; elsewhere it may be a part of its path, between dots."""
         self.names = [str(name) for name in named] if isinstance(named, (list, tuple)) else []
 
     def has(self, one: Linear) -> bool:
@@ -117,7 +120,7 @@ class _Kept:
                 raise Unbuildable(f"its quantization_config leaves out {name[:60]!r}, which is no pattern") from None
         if "*" in name:
             return fnmatchcase(path, f"{name}*") or fnmatchcase(path, f"*{name}*")
-        return path == name if self.whole else name in path
+        return path == name if self.whole else f".{name}." in f".{path}."
 
 
 def _bits(found: Mapping[str, Any], method: str, one: Linear) -> float:
@@ -155,7 +158,7 @@ def _of_group(found: Mapping[str, Any], one: Linear) -> float:
             continue
         hit = any(target == "Linear" or _target(str(target), one.name) for target in targets)
         bits = _whole(weights.get("num_bits"))
-        if not hit or not bits:
+        if not hit or not 1 <= bits <= 16:
             continue
         size = _group(weights.get("group_size") or -1, one.inputs)
         scale = 8 if weights.get("type") == "float" and bits == 4 else 16

@@ -161,9 +161,8 @@ class Tools:
 
 
 def load_per_core() -> float:
-    """The load of the last minute for each core that this process may use; 0 where the system has no such figure."""
+    """The load of the last minute for each core of the machine, as it is counted; 0 where there is no such figure."""
     try:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        return os.getloadavg()[0] / cores
+        return os.getloadavg()[0] / (os.cpu_count() or 1)
     except (AttributeError, OSError):
         return 0.0

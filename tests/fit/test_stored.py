@@ -120,6 +120,25 @@ def test_a_layer_that_is_left_out_keeps_its_16_bits(tmp_path: Path, whole: bool)
     )
 
 
+@for_each(
+    ("more", "kept"),
+    [
+        ({"quant_method": "awq", "bits": 4, "modules_to_not_convert": ["gate"]}, 0),  # the router, and no gate_proj
+        ({"quant_method": "fp8", "modules_to_not_convert": ["model.layers.1"]}, 1),  # and not layers 10 to 19
+        ({"quant_method": "fp8", "modules_to_not_convert": ["self_attn"]}, 0.17),
+        ({"quant_method": "bitsandbytes", "load_in_8bit": True, "llm_int8_skip_modules": ["model.layers.3"]}, 1),
+    ],
+)
+def test_a_name_is_a_part_between_dots(tmp_path: Path, more: dict[str, Any], kept: float) -> None:
+    """kept: how many layers stay in 16 bits."""
+    twenty = {**LLAMA_70B, "num_hidden_layers": 20}
+    plain = {key: value for key, value in more.items() if not isinstance(value, list)}
+    gib = stored_gib(tmp_path, twenty, **more)[0] - stored_gib(tmp_path, twenty, **plain)[0]
+    one = LINEAR / 80 * (2 - (0.5195 if more["quant_method"] == "awq" else 1)) / GIB
+    share = 20 * 2 * 8192 * 9216 / (LINEAR / 80) if kept == 0.17 else kept
+    assert gib == pytest.approx(share * one, rel=0.01)
+
+
 METHODS = ("hqq", "aqlm", "quanto", "torchao", "eetq", "higgs", "vptq", "spqr", "bitnet", "newest", "", None)
 
 
@@ -132,6 +151,13 @@ METHODS = ("hqq", "aqlm", "quanto", "torchao", "eetq", "higgs", "vptq", "spqr", 
         {"quantization_config": {"quant_method": "bitsandbytes"}},
         {"quantization_config": {"quant_method": "compressed-tensors"}},
         {"quantization_config": {"quant_method": "compressed-tensors", "config_groups": {"a": {"targets": ["Conv2d"]}}}},
+        {"quantization_config": {"quant_method": "gptq", "bits": 4, "dynamic": {"-:.*attn.*": {}}}},
+        {"quantization_config": {"quant_method": "gptq", "bits": 4, "modules_in_block_to_quantize": [["q_proj"]]}},
+        {"quantization_config": {"quant_method": "compressed-tensors", "config_groups": {"a": {
+            "weights": {"num_bits": 999999}, "targets": ["Linear"]}}}},
+        {"interleave_moe_layer_step": 2},
+        {"mlp_only_layers": [0, 3]},
+        {"attn_type_list": [0, 0, 1, 0]},
         {"layer_types": ["full_attention", "linear_attention"]},
         {"layer_types": ["newest_attention"]},
         {"layer_types": ["sliding_attention"]},

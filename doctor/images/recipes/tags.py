@@ -75,7 +75,7 @@ def _cuda_tag(m: Matrix, version: str, tag: str) -> str:
     ubuntu = re.search(r"-ubuntu(\d\d)\.(\d\d)$", tag)
     if ubuntu and systems:
         wanted = f"ubuntu{ubuntu[1]}{ubuntu[2]}"
-        if wanted > systems[-1] or (wanted < systems[0] and minor >= (12, 1)):
+        if wanted > systems[-1] or (wanted < systems[0] and minor >= (12, 2)):
             have = ", ".join(dict.fromkeys(f"{one[6:8]}.{one[8:]}" for one in systems))
             return f"CUDA {version} was published for Ubuntu {have}."
     cudnn = re.search(r"-cudnn(\d?)-", tag)
