@@ -85,7 +85,8 @@ def test_a_line_of_a_pth_file() -> None:
     sick = imported_from(OTHER, s)
     finding = run(TWICE, sick)[2][0]
     (step,) = finding.fixes[0].steps
-    assert step.command == f"sed -i '\\#^{OTHER}/*$#d' {SITE}/*.pth"
+    inserted = f"\\#^import.*[^[:alnum:]_./-]{OTHER}/*[^[:alnum:]_./-]#d"
+    assert step.command == f"sed -i '\\#^{OTHER}/*$#d;{inserted}' {SITE}/*.pth"
     assert_fix_works(sick, finding)
 
 
