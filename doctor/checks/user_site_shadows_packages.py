@@ -25,6 +25,7 @@ from ..fixes.install import pip_remove_line
 from ..fixes.interpreter import executable
 from ..fixes.where import RECHECK, recheck_run
 from ..snapshot import Distribution, EnvVar, Snapshot, known, need
+from ._torch import build_kind, gpu_needed
 from ._user_site import in_user_site
 
 CHECK = Check(
@@ -43,7 +44,8 @@ _MATTERS = lazy(r"(torch|torchvision|torchaudio|torchtext|torchcodec|torchao|num
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns where a user-site copy in another version is imported before the environment's; fails where torch fails."""
+    """Warns where a user-site copy in another version is imported before the environment's; fails where torch fails, or
+    where it is a CPU build over one that is none."""
     distributions = need("python.distributions", s.python.distributions)
     hidden: list[tuple[Distribution, Distribution]] = []
     for name in sorted({d.name for d in distributions if in_user_site(s, d) and _MATTERS.match(d.name)}):
@@ -55,8 +57,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         return
     words = ", ".join(f"{user.name} {user.version} hides {own.version}" for user, own in hidden[:6])
     facts = {user.name: {"imported": user.version, "hidden": own.version} for user, own in hidden}
-    broken = known(s.torch_run.imported) is False
-    say = CHECK.fail if broken else CHECK.warn
+    own_builds = [own for user, own in hidden if user.name == "torch" and not own.version.endswith("+cpu")]
+    without_gpu = bool(own_builds) and build_kind(s) == "cpu" and gpu_needed(s, p)  # the environment's own may use it
+    say = CHECK.fail if without_gpu or known(s.torch_run.imported) is False else CHECK.warn
     yield say(
         f"The user's site folder hides {len(hidden)} package{'s' if len(hidden) > 1 else ''} of this environment",
         f"{hidden[0][0].location} is searched first: {words}.",
