@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 import click
 
@@ -49,19 +50,24 @@ def environment_steps(plan: Plan, only: str = "") -> list[Step]:
     return steps
 
 
-def apply_plan(plan: Plan, snapshot: Snapshot, restore_file: str | None, only: str = "") -> str:
-    """Write the restore file, then run the steps; returns the restore file's path. ClickException where one fails."""
+def apply_plan(
+    plan: Plan, snapshot: Snapshot, restore_file: str | None, only: str = "", shown: Callable[[str], str] = mask_secrets
+) -> str:
+    """Write the restore file, then run the steps; returns the restore file's path. ClickException where one fails.
+
+    shown: a command as it may stand on stderr, which may be a file.
+    """
     python = known(snapshot.python.patient.executable)
     if not python:
         raise click.ClickException("the patient's interpreter is not known: say which with --python")
     steps = environment_steps(plan, only)
     path = os.path.abspath(restore_file or f"gpudoctor-restore-{time.strftime('%Y%m%d-%H%M%S')}.txt")  # noqa: PTH100
-    before = _installed(snapshot, python)
+    before = _installed(snapshot, python, shown)
     _write_restore(path, snapshot, python, before)
     for number, step in enumerate(steps, 1):
-        echo(f"[{number}/{len(steps)}] {mask_secrets(step.command)}", err=True)
-        _run(step, path)
-    added = sorted(set(_names(_installed(snapshot, python, after=True))) - set(_names(before)))
+        echo(f"[{number}/{len(steps)}] {shown(step.command)}", err=True)
+        _run(step, path, shown)
+    added = sorted(set(_names(_installed(snapshot, python, shown, after=True))) - set(_names(before)))
     if added:
         with open(path, "a", encoding="utf-8") as stream:
             uninstall = f"{_pip(snapshot, python, 'uninstall', '-y')} {shlex.join(added)}"
@@ -69,9 +75,9 @@ def apply_plan(plan: Plan, snapshot: Snapshot, restore_file: str | None, only: s
     return path
 
 
-def _run(step: Step, restore: str) -> None:
+def _run(step: Step, restore: str, shown: Callable[[str], str]) -> None:
     for words in commands_of(step):
-        _one(words, restore)
+        _one(words, restore, shown)
 
 
 def commands_of(step: Step) -> list[list[str]]:
@@ -87,8 +93,8 @@ def commands_of(step: Step) -> list[list[str]]:
     return commands
 
 
-def _one(words: list[str], restore: str) -> None:
-    command = mask_secrets(shlex.join(words))
+def _one(words: list[str], restore: str, shown: Callable[[str], str]) -> None:
+    command = shown(shlex.join(words))
     argv = [os.path.expanduser(word) for word in words]  # noqa: PTH111
     variables: dict[str, str] = {}
     while argv and (found := re.fullmatch(r"([A-Z][A-Z0-9_]*)=(.*)", argv[0], re.DOTALL)):
@@ -117,7 +123,7 @@ def _pip(snapshot: Snapshot, python: str, *words: str) -> str:
     return shlex.join([python, "-m", "pip", *words])
 
 
-def _installed(snapshot: Snapshot, python: str, after: bool = False) -> list[str]:
+def _installed(snapshot: Snapshot, python: str, shown: Callable[[str], str], after: bool = False) -> list[str]:
     """Lines of `pip freeze`, with pip itself left out. `after`: the steps have run, with pip where it was to come."""
     found = known(snapshot.python.distributions)
     if not after and found is not None and without_pip(snapshot) and tool_of(snapshot) == "pip":
@@ -134,10 +140,10 @@ def _installed(snapshot: Snapshot, python: str, after: bool = False) -> list[str
             env=absolute(os.environ, current_folder()),
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise click.ClickException(f"cannot list what is installed: {shlex.join(command)}: {error}") from None
+        raise click.ClickException(f"cannot list what is installed: {shown(shlex.join(command))}: {error}") from None
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise click.ClickException(mask_secrets(f"cannot list what is installed: {shlex.join(command)}: {last}"))
+        raise click.ClickException(f"cannot list what is installed: {shown(shlex.join(command))}: {mask_secrets(last)}")
     return [line for line in done.stdout.splitlines() if line.strip() and not line.startswith("#")]
 
 

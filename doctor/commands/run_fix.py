@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
+from msgspec import Struct
 from msgspec import json as msgspec_json
 from msgspec.structs import replace
 
@@ -27,6 +29,12 @@ from .write import echo, write
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
+
+
+class Command(Struct, frozen=True):
+    """A command by itself, masked as the one of a step is."""
+
+    command: str
 
 
 def run_fix(flags: dict[str, Any]) -> int:
@@ -86,7 +94,8 @@ def _carried_out(
     if not flags["yes"] and not click.confirm("Run the steps in the Python environment now?", err=True):
         echo("Nothing was changed.", err=True)
         return 1
-    restore = apply_plan(steps, snapshot, flags["restore_file"], only)
+    door = _door(flags, snapshot, sys.stderr)
+    restore = apply_plan(steps, snapshot, flags["restore_file"], only, lambda line: _shown(door, line))
     with Progress() as progress:
         after = assess(gather({**flags, "root": None}, progress), matrix, policy)
     failed_before = {(f.id, f.subject): f for f in before.findings if f.status == "fail" or f.id == only}
@@ -104,6 +113,11 @@ def _carried_out(
         lines.append(f"what was installed before: {restore}")
         write(("\n".join(lines) + "\n").encode(), None)
     return 1 if failed_after else 0
+
+
+def _shown(door: Callable[[Any], Any], command: str) -> str:
+    """A command for stderr; in words where a name would have to be masked."""
+    return door(Command(command)).command or "a command with a masked name"
 
 
 def _without_strangers(steps: Plan, policy: Policy) -> Plan:
@@ -124,7 +138,7 @@ def _without_strangers(steps: Plan, policy: Policy) -> Plan:
 
 def _show(steps: Plan, flags: dict[str, Any], snapshot: Snapshot, policy: Policy, err: bool = False) -> None:
     again = f"gpudoctor check{again_flags(policy, snapshot)}"
-    steps, again = _masked((steps, again), flags, snapshot, sys.stderr if err else sys.stdout)
+    steps, again = _door(flags, snapshot, sys.stderr if err else sys.stdout)((steps, again))
     again = f"gpudoctor check{AS_BEFORE}" if holds_mask(again) else again
     if flags["format_"] == "json" and not err:
         write(msgspec_json.format(msgspec_json.encode(steps)) + b"\n", None)
@@ -138,18 +152,18 @@ def _show(steps: Plan, flags: dict[str, Any], snapshot: Snapshot, policy: Policy
         write(text.encode("utf-8", "backslashreplace"), None, styled=styled({**flags, "output": None}))
 
 
-def _masked(steps: tuple[Plan, str], flags: dict[str, Any], snapshot: Snapshot, stream: TextIO) -> tuple[Plan, str]:
-    """The plan as it may be shown: never with a secret; in files and pipes without names, as a report is."""
+def _door(flags: dict[str, Any], snapshot: Snapshot, stream: TextIO) -> Callable[[Any], Any]:
+    """What a plan or command passes before it is shown: never with a secret; in files and pipes without names."""
     from ..snapshot.redact import Redactor
     from ..snapshot.redact_secrets import without_secrets
     from .local_names import local_names
 
     if flags["no_redact"] or own_terminal(flags, stream):
-        return without_secrets(steps, snapshot, local_names())
+        return lambda value: without_secrets(value, snapshot, local_names())
     masks = Redactor(local_names())
     masks.type_for(snapshot)
     masks.learn(snapshot)
-    return masks.value(steps)
+    return masks.value
 
 
 def _usable(flags: dict[str, Any]) -> None:

@@ -8,8 +8,12 @@ from msgspec.structs import replace
 
 from ..findings import Alternative, Fix, Step
 from ..findings.patterns import lazy
+from ..snapshot.typed import without_paste
 
-_ASSIGN = lazy(r"([A-Za-z_]\w*)=('[^']*'|\"[^\"]*\"|\S*)(?:\s+|$)")
+_ASSIGN = lazy(r"([A-Za-z_]\w*)=((?:'[^']*'|\"(?:\$\([^)]*\)|[^\"])*\"|[^\s'\"])*)(?:\s+|$)")
+_PART = lazy(r"'([^']*)'|\"((?:\$\([^)]*\)|[^\"])*)\"|([^'\"]+)")
+_BRACED = lazy(r"\$\{env:(\w+)\}(?![\w:])")
+_VARIABLE = lazy(r"\$(?:\{([A-Za-z_]\w*)(?::\?)?\}|([A-Za-z_]\w*))")
 _THERE = ("shell", "environment", "host", "windows")
 """Where a step's command is typed in Windows; in a container or program it stays as it is."""
 _HOME = lazy(r"~/([\w.-]+)/bin/(\w+)")
@@ -47,11 +51,20 @@ def _row(row: str) -> list[str]:
     rest = row.removeprefix("export ")
     found: list[str] = []
     while match := _ASSIGN.match(rest):
-        value = match[2].strip("'\"").replace("$PATH", "$env:PATH")
-        found.append(f'$env:{match[1]} = "{value}"')
+        found.append(f'$env:{match[1]} = "{_inside(match[2])}"')
         rest = rest[match.end() :]
     if rest.startswith("python3 "):
         rest = f"python {rest[8:]}"
+    rest = without_paste(rest)
     rest = _HOME.sub(lambda home: f'{"& " if not home.start() else ""}"$HOME\\{home[1]}\\Scripts\\{home[2]}.exe"', rest)
     rest = _OTHER_HOME.sub(lambda home: '"$HOME\\' + home[1].replace("/", "\\") + '"', rest)
     return [*found, rest.strip()]
+
+
+def _inside(value: str) -> str:
+    """A POSIX shell's word as it stands inside of PowerShell's double quotes."""
+    words = "".join(
+        part[1].replace("$", "`$") if part[1] is not None else _VARIABLE.sub(r"${env:\1\2}", part[2] or part[3] or "")
+        for part in _PART.finditer(without_paste(value))
+    )
+    return _BRACED.sub(r"$env:\1", words)

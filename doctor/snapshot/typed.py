@@ -1,5 +1,5 @@
-"""Commands as they can still be typed where names are masked: `~` for the home folder, `"$VIRTUAL_ENV"` for its value,
-`"$(nvidia-smi ...)"` for a UUID.
+"""Commands as they can still be typed where names are masked: `~` for the home folder, `"${VIRTUAL_ENV:?}"` for its
+value, `"$(nvidia-smi ...)"` for a UUID.
 
 No command holds a mask, for it could not be run: what the shell of its reader knows is left to that shell.
 """
@@ -24,6 +24,8 @@ _UUIDS = lazy(rf"(?<![\w'\"-])(\"?)({_UUID}(?:,(?:{_UUID}|\d+))*)\1(?![\w'\"-])"
 _ON_PATH = lazy(r"(?:^|; )(\w[\w.]*) on PATH")
 """How the patient was chosen, where the shell finds the same by its name."""
 _QUERY = "nvidia-smi --query-gpu=uuid --format=csv,noheader -i"
+_PASTE = " | paste -sd, -"
+_PASTED = lazy(rf'"\$\({_QUERY} ([\d,]+){re.escape(_PASTE)}\)"')
 
 
 def quoted(path: str) -> str:
@@ -49,7 +51,17 @@ def gpu_uuids(numbers: list[str]) -> str:
     """
     if len(numbers) > 1 and (not all(map(str.isdecimal, numbers)) or numbers != sorted(numbers, key=int)):
         return ",".join(gpu_uuids([number]) for number in numbers)
-    return f'"$({_QUERY} {",".join(numbers)}{" | paste -sd, -" if len(numbers) > 1 else ""})"'
+    return f'"$({_QUERY} {",".join(numbers)}{_PASTE if len(numbers) > 1 else ""})"'
+
+
+def uuids_in_powershell(numbers: list[str]) -> str:
+    """The same for PowerShell, which knows no paste and makes a list of two quoted words with a comma between them."""
+    return f'"{",".join(f"$({_QUERY} {number})" for number in numbers)}"'
+
+
+def without_paste(command: str) -> str:
+    """A command for PowerShell with what `gpu_uuids` wrote into it."""
+    return _PASTED.sub(lambda found: uuids_in_powershell(found[1].split(",")), command)
 
 
 def instance_uuid(number: int | str) -> str:
@@ -64,14 +76,23 @@ class Typed:
         self._homes: dict[str, tuple[re.Pattern[str], ...]] = {}
         self._variables: dict[str, str] = {}
         self._python: tuple[str, str] = ("", "")
+        self._windows = False
         self._gpus: dict[str, str] = {}
         self._instances: list[str] = []
         self.home(home)
 
     def know(self, s: Any) -> None:
-        """Know what the shell of who repairs this machine (a Snapshot) knows: home, GPUs, the Python on PATH."""
+        """Know what the shell of who repairs this machine (a Snapshot) knows: home, GPUs, the Python on PATH.
+
+        A home that was recorded is the only `~`: root's is another than that of the environment's owner. Without one,
+        who owns the environment is taken for who repairs it.
+        """
         patient = s.python.patient
-        self.home(home_of(known(patient.prefix) or ""))
+        self._windows = known(s.host.system) == "windows"
+        home = next((disk.path for disk in known(s.host.disks) or () if disk.role == "home"), "")
+        if home:
+            self._homes = {path: patterns for path, patterns in self._homes.items() if path == home}
+        self.home(home_of(f"{home}/" if home else known(patient.prefix) or ""))
         found = _ON_PATH.search(known(s.python.chosen_because) or "")
         if found and (path := known(patient.executable)):
             self._python = shlex.quote(path), found[1]
@@ -83,7 +104,8 @@ class Typed:
 
     def home(self, home: str) -> None:
         """Know a folder as the home of who types."""
-        if home in ("", "/", "/root") or home in self._homes:
+        home = home.rstrip("/")
+        if home in ("", "/root") or home in self._homes:
             return
         here = re.escape(home)
         self._homes[home] = (
@@ -113,9 +135,10 @@ class Typed:
         for value, name in sorted(self._variables.items(), key=lambda item: -len(item[0])):
             if value not in command:
                 continue
-            command = re.sub(rf"({_WORD}){re.escape(value)}(?=[/\s]|$)", rf'\1"${name}"', command)
-            command = re.sub(rf"({_WORD})'{re.escape(value)}/", rf"""\1"${name}"'/""", command)
-            command = re.sub(rf"({_WORD})'{re.escape(value)}'(?=\s|$)", rf'\1"${name}"', command)
+            typed = f'"${{{name}:?}}"'  # where it is not set the shell says so and runs nothing
+            command = re.sub(rf"({_WORD}){re.escape(value)}(?=[/\s]|$)", rf"\1{typed}", command)
+            command = re.sub(rf"({_WORD})'{re.escape(value)}/", rf"\1{typed}'/", command)
+            command = re.sub(rf"({_WORD})'{re.escape(value)}'(?=\s|$)", rf"\1{typed}", command)
         path, name = self._python
         return re.sub(rf"({_WORD}){re.escape(path)}(?=\s|$)", rf"\1{name}", command) if path in command else command
 
@@ -130,7 +153,7 @@ class Typed:
             entries = found[2].split(",")
             numbers = [self._number(entry) for entry in entries]
             if len(entries) > 1 and all(numbers):
-                return gpu_uuids(numbers)
+                return uuids_in_powershell(numbers) if self._windows else gpu_uuids(numbers)
             return ",".join(self._one(entry) for entry in entries)
 
         return _UUIDS.sub(words, command)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from doctor.findings import Alternative, Fix, Step
 from doctor.fixes.powershell import in_powershell, powershell
+from doctor.snapshot.typed import gpu_uuids
 
 from ..rows import for_each
 
+ASK = "nvidia-smi --query-gpu=uuid --format=csv,noheader -i"
 ROWS = [
     ("nvidia-smi -L", "nvidia-smi -L"),
     ("sudo nvidia-smi -pm 1", "nvidia-smi -pm 1"),
@@ -25,6 +27,9 @@ ROWS = [
     ("cat ~/a/b.txt", 'cat "$HOME\\a\\b.txt"'),
     ("python3 -m venv ~/e && ~/e/bin/pip install torch",
      'python -m venv "$HOME\\e"\n& "$HOME\\e\\Scripts\\pip.exe" install torch'),
+    ('export L="${VIRTUAL_ENV:?}"/lib:$L', '$env:L = "$env:VIRTUAL_ENV/lib:$env:L"'),
+    ("export A='b $c'\"$D\"e:$F", '$env:A = "b `$c${env:D}e:$env:F"'),
+    (f"export CUDA_VISIBLE_DEVICES={gpu_uuids(['0', '2'])}", f'$env:CUDA_VISIBLE_DEVICES = "$({ASK} 0),$({ASK} 2)"'),
     ("nvidia-smi\nsudo nvidia-smi -q\n\n", "nvidia-smi\nnvidia-smi -q"),
 ]  # fmt: skip
 

@@ -93,7 +93,7 @@ def test_an_environment_beside_the_homes_is_named_by_its_variable(tmp_path: Path
     said = gpudoctor("fix", "--from", path, "--format", "json", env=HOME).stdout.decode()
     assert "trillianm" not in said
     commands = re.findall(r'"command": (".*")', said)
-    assert any(json.loads(command).find('"$VIRTUAL_ENV"/bin/python') > 0 for command in commands), commands
+    assert any(json.loads(command).find('"${VIRTUAL_ENV:?}"/bin/python') > 0 for command in commands), commands
 
 
 def test_a_path_with_two_ampersands_is_one_word() -> None:

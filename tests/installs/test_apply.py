@@ -28,6 +28,10 @@ def test_repaired_and_restored(patient: New, doctor: On, shelf: Shelf, tmp_path:
     flags = ("--apply", "--yes", "--no-config", "--restore-file", str(restore))
     done = doctor().run(sick, "fix", *flags)
     assert done.returncode == 0, done.stderr
+    steps = [line for line in done.stderr.splitlines() if line.startswith("[1/")]
+    assert steps and all(f" ~/{sick.prefix.name}" in line and str(sick.prefix) not in line for line in steps), (
+        "what gpudoctor writes into a file has no names"
+    )
     assert sick.installed["nvidia-cublas-cu12"] == "12.8.4.1"
     again = doctor().run(sick, "fix", "--no-config")
     assert again.returncode == 0, again.stdout

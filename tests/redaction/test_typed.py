@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from doctor.findings import Fix, Step
-from doctor.snapshot import EnvVar, MigInstance, Missing, Snapshot, Target, TorchRun
+from doctor.snapshot import Disk, EnvVar, MigInstance, Missing, Snapshot, Target, TorchRun
 from doctor.snapshot.masks import holds_mask
 from doctor.snapshot.redact import LocalNames, Redactor, redact
 from doctor.snapshot.redact_secrets import without_secrets
@@ -136,12 +136,47 @@ def test_a_quoted_environment_is_left_to_its_variable() -> None:
     typed = Typed("/home/zaphod")
     typed.learn("CONDA_PREFIX", "/scratch/z/my env")
     assert typed.with_variables("uv pip install --python '/scratch/z/my env/bin/python' x") == (
-        "uv pip install --python \"$CONDA_PREFIX\"'/bin/python' x"
+        "uv pip install --python \"${CONDA_PREFIX:?}\"'/bin/python' x"
     )
     assert (
         typed.with_variables("conda install --prefix '/scratch/z/my env' x")
-        == 'conda install --prefix "$CONDA_PREFIX" x'
+        == 'conda install --prefix "${CONDA_PREFIX:?}" x'
     )
+
+
+@pytest.mark.parametrize(
+    ("home", "prefix", "typed"),
+    [
+        ("/home/zaphod", "/home/zaphod/venv", "~/venv/bin/python -V"),
+        ("", "/home/zaphod/venv", "~/venv/bin/python -V"),
+        ("/root", "/home/zaphod/venv", ""),  # `~` is /root there
+        ("/home/ford", "/home/zaphod/venv", ""),
+        ("/home", "/home/zaphod/venv", ""),  # a HOME that does not exist: the room is that of the folder above it
+        ("/", "/home/zaphod/venv", ""),
+        ("/home/ford", "/home/trillian/venv", ""),
+        ("/Users/trillian", "/Users/trillian/venv", "~/venv/bin/python -V"),
+    ],
+)
+def test_a_tilde_is_the_home_of_who_repairs_the_machine(home: str, prefix: str, typed: str) -> None:
+    """Of the patient's user, where that was recorded: of nobody else, the reader of the report among them."""
+    s = healthy("h100")
+    disks = (Disk("home", home, 9000, True),) if home else ()
+    s = s.replace({"python.patient.prefix": prefix, "host.disks": disks})
+    masks = Redactor(NAMES)
+    masks.type_for(s)
+    masks.learn(s)
+    assert masks.value(Step(text="", command=f"{prefix}/bin/python -V", where="environment")).command == typed
+
+
+def test_a_variable_that_is_not_set_runs_nothing(tmp_path: Path) -> None:
+    typed = Typed("")
+    typed.learn("VIRTUAL_ENV", "/scratch/z/venv")
+    line = typed.with_variables("/scratch/z/venv/bin/touch here")
+    env = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
+    done = subprocess.run(["sh", "-c", line], env=env, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode and "VIRTUAL_ENV" in done.stderr and not (tmp_path / "here").exists()
+    done = subprocess.run(["sh", "-c", line], env={**env, "VIRTUAL_ENV": "/usr"}, cwd=tmp_path, check=False)
+    assert done.returncode == 0 and (tmp_path / "here").exists()
 
 
 def terminal(*words: str | Path, env: dict[str, str] | None = None) -> str:
