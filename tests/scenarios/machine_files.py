@@ -209,9 +209,9 @@ def _damage(scenario: Scenario, root: Path) -> None:
 
 
 def _for_processor(library: Path, machine: int) -> None:
-    data = bytearray(library.read_bytes())
-    data[18:20] = struct.pack("<H", machine)
-    library.write_bytes(data)
+    with library.open("r+b") as stream:
+        stream.seek(18)
+        stream.write(struct.pack("<H", machine))
 
 
 def records(site: Path) -> None:
