@@ -6,10 +6,8 @@ engines {hook, char_links} at the end.
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import socket
 from typing import Any, Dict, List, Mapping, Tuple
 
 from .files import Files
@@ -69,6 +67,9 @@ def ask(kind: str, path: str) -> "Dict[str, Any] | None":
     line: Dict[str, Any] = {"at": "engine", "kind": kind, "socket": clean(path)}
     if not os.path.exists(path):
         return None
+    import json  # most machines have no engine, and a check starts without both of them
+    import socket
+
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
             door.settimeout(_ANSWER_S)

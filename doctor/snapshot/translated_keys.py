@@ -5,7 +5,6 @@ A phrase is found as a name writes it too (`mot_de_passe`), without its accents,
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator
@@ -47,7 +46,7 @@ def _phrases() -> tuple[tuple[str, str, str], ...]:
         for phrase in (phrase for phrases in languages.values() for phrase in phrases):
             rows[phrase, kind] = None
             if not phrase.isascii():
-                rows[json.dumps(phrase)[1:-1], kind] = None
+                rows["".join(c if c.isascii() else rf"\u{ord(c):04x}" for c in phrase), kind] = None
                 if (plain := without_accents(phrase)).isascii():
                     rows[plain, kind] = None
     ordered = sorted(rows, key=lambda row: -len(row[0]))
@@ -73,7 +72,8 @@ def find_translated(scan: Scan) -> list[NameSpan]:
 
 def kind_of_phrase(name: str) -> str:
     """What the value of a key in lower case is: secret, likely, user, host, number, phone, or nothing."""
-    return next((kind for _, pattern, kind in _phrases() if compiled(pattern).fullmatch(name)), "")
+    begun = ((pattern, kind) for word, pattern, kind in _phrases() if name.startswith(word.partition("'")[0]))
+    return next((kind for pattern, kind in begun if compiled(pattern).fullmatch(name)), "")
 
 
 def _find(scan: Scan) -> Iterator[NameSpan]:
