@@ -16,7 +16,7 @@ COMMANDS = {
     "healthcheck": "One line, exit 0 or 1: for Docker HEALTHCHECK and Kubernetes probes.",
     "prove": "Compute on the GPU: is it used, is it right, how fast, and what limits a training.",
     "watch": "Run a command, and report what it did with the GPU and what it waited for.",
-    "resolve": "What to install here, or on a machine told in words: the build, the lines, the reasons.",
+    "resolve": "What to install here, or on a machine that you describe: the build, the lines, the reasons.",
     "what-if": "Judge this machine (or a report) with another driver, GPU, torch or Python.",
     "dockerfile": "Find what is wrong with GPUs in a Dockerfile, compose file or manifest, by line.",
     "fit": "Say whether a model fits on GPUs, part by part, and the first way to split it that does.",

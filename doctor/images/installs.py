@@ -160,7 +160,7 @@ def _of_pip(words: list[str]) -> TorchInstall | None:
 
 
 def _installer(program_words: list[str], words: list[str]) -> str:
-    """uv, but pip where it is told to compare all indexes as pip does."""
+    """uv, or pip where an option makes uv compare all indexes, as pip does."""
     as_pip = any("unsafe-best" in _value(words, i) for i, w in enumerate(words) if w.startswith("--index-strategy"))
     return "pip" if as_pip or "uv" not in [PurePosixPath(word).name for word in program_words] else "uv"
 

@@ -72,8 +72,8 @@ def find_translated(scan: Scan) -> list[NameSpan]:
 
 def kind_of_phrase(name: str) -> str:
     """What the value of a key in lower case is: secret, likely, user, host, number, phone, or nothing."""
-    begun = ((pattern, kind) for word, pattern, kind in _phrases() if name.startswith(word.partition("'")[0]))
-    return next((kind for pattern, kind in begun if compiled(pattern).fullmatch(name)), "")
+    likely = ((pattern, kind) for word, pattern, kind in _phrases() if name.startswith(word.partition("'")[0]))
+    return next((kind for pattern, kind in likely if compiled(pattern).fullmatch(name)), "")
 
 
 def _find(scan: Scan) -> Iterator[NameSpan]:
