@@ -104,10 +104,11 @@ def _torch(files: Files, folder: str, site_packages: List[str], tools: Any, load
 
 def _preloads(text: str) -> List[str]:
     """Libraries (libnvJitLink) that torch's own start loads from its wheels, whatever LD_LIBRARY_PATH holds: those that
-    `_load_global_deps` names before its `except OSError`, or the whole table where it calls without a name."""
+    `_load_global_deps` names before its `except OSError`, or the whole table where a call names none (from 2.10.0:
+    `_preload_cuda_deps()`, from 2.14.0: `_preload_cuda_deps(required=False)`)."""
     body = text.partition("def _load_global_deps(")[2].partition("\ndef ")[0].partition("except OSError")[0]
     calls = re.findall(r"_preload_cuda_deps?\(([^)]*)\)", body)
-    if any(not call.strip() for call in calls):
+    if any("lib" not in call for call in calls):
         calls = [text.partition("def _preload_cuda_deps(")[2].partition("\ndef ")[0]]
     return sorted(set(re.findall(r"lib\w[\w-]*(?=\.so)", " ".join(calls))))
 

@@ -60,7 +60,7 @@ def _load_global_deps():
 """
 """The form of torch/__init__.py up to 2.5.1: its own libraries only where the loader finds none."""
 NEW = OLD.replace("RTLD_GLOBAL)", 'RTLD_GLOBAL)\n        _preload_cuda_deps("nvjitlink", "libnvJitLink.so.*[0-9]")', 1)
-NEWEST = """
+WHOLE = """
 def _preload_cuda_deps(err=None):
     cuda_libs = [("cublas", "libcublas.so.*[0-9]"), ("nvjitlink", "libnvJitLink.so.*[0-9]")]
 
@@ -71,12 +71,16 @@ def _load_global_deps():
     except OSError as err:
         _preload_cuda_deps(err)
 """
+"""From 2.10.0: a call without a name loads all of the table."""
+NEWEST = WHOLE.replace("(err=None)", "(err=None, required=True)").replace("_deps()", "_deps(required=False)")
+"""From 2.14.0: what is not installed is passed over."""
 
 
 @for_each(
     ("text", "preloads", "status"),
-    [(OLD, [], "fail"), (NEW, ["libnvJitLink"], "pass"), (NEWEST, ["libcublas", "libnvJitLink"], "pass")],
-)
+    [(OLD, [], "fail"), (NEW, ["libnvJitLink"], "pass"), (WHOLE, ["libcublas", "libnvJitLink"], "pass"),
+     (NEWEST, ["libcublas", "libnvJitLink"], "pass")],
+)  # fmt: skip
 def test_what_torch_loads_first_decides_before_the_import(text: str, preloads: list[str], status: str) -> None:
     """nvJitLink 12.1 on LD_LIBRARY_PATH: torch 2.5.1 fails to import, 2.6.0 loads its own first."""
     assert _preloads(text) == preloads
@@ -132,7 +136,7 @@ def test_a_torch_whose_start_was_not_read_is_judged_by_its_release(version: str,
 def test_another_release_is_judged_anew() -> None:
     """What the installed torch loads says nothing about the one that a fix or what-if puts in its place."""
     s = not_asked(nvjitlink_on_the_path(healthy())).replace({"torch.preloads": ("libnvJitLink",)})
-    for version, wanted in (("2.5.1", ()), ("2.6.0", ("libnvJitLink",))):
+    for version, wanted in (("2.5.1", ()), ("2.6.0", ("libnvJitLink", "libnvrtc"))):
         after = s.replace(with_torch(s, matrix(), build_named(matrix(), version, "linux_x86_64")))
         assert known(after.torch.preloads) is None
         assert matrix().torch_preloads(known(after.torch.version) or "") == wanted
