@@ -88,6 +88,7 @@ def torchrun(worker: Sequence[str], links: Links, processes: int, meet: str) -> 
     from ..targets.process import script_argv
 
     words = ["--nproc_per_node", str(processes), "--max_restarts", "0"]
+    words += ["--log_dir", meet]  # else it makes a folder among the temporary ones, and leaves it there
     if links.nodes:
         words += ["--nnodes", str(len(links.nodes)), "--node_rank", str(links.node), "--rdzv_backend", "static"]
         words += ["--rdzv_endpoint", f"{links.nodes[0]}:{links.port}"]

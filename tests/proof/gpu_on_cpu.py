@@ -32,7 +32,7 @@ TOLD = {
     "free_mib": 2048,
     "largest_mib": 1 << 20,
 }
-TOLD |= json.loads(os.environ.get("FAKE_GPU", "{}"))
+TOLD.update(json.loads(os.environ.get("FAKE_GPU", "{}")))  # Python 3.8 too
 FAULT: dict[str, str] = TOLD.get("fault", {})
 SICK: dict[str, dict[str, Any]] = TOLD.get("sick", {})
 SICK_FROM = 1 << 16

@@ -103,7 +103,10 @@ def test_every_collective_over_gloo(with_torch: Path, count: int) -> None:
 @pytest.mark.torch_wheel
 def test_the_command_and_its_report(with_torch: Path, tmp_path: Path) -> None:
     words = ["prove", "--links", "--ddp", "--device", "cpu", "--timeout", "100", "--python", str(with_torch)]
-    found = proved(words, cwd=tmp_path)
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    found = proved(words, cwd=tmp_path, TMPDIR=str(temporary))
+    assert not list(temporary.iterdir()), "torchrun's logs too are gone"
     jsonschema.validate(found, json.loads(run(["schema"]).stdout))
     assert (found["exit_code"], found["findings"]) == (0, [])
     measured = found["snapshot"]["measured"]

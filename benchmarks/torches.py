@@ -1,0 +1,214 @@
+"""`prove`, `prove --links` and `watch` under real releases of torch, each in an environment of its own.
+
+    python benchmarks/torches.py [RELEASE[:PYTHON] ...] [--markdown benchmarks/torches.md]
+
+Without releases, those of PAIRS and the newest on the index. Each environment takes up to 6 GB, by the packages that
+torch names, and is deleted before the next is made. An interpreter is taken where uv finds one; where there is none of
+that version the next older one is taken, and the table says which. A GPU is not needed: what is asked of one is
+computed on the CPU by the real torch (tests/proof/gpu_on_cpu.py), so the branches that only a GPU takes run too.
+
+A row is wrong where a sound machine gets a failure, nothing was verified, or an agent did not end by itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import date
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from packaging.version import Version
+
+HERE = Path(__file__).parents[1]
+PAIRS = (
+    ("1.13.1", "3.8"), ("2.0.1", "3.9"), ("2.1.2", "3.10"), ("2.4.1", "3.8"), ("2.6.0", "3.9"), ("2.8.0", "3.12"),
+    ("2.11.0", "3.13"),
+)  # fmt: skip
+NEWEST = "3.14"
+OLDER = ("3.13", "3.12", "3.11", "3.10", "3.9", "3.8")
+GPU = {"name": "NVIDIA H100 80GB HBM3", "capability": [9, 0], "sms": 132, "l2_mib": 50}
+TRAIN = """
+import time, torch
+model = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.ReLU(), torch.nn.Linear(512, 10))
+optimizer = torch.optim.AdamW(model.parameters())
+until = time.monotonic() + 8
+while time.monotonic() < until:
+    optimizer.zero_grad()
+    model(torch.randn(512, 256)).square().mean().backward()
+    optimizer.step()
+"""
+
+
+class Seen(NamedTuple):
+    """What one program said: in short, and what is wrong with it."""
+
+    words: str
+    wrong: str
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("releases", nargs="*", metavar="RELEASE[:PYTHON]")
+    options.add_argument("--markdown", metavar="FILE")
+    flags = options.parse_args()
+    pairs = [one.partition(":")[::2] for one in flags.releases] or [*PAIRS, (newest(), NEWEST)]
+    rows, wrong = [], 0
+    for release, python in pairs:
+        with tempfile.TemporaryDirectory(prefix="torches-") as folder:
+            row, faults = judged(release, python or NEWEST, Path(folder))
+        rows.append(row)
+        wrong += bool(faults)
+        print(row, *(f"  wrong: {fault}" for fault in faults), sep="\n", flush=True)
+    table = [
+        "| torch | Python | prove --quick | prove --links | watch | what a GPU would take |",
+        "| --- " * 6 + "|",
+        *rows,
+    ]
+    if flags.markdown:
+        commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True)
+        head = f"{date.today()}, commit {commit.stdout.strip()}, on the CPU, `python benchmarks/torches.py`:\n\n"
+        Path(flags.markdown).write_text(head + "\n".join(table) + "\n", "utf-8")
+    print(f"{len(rows)} torches, {wrong} with a wrong verdict")
+    return bool(wrong)
+
+
+def newest() -> str:
+    """The newest release that pip's index lists."""
+    words = [sys.executable, "-m", "pip", "index", "versions", "torch"]
+    said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    return str(max(Version(one.strip(" ()")) for one in said.splitlines()[0].split()[1:]))
+
+
+def judged(release: str, python: str, folder: Path) -> tuple[str, list[str]]:
+    """The row of one release, and what is wrong in it."""
+    prefix = folder / "env"
+    found = environment(release, python, prefix, folder / "cache")
+    if isinstance(found, str):
+        return f"| {release} | {python} | {found} | | | |", []
+    shutil.rmtree(folder / "cache", ignore_errors=True)
+    seen = [quick(prefix), links(prefix), watched(prefix, folder), as_gpu(prefix)]
+    words = " | ".join(one.words for one in seen)
+    return f"| {release} | {found[0]} | {words} |", [one.wrong for one in seen if one.wrong]
+
+
+def environment(release: str, python: str, prefix: Path, cache: Path) -> tuple[str] | str:
+    """Install the release; the Python that it runs under, or why there is none."""
+    uv = shutil.which("uv", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    if uv is None:
+        return "needs uv"
+    wanted = [python, *(older for older in OLDER if Version(older) < Version(python))]
+    env = {**os.environ, "UV_CACHE_DIR": str(cache), "UV_PYTHON_DOWNLOADS": "never"}
+    env.pop("UV_FIND_LINKS", None)
+    why = "no interpreter"
+    for version in wanted:
+        made = subprocess.run([uv, "venv", "-q", "--clear", "--python", version, prefix], env=env, capture_output=True)
+        if made.returncode:
+            continue
+        words = [uv, "pip", "install", "-q", "--python", prefix / "bin/python", f"torch=={release}", "setuptools<80"]
+        done = subprocess.run(words, env=env, capture_output=True, text=True)
+        if not done.returncode:
+            return (version,)
+        why = (done.stderr.strip().splitlines() or ["not installed"])[-1][:80]
+    return why
+
+
+def gpudoctor(*words: str | Path, env: dict[str, str] | None = None) -> tuple[dict[str, Any], float]:
+    """A report, and the seconds that it took."""
+    start = time.monotonic()
+    argv = [sys.executable, "-m", "doctor", *map(str, words), "--format", "json"]
+    done = subprocess.run(argv, cwd=HERE, capture_output=True, text=True, env=env)
+    try:
+        return json.loads(done.stdout), time.monotonic() - start
+    except ValueError:
+        return {"exit_code": done.returncode, "error": done.stderr.strip()[-300:]}, time.monotonic() - start
+
+
+def faults_of(report: dict[str, Any], *wanted: str) -> str:
+    """What is wrong with a report on a machine that is sound, or ''. wanted: tables of `measured` that have rows."""
+    if "error" in report:
+        return f"no report: {report['error']}"
+    measured = report["snapshot"].get("measured", {})
+    found = [f["id"] for f in report["findings"]]
+    ended = [f"{end['fault']} in {end['step']}" for end in measured.get("ended", []) if end["fault"] != "skipped"]
+    missing = [name for name in wanted if not measured.get(name)]
+    words = [f"finds {', '.join(found)}"] * bool(found) + ended + [f"no {name}" for name in missing]
+    return "; ".join(words)
+
+
+def quick(prefix: Path) -> Seen:
+    report, seconds = gpudoctor("prove", "--device", "cpu", "--quick", "--python", prefix)
+    wrong = faults_of(report, "torch", "rates", "training")
+    measured = report.get("snapshot", {}).get("measured", {})
+    if not wrong and not all(one.get("right") is True for one in measured["torch"]):
+        wrong = "its products are not right"
+    rates = sorted({rate["what"] for rate in measured.get("rates", []) if rate["kind"] == "matmul"})
+    return Seen(
+        f"exit {report['exit_code']}, {', '.join(rates)} right, {seconds:.0f} s",
+        f"prove --quick: {wrong}" * bool(wrong),
+    )
+
+
+def links(prefix: Path) -> Seen:
+    report, seconds = gpudoctor("prove", "--links", "--device", "cpu", "--timeout", "100", "--python", prefix)
+    wrong = faults_of(report, "link_groups", "collective_rates")
+    measured = report.get("snapshot", {}).get("measured", {})
+    right = {rate["operation"] for rate in measured.get("collective_rates", []) if rate.get("right") is True}
+    return Seen(
+        f"exit {report['exit_code']}, {len(right)} collectives right, {seconds:.0f} s",
+        f"prove --links: {wrong}" * bool(wrong),
+    )
+
+
+def watched(prefix: Path, folder: Path) -> Seen:
+    (folder / "train.py").write_text(TRAIN)
+    out = folder / "watch.json"
+    words = [
+        sys.executable,
+        "-m",
+        "doctor",
+        "watch",
+        "--expect",
+        "any",
+        "--format",
+        "json",
+        "-o",
+        out,
+        "--",
+        prefix / "bin/python",
+    ]
+    done = subprocess.run([*words, folder / "train.py"], cwd=HERE, capture_output=True, text=True)
+    try:
+        report = json.loads(out.read_text())
+    except (OSError, ValueError):
+        return Seen(f"exit {done.returncode}", f"watch: no report: {done.stderr.strip()[-300:]}")
+    wrong = faults_of(report, "watch")
+    cores = report["snapshot"]["measured"].get("watch", {}).get("cpu_cores")
+    return Seen(f"exit {done.returncode}" + (f", {cores:.1f} cores" if cores else ""), f"watch: {wrong}" * bool(wrong))
+
+
+def as_gpu(prefix: Path) -> Seen:
+    """The agent of rates on a GPU that is not there."""
+    agent = HERE / "doctor/patient/torch_speed.py"
+    words = [prefix / "bin/python", HERE / "tests/proof/gpu_on_cpu.py", agent, "--device", "cuda:0", "--level", "quick"]
+    env = {**os.environ, "FAKE_GPU": json.dumps(GPU)}
+    done = subprocess.run([*words, "--seconds", "60"], env=env, capture_output=True, text=True)
+    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    right = [row["product"]["right"] for row in rows if "product" in row]
+    ends = [row["ended"] for row in rows if "ended" in row]
+    faults = [f"{end['step']}: {end['detail'][:200]}" for end in ends if end["fault"] != "skipped"]
+    faults += ["no product"] * (not right)
+    faults += [f"exit {done.returncode}: {done.stderr.strip()[-300:]}"] * bool(done.returncode) + [
+        "a wrong product"
+    ] * (False in right)
+    return Seen(f"{right.count(True)} products right", "".join(f"as a GPU: {'; '.join(faults)}" for _ in faults[:1]))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
