@@ -32,6 +32,8 @@ PAIRS = (
     ("2.11.0", "3.13"),
 )  # fmt: skip
 NEWEST = "3.14"
+QUIET = ("skipped", "slow")
+"""How a step may end on a machine that has little time for it."""
 OLDER = ("3.13", "3.12", "3.11", "3.10", "3.9", "3.8")
 GPU = {"name": "NVIDIA H100 80GB HBM3", "capability": [9, 0], "sms": 132, "l2_mib": 50}
 TRAIN = """
@@ -136,7 +138,9 @@ def faults_of(report: dict[str, Any], *wanted: str) -> str:
         return f"no report: {report['error']}"
     measured = report["snapshot"].get("measured", {})
     found = [f["id"] for f in report["findings"]]
-    ended = [f"{end['fault']} in {end['step']}" for end in measured.get("ended", []) if end["fault"] != "skipped"]
+    ended = [
+        f"{end.get('fault')} in {end['step']}" for end in measured.get("ended", []) if end.get("fault") not in QUIET
+    ]
     missing = [name for name in wanted if not measured.get(name)]
     words = [f"finds {', '.join(found)}"] * bool(found) + ended + [f"no {name}" for name in missing]
     return "; ".join(words)
@@ -202,7 +206,7 @@ def as_gpu(prefix: Path) -> Seen:
     rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     right = [row["product"]["right"] for row in rows if "product" in row]
     ends = [row["ended"] for row in rows if "ended" in row]
-    faults = [f"{end['step']}: {end['detail'][:200]}" for end in ends if end["fault"] != "skipped"]
+    faults = [f"{end['step']}: {end['detail'][:200]}" for end in ends if end.get("fault") not in QUIET]
     faults += ["no product"] * (not right)
     faults += [f"exit {done.returncode}: {done.stderr.strip()[-300:]}"] * bool(done.returncode) + [
         "a wrong product"

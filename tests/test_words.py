@@ -16,6 +16,7 @@ KEPT = {
     ("doctor/checks/looked_at_in_part.py", "place"): "the same",
     ("doctor/probes/caps.py", "place"): "the same",
     ("doctor/checks/gpu_path_not_available.py", "_not_asked"): "whether the reason is not-asked",
+    ("compat_matrix/importers/package_index.py", "tell"): "io's own name",
     ("doctor/commands/write.py", "_in_place"): "over the file that is there",
 }
 """(file, name) to why it stays."""

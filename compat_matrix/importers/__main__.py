@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ..tables import DATA
 from .files import READERS
+from .package_index import PACKAGES, every
 from .rows import Found, compare, rows_of, write
 from .torch_index import PYTHONS, PipFailed, ask, newest, read_reports
 
@@ -17,12 +18,15 @@ from .torch_index import PYTHONS, PipFailed, ask, newest, read_reports
 def main(arguments: Sequence[str] | None = None) -> int:
     """0: nothing differs; 1: something does (or was written); 2: what was given cannot be read."""
     parser = argparse.ArgumentParser(prog="python -m compat_matrix.importers", description=(__doc__ or "").strip())
-    parser.add_argument("what", choices=("torch", *READERS))
+    parser.add_argument("what", choices=("all", "torch", "packages", *READERS))
     parser.add_argument("files", nargs="*", type=Path, help="what the publisher offers (torch: pip's reports)")
     parser.add_argument("--last", type=int, default=10, help="torch: how many of the newest releases (default 10)")
     parser.add_argument("--version", action="append", default=[], help="torch: this release; repeatable")
     parser.add_argument(
         "--python", action="append", default=[], help=f"torch: this Python (default: {' '.join(PYTHONS)})"
+    )
+    parser.add_argument(
+        "--package", action="append", default=[], choices=PACKAGES, help="packages: this one; repeatable"
     )
     parser.add_argument("--data", type=Path, default=Path(DATA), help="the data folder (default: this package's)")
     parser.add_argument("--write", action="store_true", help="put what differs into the data folder")
@@ -32,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found = _found(flags)
         changes = compare(found, flags.data)
     except (OSError, ValueError, PipFailed) as error:
-        problem = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        problem = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.strerror else str(error)
         print(f"{flags.what}: {problem}", file=sys.stderr)
         return 2
     for change in changes:
@@ -49,6 +53,10 @@ def _found(flags: argparse.Namespace) -> list[Found]:
         if flags.files:  # reports of pip for this platform's own Python
             return read_reports(("linux_x86_64", json.loads(path.read_text("utf-8"))) for path in flags.files)
         return read_reports(ask(flags.version or newest(flags.last), flags.python or PYTHONS))
+    if flags.what == "packages":
+        return _packages(flags)
+    if flags.what == "all":  # those that a publisher offers at one address
+        return [*read_reports(ask(newest(flags.last), flags.python or PYTHONS)), *_packages(flags)]
     if not flags.files:
         raise ValueError("give the file to read")
     reader, table = READERS[flags.what]
@@ -60,6 +68,11 @@ def _found(flags: argparse.Namespace) -> list[Found]:
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
     return found
+
+
+def _packages(flags: argparse.Namespace) -> list[Found]:
+    builds = {row["torch"]: row["pypi_linux_x86_64"] for row in rows_of(flags.data, "torch_releases")}
+    return list(every(rows_of(flags.data, "extensions"), builds, flags.package))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ class Found(NamedTuple):
     key: tuple[str, ...]
     fields: dict[str, Any]
     source: str
-    """Text for sources.json: where it was read, and when."""
+    """Text for sources.json: where it was read, and when; '' where a row keeps its own, for what else it says."""
     confidence: str = "measured"
 
 
@@ -86,8 +86,9 @@ def write(changes: Iterable[Change], folder: Path, force: bool = False) -> int:
             if row is None:
                 row = dict(zip(columns, change.found.key, strict=True))
                 rows.append(row)
-            key = _source_key(change.found.source, sources)
-            row.update(change.found.fields, source=key, confidence=change.found.confidence)
+            row.update(change.found.fields)
+            if change.found.source:
+                row.update(source=_source_key(change.found.source, sources), confidence=change.found.confidence)
         text = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
         (folder / f"{table}.json").write_text(f"[\n{text}\n]\n", "utf-8")
     lines = ",\n".join(f"{json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}" for k, v in sorted(sources.items()))

@@ -83,8 +83,9 @@ def which(package: str, kind: Kind) -> Question:
         chosen = [row for row, good in rows if good]
         versions = tuple(dict.fromkeys(row.version for row in chosen))
         if not versions:
-            unsaid = ", ".join(dict.fromkeys(row.version for row, good in rows if good is None))
-            more = f"; of {unsaid} it does not say" if unsaid else ""
+            unsaid = tuple(dict.fromkeys(row.version for row, good in rows if good is None))
+            older = f" and {len(unsaid) - _MOST} older" if len(unsaid) > _MOST else ""
+            more = f"; of {', '.join(unsaid[:_MOST])}{older} it does not say" if unsaid else ""
             return Found((), (f"no release of {package} that this matrix lists goes with {name}{more}",))
         lines = [
             f"{package} for {name}: {', '.join(versions[:_MOST])}" + (" and older" if len(versions) > _MOST else "")

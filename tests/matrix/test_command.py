@@ -84,7 +84,7 @@ def test_query(capsys: Capture, question: str, words: list[str]) -> None:
         ("query framework keras 3.0", "listed: cupy-cuda11x"),
         ("query driver for gpu", "KIND is one of cuda, gpu, torch"),
         ("query cuda 12.7", "never published: only driver branch 565 reports it"),
-        ("query vllm 0.31.0", "the nearest listed: 0.27.0 and 0.32.0"),
+        ("query vllm 0.26.5", "the nearest listed: 0.26.0 and 0.27.0"),
         ("query vllm 99.0", "newer than this matrix"),
         ("query python for driver 535", "KIND is one of torch"),
         ("query driver for weather 3", "KIND is one of"),

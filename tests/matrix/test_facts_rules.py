@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pynvml
+from packaging.version import Version
 
 from compat_matrix import Matrix
 from compat_matrix.versions import numbers
@@ -61,7 +62,7 @@ WINDOWS = """340:340-342 384:385-388 387:388-388 390:391-392 396:397-399 410:411
 455:456-457 460:460-463 465:465-466 470:471-475 495:496-497 510:511-514 515:516-518 520:520-522 525:526-529 530:531-531 535:535-539 545:545-546
 550:551-553 555:555-555 560:560-561 565:565-566 570:570-573 575:575-576 580:580-582 590:591-591 595:595-596 610:610-610 615:616-616"""
 KNOWN = {
-    "flash-attn": 9, "xformers": 28, "bitsandbytes": 5, "vllm": 19, "sglang": 8, "tensorrt": 2,
+    "flash-attn": 9, "xformers": 36, "bitsandbytes": 61, "vllm": 85, "sglang": 73, "tensorrt": 2,
 }  # fmt: skip
 """Releases of extensions that have more than one row."""
 EXACT = {
@@ -73,7 +74,7 @@ EXACT = {
     "0.11.2=2.9.0 0.13.0=2.9.0 0.16.0=2.9.1 0.19.1=2.10.0 0.20.0=2.11.0 0.22.0=2.11.0 0.26.0=2.11.0 0.27.0=2.13.0 0.32.0=2.13.0 0.33.0=2.14.0",
     "sglang": "0.5.6.post2=2.9.1 0.5.9=2.9.1 0.5.10.post1=2.9.1 0.5.11=2.11.0 0.5.17=2.11.0 0.5.19=2.13.0 0.5.22=2.14.1 0.5.23=2.14.1",
 }
-"""Extensions that pin one torch exactly (their METADATA)."""
+"""Releases that pin one torch exactly, read in their METADATA by a person."""
 
 
 def test_nvml_errors_have_the_names_that_nvidia_ml_py_gives_them(m: Matrix) -> None:
@@ -180,7 +181,9 @@ def test_extensions_that_pin_one_torch(m: Matrix, package: str) -> None:
     found = {
         row.version: row.torch[2:] for row in m.extensions if row.package == package and row.torch.startswith("==")
     }
-    assert " ".join(f"{version}={torch}" for version, torch in found.items()) == EXACT[package]
+    wanted = dict(pair.split("=") for pair in EXACT[package].split())
+    assert {version: found.get(version) for version in wanted} == wanted
+    assert list(found) == sorted(found, key=Version), "in their order"
 
 
 def test_the_windows_releases_of_each_branch(m: Matrix) -> None:

@@ -47,7 +47,6 @@ COMPANIONS = {
     "2.11 0.14 2.11 0.15 2.11 0.16 2.11 0.17",
 }  # fmt: skip
 EXTENSIONS = {
-    "bitsandbytes": "0.45.5 0.46.1 0.48.2 0.49.2 0.50.2",
     "flash-attn": "2.5.9.post1 2.6.3 2.7.0.post2 2.7.3 2.7.4.post1 2.8.0.post2 2.8.3 2.8.3.post1 2.8.3.post2",
 }
 

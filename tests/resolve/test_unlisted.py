@@ -59,16 +59,16 @@ def test_every_listed_release_is_listed(package: str) -> None:
 
 
 def test_neighbors_that_agree_make_it_likely(capsys: pytest.CaptureFixture[str]) -> None:
-    """vLLM 0.28 to 0.31 are on the index and pin the torch of their neighbors."""
+    """vLLM 0.30 and 0.31 pin the same torch."""
     have = listed("vllm")
-    assert "0.31.0" not in have and {"0.27.0", "0.32.0"} <= set(have)
-    code, out = answer(capsys, "vllm==0.31.0")
+    assert "0.30.5" not in have and {"0.30.0", "0.31.0"} <= set(have)
+    code, out = answer(capsys, "vllm==0.30.5")
     assert code == 0 and "both go with torch 2.13.0 for CUDA 13.0" in out.replace("\n  ", " ")
-    assert "pip install torch==2.13.0 vllm==0.31.0" in out
-    code, out = answer(capsys, "vllm==0.31.0", "--format", "json")
+    assert "pip install torch==2.13.0 vllm==0.30.5" in out
+    code, out = answer(capsys, "vllm==0.30.5", "--format", "json")
     data: dict[str, Any] = json.loads(out)
-    assert data["unlisted"] == [{"wish": "vllm==0.31.0", "below": "0.27.0", "above": "0.32.0"}]
-    assert len(data["candidates"]) == 1 and "vllm==0.31.0" in data["candidates"][0]["pip"]
+    assert data["unlisted"] == [{"wish": "vllm==0.30.5", "below": "0.30.0", "above": "0.31.0"}]
+    assert len(data["candidates"]) == 1 and "vllm==0.30.5" in data["candidates"][0]["pip"]
 
 
 def test_neighbors_that_differ_leave_it_open(capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,7 +80,7 @@ def test_neighbors_that_differ_leave_it_open(capsys: pytest.CaptureFixture[str])
 
 @for_each("form", ["requirements", "pyproject", "html"])
 def test_other_formats_say_it_too(form: str, capsys: pytest.CaptureFixture[str]) -> None:
-    for package, code in (("vllm==0.31.0", 0), ("torch==2.99", 3)):
+    for package, code in (("vllm==0.30.5", 0), ("torch==2.99", 3)):
         assert run(["resolve", *MACHINE, package, "--format", form]) == code
         printed = capsys.readouterr()
         said = printed.out if form == "html" else printed.err

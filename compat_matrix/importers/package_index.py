@@ -1,0 +1,207 @@
+"""Every release of the packages that people pin beside torch, from the package index: their metadata, and the names of
+the files in their wheels. No wheel is downloaded: metadata is a file of its own, and of an archive its end is read.
+
+Sources: packaging.python.org, Simple repository API (PEP 691, 714) and core metadata; PKWARE's APPNOTE for the ranges.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from email.parser import HeaderParser
+from typing import Any, NamedTuple
+
+from packaging.requirements import Requirement
+from packaging.tags import Tag
+from packaging.utils import canonicalize_name, parse_wheel_filename
+from packaging.version import Version
+
+from ..versions import numbers
+from .rows import Found
+
+PACKAGES = ("vllm", "sglang", "bitsandbytes", "xformers")
+PINNED = ("vllm", "sglang")
+"""Built with the one torch that they pin, so for the CUDA of that torch on the index."""
+ELSEWHERE = ("xformers",)
+"""With wheels for more platforms on PyTorch's own index."""
+_INDEX = "https://pypi.org/simple"
+_JSON = "application/vnd.pypi.simple.v1+json"
+_TIMEOUT_S = 60
+_LINUX = {"platform_system": "Linux", "sys_platform": "linux", "platform_machine": "x86_64", "python_version": "3.12"}
+_DRIVERS = {"12": "525 (CUDA 12 minor version compatibility)", "13": "580"}
+"""The floor of the driver for each CUDA major that these packages are published for."""
+
+
+class Release(NamedTuple):
+    """One release that is not withdrawn: its wheels' file names and addresses."""
+
+    version: str
+    day: str
+    requires_python: str
+    wheels: dict[str, str]
+
+
+def index() -> str:
+    """The package index that pip is set to, or PyPI."""
+    words = [sys.executable, "-m", "pip", "config", "get", "global.index-url"]
+    found = subprocess.run(words, capture_output=True, text=True, check=False)
+    return (os.environ.get("PIP_INDEX_URL") or found.stdout.strip() or _INDEX).rstrip("/")
+
+
+def releases(package: str, address: str) -> list[Release]:
+    """Final releases with wheels, oldest first. Raises OSError, ValueError."""
+    page = json.loads(_read(f"{address}/{package}/", {"Accept": _JSON}))
+    found: dict[Version, Release] = {}
+    for file in page["files"]:
+        if not file["filename"].endswith(".whl") or file.get("yanked"):
+            continue
+        version = parse_wheel_filename(file["filename"])[1]
+        if version.is_prerelease or version.local:
+            continue
+        day = str(file.get("upload-time", ""))[:10]
+        one = found.setdefault(version, Release(str(version), day, file.get("requires-python") or "", {}))
+        one.wheels[file["filename"]] = file["url"]
+    return [found[version] for version in sorted(found)]
+
+
+def read(package: str, rows: Iterable[dict[str, Any]], builds: dict[str, str], address: str = "") -> list[Found]:
+    """The rows of a package's releases. rows: those of `extensions` that are there; builds: release of torch -> tag of
+    its build on the index. Raises OSError, ValueError."""
+    address = address or index()
+    listed = {row["version"]: row for row in rows if row["package"] == package}
+    found = releases(package, address)
+    with ThreadPoolExecutor(8) as pool:
+        texts = list(pool.map(_metadata, found))
+        names = list(pool.map(_libraries, found)) if package == "bitsandbytes" else [()] * len(found)
+    result, day = [], date.today().isoformat()
+    for release, text, libraries in zip(found, texts, names, strict=True):
+        fields = _fields(package, release, text, libraries)
+        if release.version not in listed and not _complete(package, release, fields, listed, builds):
+            continue
+        source = (
+            ""
+            if release.version in listed
+            else f"PyPI: metadata and names of the wheels of each {package} (read {day})"
+        )
+        result.append(Found("extensions", (package, release.version), fields, source))
+    return result
+
+
+def _fields(package: str, release: Release, text: str, libraries: Iterable[str]) -> dict[str, Any]:
+    """What the metadata and the names of the wheels say."""
+    lines = HeaderParser().parsestr(text).get_all("Requires-Dist", [])
+    needs = {line: Requirement(line) for line in lines if line.startswith("torch")}
+    here = [
+        line for line, need in needs.items()
+        if need.name == "torch" and (need.marker is None or need.marker.evaluate({**_LINUX, "extra": "srt"}))
+    ]  # fmt: skip
+    fields: dict[str, Any] = {"date": release.day, "requires_python": release.requires_python}
+    if here:
+        fields["torch"] = re.sub(r"^torch|[\s()]", "", here[0].partition(";")[0])  # in the order of the metadata
+    if (platforms := platforms_of(release.wheels)) and package not in ELSEWHERE:
+        fields["platforms"] = platforms
+    if cudas := sorted({f"{one[:-1]}.{one[-1]}" for one in libraries}, key=numbers):
+        fields["cuda"] = f"one library per CUDA version inside the wheel: {cudas[0]} to {cudas[-1]}"
+    return fields
+
+
+def _complete(
+    package: str, release: Release, fields: dict[str, Any], listed: dict[str, Any], builds: dict[str, str]
+) -> bool:
+    """Fill what follows from the rest in a new row; False where it would be wrong or say nothing."""
+    if package in PINNED:
+        pinned = re.fullmatch(r"==(\d[\d.]*)", fields.get("torch", ""))
+        tag = builds.get(pinned[1], "") if pinned else ""
+        major = tag[2:4]
+        if major not in _DRIVERS:
+            return False
+        fields["cuda"] = f"PyPI wheel CUDA {major}"
+        fields["min_driver"] = _DRIVERS[major]
+        fields["note"] = "CUDA: that of the torch it pins, and the driver for that"
+    elif not fields.get("torch") and not fields.get("cuda"):
+        return False
+    fields.setdefault("platforms", platforms_of(release.wheels) or "linux")
+    older = [row for version, row in listed.items() if Version(version) < Version(release.version)]
+    if floor := (older or list(listed.values()))[-1 if older else 0].get("min_sm"):
+        fields["min_sm"] = floor  # of the release before it that was looked at; of the first one, where it is older
+    return True
+
+
+def platforms_of(wheels: Iterable[str]) -> str:
+    """'linux x86_64 aarch64, windows' of the names of wheels; '' where they are for any platform."""
+    tags: set[Tag] = {tag for name in wheels for tag in parse_wheel_filename(name)[3]}
+    linux = [m for m in ("x86_64", "aarch64") if any("linux" in t.platform and t.platform.endswith(m) for t in tags)]
+    windows = ["windows"] if any(tag.platform == "win_amd64" for tag in tags) else []
+    return ", ".join([f"linux {' '.join(linux)}"] * bool(linux) + windows)
+
+
+def _metadata(release: Release) -> str:
+    name, url = next(iter(release.wheels.items()))
+    try:
+        return _read(f"{url}.metadata").decode("utf-8", "replace")
+    except urllib.error.HTTPError:  # the index has none beside the wheel
+        package, version = name.split("-")[:2]
+        with zipfile.ZipFile(io.BufferedReader(_Ranges(url), 1 << 16)) as archive:
+            return archive.read(f"{package}-{version}.dist-info/METADATA").decode("utf-8", "replace")
+
+
+def _libraries(release: Release) -> tuple[str, ...]:
+    """CUDA versions ('118') of the libraries in the Linux wheel, by their names."""
+    url = next((url for name, url in release.wheels.items() if "x86_64" in name or name.endswith("any.whl")), "")
+    if not url:
+        return ()
+    with zipfile.ZipFile(io.BufferedReader(_Ranges(url), 1 << 16)) as archive:
+        found = (re.search(r"libbitsandbytes_cuda(\d{3})\.so$", name) for name in archive.namelist())
+        return tuple(match[1] for match in found if match)
+
+
+def _read(url: str, headers: dict[str, str] | None = None) -> bytes:
+    with urllib.request.urlopen(urllib.request.Request(url, headers=headers or {}), timeout=_TIMEOUT_S) as answer:
+        return bytes(answer.read())
+
+
+class _Ranges(io.RawIOBase):
+    """A file on a server that gives out parts of it."""
+
+    def __init__(self, url: str) -> None:
+        self.url, self.at = url, 0
+        with urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=_TIMEOUT_S) as answer:
+            self.size = int(answer.headers["Content-Length"])
+
+    def seekable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self.at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self.at, io.SEEK_END: self.size}[whence]
+        return self.at
+
+    def tell(self) -> int:
+        return self.at
+
+    def readinto(self, buffer: Any) -> int:
+        count = min(len(buffer), self.size - self.at)
+        if count <= 0:
+            return 0
+        part = _read(self.url, {"Range": f"bytes={self.at}-{self.at + count - 1}"})
+        buffer[: len(part)] = part
+        self.at += len(part)
+        return len(part)
+
+
+def every(rows: list[dict[str, Any]], builds: dict[str, str], packages: Iterable[str] = ()) -> Iterator[Found]:
+    """The rows of all these packages."""
+    for package in packages or PACKAGES:
+        yield from read(canonicalize_name(package), rows, builds)

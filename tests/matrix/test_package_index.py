@@ -1,0 +1,136 @@
+"""The importer of packages' releases, from an index on this machine that answers as PyPI does."""
+
+from __future__ import annotations
+
+import io
+import json
+import threading
+import zipfile
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compat_matrix.importers.__main__ import main
+from compat_matrix.importers.package_index import platforms_of
+
+ROOT = Path(__file__).parents[2]
+VLLM = {"0.30.0": "==2.13.0", "0.34.0": "==2.15.0", "0.35.0": ">=2.0"}
+
+
+def wheel(name: str, version: str, needs: tuple[str, ...], *files: str) -> bytes:
+    """A wheel with this metadata and these files."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for file in files:
+            archive.writestr(file, bytes(100_000))
+        lines = [
+            "Metadata-Version: 2.4",
+            f"Name: {name}",
+            f"Version: {version}",
+            *(f"Requires-Dist: {n}" for n in needs),
+        ]
+        archive.writestr(f"{name}-{version}.dist-info/METADATA", "\n".join(lines) + "\n\nWords.\n")
+    return content.getvalue()
+
+
+WHEELS = {
+    **{
+        f"vllm-{version}-cp38-abi3-manylinux_2_31_{machine}.whl": wheel("vllm", version, (f"torch{torch}", "torchvision"))
+        for version, torch in VLLM.items()
+        for machine in ("x86_64", "aarch64")
+    },
+    "vllm-0.36.0rc1-cp38-abi3-manylinux1_x86_64.whl": b"",
+    **{
+        f"bitsandbytes-{version}-py3-none-{platform}.whl": wheel(
+            "bitsandbytes", version, ("torch (<3,>=2.4)",), *(f"bitsandbytes/libbitsandbytes_cuda{n}.so" for n in (118, 132, 126))
+        )
+        for version in ("0.50.2", "0.51.0")
+        for platform in ("manylinux_2_24_x86_64", "win_amd64")
+    },
+}  # fmt: skip
+WITH_METADATA = "0.30.0"
+"""The one release whose metadata is a file of its own on this index."""
+
+
+class Index(BaseHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None: ...
+
+    def do_HEAD(self) -> None:
+        self.answer(200, WHEELS[self.path[1:]], body=False)
+
+    def do_GET(self) -> None:
+        name = self.path.strip("/")
+        if name.endswith(".metadata"):
+            if WITH_METADATA not in name:
+                return self.answer(404, b"")
+            with zipfile.ZipFile(io.BytesIO(WHEELS[name.removesuffix(".metadata")])) as archive:
+                return self.answer(200, archive.read(f"vllm-{WITH_METADATA}.dist-info/METADATA"))
+        if name in WHEELS:
+            first, _, last = self.headers["Range"].removeprefix("bytes=").partition("-")
+            assert int(last) - int(first) < 1 << 17, "no wheel is read whole"
+            return self.answer(206, WHEELS[name][int(first) : int(last) + 1])
+        host = f"http://127.0.0.1:{self.server.server_port}"  # type: ignore[attr-defined]
+        files = [
+            {"filename": f, "url": f"{host}/{f}", "requires-python": ">=3.10", "upload-time": "2026-11-20T01:02:03Z",
+             "yanked": "0.35" in f and "broken"}
+            for f in WHEELS if f.startswith(f"{name}-")
+        ]  # fmt: skip
+        return self.answer(200, json.dumps({"files": files}).encode())
+
+    def answer(self, code: int, content: bytes, body: bool = True) -> None:
+        self.send_response(code)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        if body:
+            self.wfile.write(content)
+
+
+@pytest.fixture
+def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Its address, which pip is set to."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Index)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}"
+    monkeypatch.setenv("PIP_INDEX_URL", address)
+    yield address
+    server.shutdown()
+
+
+def test_new_releases_become_rows(index: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("extensions", "torch_releases", "sources"):
+        (tmp_path / f"{name}.json").write_bytes((ROOT / "compat_matrix" / "data" / f"{name}.json").read_bytes())
+    words = ["packages", "--package", "vllm", "--package", "bitsandbytes", "--data", str(tmp_path)]
+    assert main([*words, "--write"]) == 1
+    rows = {(r["package"], r["version"]): r for r in json.loads((tmp_path / "extensions.json").read_text())}
+    new = rows["vllm", "0.34.0"]
+    assert (new["torch"], new["min_driver"], new["cuda"]) == ("==2.15.0", "580", "PyPI wheel CUDA 13")
+    assert (new["date"], new["requires_python"], new["platforms"]) == ("2026-11-20", ">=3.10", "linux x86_64 aarch64")
+    assert new["min_sm"] == rows["vllm", "0.33.0"]["min_sm"], "of the release before it"
+    assert not {("vllm", "0.35.0"), ("vllm", "0.36.0rc1")} & rows.keys(), "withdrawn, and not final"
+    other = rows["bitsandbytes", "0.51.0"]
+    assert other["cuda"].endswith("inside the wheel: 11.8 to 13.2") and other["torch"] == "<3,>=2.4"
+    assert other["platforms"] == "linux x86_64, windows"
+    assert rows["vllm", "0.30.0"]["source"] == "pypi-metadata-and-names-of-the-wheels-of-each-vllm-read-2026", (
+        "it keeps its own"
+    )
+    capsys.readouterr()
+    assert main(words) == 0 and "0 differ" in capsys.readouterr().out, "a second run finds no difference"
+
+
+def test_an_index_that_is_away_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9")
+    assert main(["packages", "--package", "vllm"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("packages: ") and said.count("\n") == 1 and "refused" in said
+
+
+def test_platforms_of_the_names_of_wheels() -> None:
+    assert platforms_of(["x-1-py3-none-any.whl"]) == ""
+    assert platforms_of(["x-1-cp311-cp311-win_amd64.whl"]) == "windows"
+    assert (
+        platforms_of(["x-1-cp311-cp311-macosx_11_0_arm64.whl", "x-1-cp311-cp311-manylinux1_x86_64.whl"])
+        == "linux x86_64"
+    )
