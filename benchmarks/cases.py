@@ -1,11 +1,12 @@
 """How well `gpudoctor explain - --format json` finds confirmed root causes in texts that people pasted.
 
-    python benchmarks/cases.py [--cases DIR] [--lines] [--log] [--process] [--wrong] [--sound] [--only TEXT]
+    python benchmarks/cases.py [--cases SET] [--lines] [--log] [--process] [--wrong] [--sound] [--only TEXT]
 
-DIR (else the public cases beside this script) holds one JSON file per case (facts, error_text, collect_env,
-root_cause, decidable, also, healthy) and perhaps a `render.py` of its own, which turns a case into text. Each text goes
-through the real command: in this process, or with --process in one of its own. Prints figures in all (intervals are
-Wilson's, 95 %) and for each root cause, what was taken for what, and with --wrong each case that is wrong.
+SET (else the public cases) is a file with one case per line (facts, error_text, collect_env, root_cause, decidable,
+also, healthy), or a folder with one JSON file per case. A `render.py` next to them turns a case into text, else that of
+the public cases. Each text goes through the real command: in this process, or with --process in one of its own. Prints
+figures in all (intervals are Wilson's, 95 %) and for each root cause, what was taken for what, and with --wrong each
+case that is wrong.
 --lines: only what a machine printed (error_text, collect_env), of the cases that have such lines. --log: the text in
 the midst of 40 kB of a real training log.
 --sound also applies each failing finding's first fix to the facts: it must go away, and no new failure may come.
@@ -25,7 +26,12 @@ from math import sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
-CASES = Path(__file__).parent / "cases"
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks import case_file
+
+CASES = Path(__file__).parent / "cases" / "public.jsonl"
+"""The public cases."""
 
 
 class Answer(NamedTuple):
@@ -70,12 +76,19 @@ class Answer(NamedTuple):
         return [*dict.fromkeys([*found, *self.possible])][:3]
 
 
-def renderer(folder: Path) -> Callable[[dict[str, Any]], str]:
-    """`render` of the folder's own render.py, else of the public cases'."""
-    own = folder / "render.py"
-    spec = importlib.util.spec_from_file_location("render_cases", own if own.exists() else CASES / "render.py")
+def load_cases(where: Path = CASES) -> list[dict[str, Any]]:
+    """The cases of a set, sorted by id: a file of JSON Lines, or a folder with one JSON file per case."""
+    if where.is_dir():
+        return [json.loads(path.read_text("utf-8")) for path in sorted(where.glob("*.json"))]
+    return [*case_file.read(where).values()]
+
+
+def renderer(where: Path = CASES) -> Callable[[dict[str, Any]], str]:
+    """`render` of the set's own render.py, else of the public cases'."""
+    own = (where if where.is_dir() else where.parent) / "render.py"
+    spec = importlib.util.spec_from_file_location("render_cases", own if own.exists() else CASES.with_name("render.py"))
     if spec is None or spec.loader is None:
-        raise SystemExit(f"{folder} has no render.py")
+        raise SystemExit(f"{where} has no render.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     render: Callable[[dict[str, Any]], str] = module.render
@@ -210,11 +223,10 @@ def main() -> None:
     parser.add_argument("--only", default="", help="only cases whose id or root cause holds this text")
     given = parser.parse_args()
     render, ask = renderer(given.cases), ask_process if given.process else ask_here
-    log = (CASES.parent / "training_log.txt").read_text("utf-8").splitlines() if given.log else []
+    log = Path(__file__).with_name("training_log.txt").read_text("utf-8").splitlines() if given.log else []
     half = len(log) // 2
     answers, broken = [], []
-    for path in sorted(given.cases.glob("*.json")):
-        case = json.loads(path.read_text("utf-8"))
+    for case in load_cases(given.cases):
         if given.lines:
             case = printed(case)
             if not (case.get("error_text") or case.get("collect_env")):
@@ -239,5 +251,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parents[1]))
     main()

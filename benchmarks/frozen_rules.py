@@ -3,7 +3,8 @@
     python benchmarks/frozen_rules.py
 
 For each commit of BATCHES, whose cases were used to repair the rules in that same commit, its parent is checked out
-into a scratch folder and explains the commit's cases, as today's `render.py` writes them. Writes
+into a scratch folder and explains the cases that the commit added and that are still there, as today's `render.py`
+writes them. Writes
 benchmarks/frozen_rules.jsonl: case, commit of the rules, first finding, its status, and the causes called possible.
 `training/ranker.py` sets from it where a cause may be called likely. Needs the repository's history, and this Python's
 packages.
@@ -18,6 +19,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+FOLDER = Path("benchmarks", "cases")
 OUT = Path(__file__).with_suffix(".jsonl")
 BATCHES = (
     "662f673", "2887b06", "7088555", "5c94902", "80f3feb", "c9f8277", "245e224", "066f912", "39394b0", "72b3c77",
@@ -41,16 +43,24 @@ def _git(*words: str) -> str:
     return subprocess.run(["git", "-C", str(ROOT), *words], check=True, capture_output=True, text=True).stdout
 
 
+def added(commit: str) -> list[tuple[str, str]]:
+    """(id, text) of the cases that a commit added, as they are today."""
+    from benchmarks.cases import load_cases, renderer
+
+    render, new = renderer(), _ids(commit) - _ids(f"{commit}^")
+    return [(case["id"], render(case)) for case in load_cases() if case["id"] in new]
+
+
+def _ids(commit: str) -> set[str]:
+    """The cases of a commit: one file each, later one line each."""
+    names = {Path(name) for name in _git("ls-tree", "--name-only", commit, f"{FOLDER}/").split()}
+    lines = _git("show", f"{commit}:{FOLDER}/public.jsonl").split("\n") if FOLDER / "public.jsonl" in names else ()
+    return {name.stem for name in names if name.suffix == ".json"} | {json.loads(row)["id"] for row in lines if row}
+
+
 def judged(commit: str) -> list[list[object]]:
     """Rows of the cases that a commit added, by the code of its parent."""
-    from benchmarks.cases import renderer
-
-    folder = ROOT / "benchmarks" / "cases"
-    render = renderer(folder)
-    added = _git("show", "--diff-filter=A", "--name-only", "--format=", commit, "--", "benchmarks/cases").split()
-    paths = [folder / Path(name).name for name in added if name.endswith(".json")]
-    cases = [json.loads(path.read_text("utf-8")) for path in paths if path.exists()]
-    asked = "".join(json.dumps([case["id"], render(case)]) + "\n" for case in cases)
+    asked = "".join(json.dumps(row) + "\n" for row in added(commit))
     with tempfile.TemporaryDirectory() as scratch:
         old = Path(scratch, "old")
         _git("worktree", "add", "--detach", str(old), f"{commit}^")

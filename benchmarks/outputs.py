@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import os
 import re
 import shlex
@@ -137,13 +136,12 @@ def recordings(folder: Path, count: int) -> list[str]:
 
 def texts(folder: Path, count: int) -> list[str]:
     """Names of the public cases that were drawn, each written as a text."""
-    from benchmarks.cases import CASES, renderer
+    from benchmarks.cases import load_cases, renderer
 
-    render = renderer(CASES)
-    paths = {path.stem: path for path in sorted(CASES.glob("*.json"))}
-    names = spread([*paths], count)
+    render, cases = renderer(), {case["id"]: case for case in load_cases()}
+    names = spread([*cases], count)
     for name in names:
-        (folder / name).write_text(render(json.loads(paths[name].read_text("utf-8"))), "utf-8")
+        (folder / name).write_text(render(cases[name]), "utf-8")
     return names
 
 

@@ -12,7 +12,6 @@ be masked.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import re
 import sys
@@ -43,14 +42,13 @@ _SOMEBODY = re.compile(r"(?:^|[^\w.])(?:10|192\.168|172\.(?:1[6-9]|2\d|3[01]))\.
 
 def texts() -> dict[str, str]:
     """All texts at hand by name."""
-    from cases import renderer
+    from benchmarks.cases import CASES, load_cases, renderer
 
     found = {}
-    for folder in (HERE / "cases", HERE.parent.parent / "shared" / "cases"):
-        if (folder / "render.py").exists():
-            render = renderer(folder)
-            for path in sorted(folder.glob("*.json")):
-                found[path.stem] = render(json.loads(path.read_text("utf-8")))
+    for where in (CASES, HERE.parent.parent / "shared" / "cases"):
+        if where.exists():
+            render = renderer(where)
+            found |= {case["id"]: render(case) for case in load_cases(where)}
     for path in sorted((HERE.parent / "tests" / "text" / "texts").glob("*.txt")):
         found[path.stem] = path.read_text("utf-8")
     return found

@@ -27,11 +27,12 @@ REMOTE = HERE.parents[1] / "shared" / "cases"
 
 def texts() -> Iterator[tuple[str, str]]:
     """(name, text) of every text: cases as their `render.py` writes them, samples as they are."""
-    from benchmarks.cases import renderer
+    from benchmarks.cases import CASES, load_cases, renderer
 
-    for folder in (HERE / "cases", REMOTE):
-        for path in sorted(folder.glob("*.json")):
-            yield f"{folder.parent.name}/{path.stem}", renderer(folder)(json.loads(path.read_text("utf-8")))
+    for where, name in ((CASES, "benchmarks"), (REMOTE, "shared")):
+        if where.exists():
+            render = renderer(where)
+            yield from ((f"{name}/{case['id']}", render(case)) for case in load_cases(where))
     for name in ("samples", "tool_lines"):
         for number, row in enumerate(json.loads((SAMPLES / f"{name}.json").read_text("utf-8"))):
             yield f"{name}/{number}", row["text"]

@@ -8,30 +8,27 @@ that texts on our subject use, or that the readers of texts look for, is left wh
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import re
+import sys
 from collections import Counter
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
 TARGET = ROOT / "doctor" / "snapshot" / "common_words.txt"
-CASES = ROOT / "benchmarks" / "cases"
 _LEAST = 3
 """Texts that use a word before it counts as common."""
 _WORD = re.compile(r"(?<![\w.@/\\-])[a-z]{3,14}(?![\w@/\\-])")
 
 
 def main() -> None:
-    spec = importlib.util.spec_from_file_location("render_cases", CASES / "render.py")
-    assert spec and spec.loader
-    render = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(render)
+    from benchmarks.cases import load_cases, renderer
+
+    render = renderer()
     used = Counter[str]()
-    for path in sorted(CASES.glob("*.json")):
-        case = json.loads(path.read_text("utf-8"))
+    for case in load_cases():
         told = (case.get("title"), case["root_cause"].get("sentence"), case.get("fix"))
-        text = "\n".join([render.render(case), *(text for text in told if text)])
+        text = "\n".join([render(case), *(text for text in told if text)])
         used.update(set(_WORD.findall(text.lower())))
     words = {word for word, count in used.items() if count >= _LEAST}
     for path in (ROOT / "doctor" / "text").glob("*.json"):

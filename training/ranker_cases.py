@@ -15,7 +15,6 @@ from doctor.text.ranker import NOTHING
 from doctor.text.text import heard
 
 ROOT = Path(__file__).parents[1]
-CASES = ROOT / "benchmarks" / "cases"
 FROZEN = ROOT / "benchmarks" / "frozen_rules.jsonl"
 SAMPLES = ROOT / "tests" / "text"
 LOG = ROOT / "benchmarks" / "training_log.txt"
@@ -46,13 +45,12 @@ class Example(NamedTuple):
     """It is a sample of the tests and no case."""
 
 
-def load(folder: Path = CASES) -> list[Example]:
-    """All cases, in the order of their files' names."""
-    from benchmarks.cases import renderer
+def load(where: Path | None = None) -> list[Example]:
+    """All cases of a set, else of the public one, sorted by id."""
+    from benchmarks.cases import CASES, load_cases, renderer
 
-    render = renderer(folder)
-    cases = [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))]
-    return [_example(case, render(case)) for case in cases]
+    render = renderer(where or CASES)
+    return [_example(case, render(case)) for case in load_cases(where or CASES)]
 
 
 def samples() -> list[Example]:

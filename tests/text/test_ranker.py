@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from benchmarks.cases import load_cases
 from doctor.text import read
 from doctor.text.ranker import model, relevant, terms
 from doctor.text.statement import Line
 
 ROOT = Path(__file__).parents[2]
-CASES = ROOT / "benchmarks" / "cases"
 MISMATCH = "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 550.127\n"
 STEPS = "".join(f"step:{n}/5100 train_loss:{4 - n / 3000:.4f} train_time:{n * 141}ms\n" for n in range(600))
 
@@ -60,11 +59,13 @@ def test_probabilities_are_of_all_causes_and_each_is_a_check_or_nothing() -> Non
 
 def reserved(url: str) -> bool:
     plain = re.sub(r"[#?].*", "", url).rstrip("/").lower()
-    return sha256(plain.encode()).hexdigest()[:24] in set((CASES.parent / "reserved.txt").read_text("utf-8").split())
+    return sha256(plain.encode()).hexdigest()[:24] in set(
+        (ROOT / "benchmarks" / "reserved.txt").read_text("utf-8").split()
+    )
 
 
 def test_no_case_is_of_a_thread_that_is_kept_for_measuring() -> None:
-    cases = [json.loads(path.read_text("utf-8")) for path in CASES.glob("*.json")]
+    cases = load_cases()
     urls = [url for case in cases for url in (case["source"], *case.get("related_sources", ()))]
     assert len(cases) >= model().about["cases"] > 800 and not [url for url in urls if reserved(url)]
 
