@@ -14,7 +14,7 @@ from benchmarks import case_file
 from .rows import for_each
 
 ROOT = Path(__file__).parent.parent
-FILES = sorted(ROOT.glob("benchmarks/cases/*.jsonl"))
+FILES = sorted([*ROOT.glob("benchmarks/cases/*.jsonl"), *ROOT.glob("tests/scenarios/*.jsonl")])
 CASES = (
     {"id": "b-10", "text": "two\nlines\u2028é"},
     {"id": "a-2", "text": ""},

@@ -1,4 +1,4 @@
-"""Machines by their facts: what differs from a healthy one, `facts/CHECK.json`; with `branches.py`, all kinds of steps.
+"""Machines by their facts: what differs from a healthy one, `facts.jsonl`; with `branches.py`, all kinds of steps.
 
 Each is judged in this process, so hundreds of them cost seconds: every distribution, container, user and index that a
 step's words depend on has one. What is said on each stands in `facts/LAYER.txt`, word by word, written by
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from benchmarks import case_file
 from doctor.findings import Policy
 from doctor.judge.report import Report
 from doctor.report.json import render_json
@@ -38,17 +39,16 @@ class Case(NamedTuple):
 
 
 def cases() -> Iterator[Case]:
-    """Those of every file, by its name and a number."""
-    for path in sorted(FOLDER.glob("*.json")):
-        for number, row in enumerate(json.loads(path.read_text("utf-8")), 1):
-            base = healthy(*row["gpus"], container=row.get("container", False))
-            facts = changed(msgspec.to_builtins(base), row["facts"])
-            policy = {**msgspec.to_builtins(POLICY), **row.get("policy", {})}
-            yield Case(
-                f"{path.stem}-{number}",
-                msgspec.convert(facts, Snapshot, strict=False),
-                msgspec.convert(policy, Policy, strict=False),
-            )
+    """All of them, by their ids: the check that each was made for, and a number."""
+    for name, row in case_file.read(FOLDER.with_suffix(".jsonl")).items():
+        base = healthy(*row["gpus"], container=row.get("container", False))
+        facts = changed(msgspec.to_builtins(base), row["facts"])
+        policy = {**msgspec.to_builtins(POLICY), **row.get("policy", {})}
+        yield Case(
+            name,
+            msgspec.convert(facts, Snapshot, strict=False),
+            msgspec.convert(policy, Policy, strict=False),
+        )
 
 
 def changed(facts: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import doctor.patient
+from benchmarks import case_file
 from doctor.patient.gather import gather
 from doctor.probes import tools
 from doctor.probes.agents import driver_commands, own_agent
@@ -24,7 +25,7 @@ from tests.reaction import HANG_S
 from .machine_files import PYTHON, SITE, Scenario, lay_out
 from .torch_build import Workshop
 
-CASES = Path(__file__).parent / "cases"
+CASES = case_file.read(Path(__file__).with_name("cases.jsonl"))
 DEADLINE_S = 60.0
 SHORT_S = 2.0
 """For the children of a machine where a call hangs: they are waited for."""
@@ -34,13 +35,15 @@ _PATIENT = Path(doctor.patient.__file__).parent
 def names() -> list[str]:
     """All scenarios: the machines as they are, then the cases."""
     machines = sorted(path.parent.name for path in MACHINES.glob("*/expected.json"))
-    return [*machines, *sorted(path.stem for path in CASES.glob("*.json"))]
+    return [*machines, *CASES]
 
 
 def load(name: str) -> Scenario:
     """A scenario by its name: a machine with its own expected.json, or a case."""
-    path = CASES / f"{name}.json"
-    case = json.loads((path if path.exists() else MACHINES / name / "expected.json").read_text("utf-8"))
+    if name in CASES:
+        case = {key: value for key, value in CASES[name].items() if key != "id"}
+    else:
+        case = json.loads((MACHINES / name / "expected.json").read_text("utf-8"))
     machine = Machine.load(case.pop("machine", name))
     case.pop("note", None)
     driver = case.pop("driver", None)

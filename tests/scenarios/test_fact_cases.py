@@ -21,7 +21,7 @@ OPEN = Path(__file__).with_name("branches_open.txt")
 def test_what_is_said_on_each_machine_and_every_branch_of_a_fix() -> None:
     """Each case is judged once. `python -m tests.scenarios.fact_cases` writes what is said again.
 
-    Add a machine to `facts/` for a branch that is missing; `branches_open.txt` has those that none takes yet.
+    Add a machine to `facts.jsonl` for a branch that is missing; `branches_open.txt` has those that none takes yet.
     """
     branches, said = Branches(), fix_tables.read(FOLDER)
     written: dict[str, fix_tables.Tables] = {}
@@ -43,6 +43,6 @@ def test_what_is_said_on_each_machine_and_every_branch_of_a_fix() -> None:
         with found.of("branches"):
             never = {name for name, times in branches.taken.items() if not times}
             listed = {line for line in OPEN.read_text("utf-8").splitlines() if line and not line.startswith("#")}
-            assert sorted(never - listed) == [], "no machine of `facts/` takes these branches"
+            assert sorted(never - listed) == [], "no machine of `facts.jsonl` takes these branches"
             assert sorted(listed - never) == [], "these are taken (or gone): delete them from branches_open.txt"
             assert all(re.match(r"\w+\.\w+: (?:if|not|and|or) ", name) for name in listed)
