@@ -9,6 +9,7 @@ import re
 import struct
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile, ZipInfo
 
 FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME}]
 START_BYTES = 192
@@ -80,5 +81,17 @@ def write(source: Path, folder: Path) -> int:
     if not made["libraries"]:
         return 0
     data = lzma.compress(json.dumps(made, separators=(",", ":")).encode(), filters=FILTERS)
-    (folder / source.name).write_bytes(data)
+    keep(source.name, data, folder)
     return len(data)
+
+
+def keep(name: str, data: bytes, folder: Path) -> None:
+    """Put a skeleton into its project's archive: sorted and without times, so that git stores only what is new."""
+    path = folder / f"{name.partition('-')[0]}.zip"
+    kept = {name: data}
+    if path.exists():
+        with ZipFile(path) as archive:
+            kept = {one: archive.read(one) for one in archive.namelist()} | kept
+    with ZipFile(path, "w") as archive:
+        for one, content in sorted(kept.items()):
+            archive.writestr(ZipInfo(one), content)
