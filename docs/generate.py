@@ -1,6 +1,7 @@
-"""Write the made pages of the documentation: `python docs/generate.py`; with --check only compare.
+"""Write errors.md and rules.md, which are made and committed: `python docs/generate.py`; with --check only compare.
 
-With --samples: write what README and the guides show of commands' outputs, by running them.
+With --samples: write what README and the guides show of commands' outputs, by running them. The pages of checks and
+commands are no files: the build of the site makes them (`hook.py`).
 """
 
 from __future__ import annotations
@@ -11,16 +12,13 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-from generator import checks, commands, errors, recipes  # noqa: E402
+from generator import errors, recipes  # noqa: E402
 from generator.words import COMMAND  # noqa: E402
-
-MADE = ("checks", "commands")
-"""Folders of which every page is made."""
 
 
 def pages() -> dict[str, str]:
     """Path below this folder to text; deterministic, so that it can be compared."""
-    return {**checks.pages(), **recipes.pages(), **commands.pages(), **errors.pages()}
+    return {**recipes.pages(), **errors.pages()}
 
 
 def samples() -> int:
@@ -36,27 +34,17 @@ def samples() -> int:
 
 
 def main() -> int:
-    """Write what differs and take away what is no page any more; 1 where --check finds either."""
+    """Write what differs; 1 where --check finds such a page."""
     if "--samples" in sys.argv[1:]:
         return samples()
     made = pages()
-    there = {str(path.relative_to(HERE)) for folder in MADE for path in (HERE / folder).glob("*.md")}
-    wrong = sorted(there - set(made))
-    for name, text in made.items():
-        path = HERE / name
-        if not path.exists() or path.read_text("utf-8") != text:
-            wrong.append(name)
+    wrong = [name for name, text in made.items() if (HERE / name).read_text("utf-8") != text]
     if "--check" in sys.argv[1:]:
         if wrong:
-            print(f"{', '.join(wrong[:5])}: not what it is made from: {COMMAND}", file=sys.stderr)
+            print(f"{', '.join(wrong)}: not what it is made from: {COMMAND}", file=sys.stderr)
         return int(bool(wrong))
     for name in wrong:
-        path = HERE / name
-        path.parent.mkdir(exist_ok=True)
-        if name in made:
-            path.write_text(made[name], "utf-8")
-        else:
-            path.unlink()
+        (HERE / name).write_text(made[name], "utf-8")
     return 0
 
 

@@ -57,9 +57,8 @@ class Block(Struct, frozen=True):
 
 
 def pages() -> list[Path]:
-    """README and the pages of the documentation that are written by hand."""
-    made = ("checks", "commands")
-    return [ROOT / "README.md", *(p for p in sorted((ROOT / "docs").rglob("*.md")) if p.parent.name not in made)]
+    """README and the pages of the documentation."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def blocks(mark: str = "") -> Iterator[Block]:

@@ -1,11 +1,19 @@
-"""The documentation: made pages are what they are made from, every link leads somewhere, the site builds."""
+"""The documentation: made pages are what they are made from, every link leads somewhere, the site builds.
+
+On a code host a link to a check leads to its file; on the site, whose pages of checks and commands are no files, to its
+page (`docs/hook.py`).
+"""
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import re
 import subprocess
 import sys
 from pathlib import Path
+from posixpath import dirname, join, normpath
+from typing import Any
 
 import pytest
 
@@ -17,7 +25,35 @@ from .rows import Faults
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-PAGES = sorted(DOCS.rglob("*.md"))
+_TARGET = re.compile(r"\]\(((?!https?:)[^)#]+)")
+_FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
+
+
+@functools.cache
+def hook() -> Any:
+    """The file that mkdocs loads, which needs no mkdocs by itself."""
+    spec = importlib.util.spec_from_file_location("site_hook", DOCS / "hook.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@functools.cache
+def site() -> dict[str, str]:
+    """Every page of the site as its build gets it: path to Markdown."""
+    written, made = (
+        {str(path.relative_to(DOCS)): path.read_text("utf-8") for path in DOCS.rglob("*.md")},
+        hook().pages(),
+    )
+    assert written.keys().isdisjoint(made)
+    names = hook().checks.names()
+    return {path: hook().links.for_site(text, path, names) for path, text in (written | made).items()}
+
+
+def targets(markdown: str) -> list[str]:
+    """Where its links lead, without those to other sites."""
+    return _TARGET.findall(_FENCE.sub("", markdown))
 
 
 def test_the_pages_are_up_to_date() -> None:
@@ -27,42 +63,72 @@ def test_the_pages_are_up_to_date() -> None:
 
 
 def test_every_check_has_its_manual_page_and_a_row() -> None:
-    index = (DOCS / "checks" / "index.md").read_text("utf-8")
+    index = site()["checks/index.md"]
     for check in (*load_all(), *load_causes()):
-        page = (DOCS / "checks" / f"{check.id}.md").read_text("utf-8")
-        assert f"| [{check.id}]({check.id}.md) |" in index and f"\n# {check.id}\n" in page
+        page = site()[f"checks/{check.id}.md"]
+        assert f"| [{check.id}]({check.id}.md) |" in index and page.startswith(f"# {check.id}\n")
         assert all(word in page for word in re.findall(r"[A-Za-z]{4,}", check.manual))
 
 
 def test_every_command_has_its_page() -> None:
     for name in COMMANDS:
-        page = (DOCS / "commands" / f"{name}.md").read_text("utf-8")
+        page = site()[f"commands/{name}.md"]
         assert f"# gpudoctor {name}\n" in page and "Usage: gpudoctor" in page
 
 
-def test_every_link_leads_to_a_file() -> None:
+def test_on_a_code_host_every_link_of_every_page_leads_to_a_file_or_folder() -> None:
+    found = 0
+    listed = subprocess.run(["git", "ls-files", "-z", "*.md"], cwd=ROOT, capture_output=True, text=True, check=False)
+    pages = [ROOT / name for name in listed.stdout.split("\0") if name] or [*DOCS.rglob("*.md"), *ROOT.glob("*.md")]
+    with Faults() as faults:
+        for path in pages:
+            for target in targets(path.read_text("utf-8")):
+                found += 1
+                with faults.of(f"{path.relative_to(ROOT)}: {target}"):
+                    assert (path.parent / target).exists()
+    assert found > 500
+
+
+def test_on_the_site_every_link_leads_to_a_page_of_it() -> None:
     found = 0
     with Faults() as faults:
-        for path in PAGES:
-            for target in re.findall(r"\]\(((?!http)[^)#]+)", path.read_text("utf-8")):
+        for path, text in site().items():
+            for target in targets(text):
                 found += 1
-                with faults.of(f"{path.name}: {target}"):
-                    assert (path.parent / target).resolve().is_file()
+                with faults.of(f"{path}: {target}"):
+                    assert normpath(join(dirname(path), target)) in site()
     assert found > 1000
+
+
+def test_links_and_names_of_checks_become_links_to_pages_of_the_site() -> None:
+    names = {"cpu-only-torch", "gpu-lost", "firmware-bar-settings"}
+    for page, text, shown in (
+        ("a.md", "[a](../doctor/checks/cpu_only_torch.py).", "[a](checks/cpu-only-torch.md)."),
+        ("places/a.md", "[a](../../doctor/checks/cpu_only_torch.py)", "[a](../checks/cpu-only-torch.md)"),
+        ("a.md", "([a](../doctor/text/causes/firmware-bar-settings.txt))", "([a](checks/firmware-bar-settings.md))"),
+        ("a.md", "[all](../doctor/checks), `gpu-lost`", "[all](checks/index.md), [`gpu-lost`](checks/gpu-lost.md)"),
+        ("checks/gpu-lost.md", "`gpu-lost`, `cpu-only-torch`", "`gpu-lost`, [`cpu-only-torch`](cpu-only-torch.md)"),
+        ("a.md", "# `gpu-lost`\n```sh\n`gpu-lost`\n```\n`gpu`", "# `gpu-lost`\n```sh\n`gpu-lost`\n```\n`gpu`"),
+        (
+            "a.md",
+            "[a](../doctor/cli.py) [b](b.md) [`gpu-lost`](c.md)",
+            "[a](../doctor/cli.py) [b](b.md) [`gpu-lost`](c.md)",
+        ),
+    ):
+        assert hook().links.for_site(text, page, names) == shown
 
 
 def test_every_page_is_reached_from_the_start() -> None:
     """By links and the site's own menu: nothing is hard to find."""
     menu = re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.M)
-    seen: set[Path] = set()
-    todo = [DOCS / name for name in menu]
+    seen: set[str] = set()
+    todo = [*menu]
     while todo:
-        path = todo.pop().resolve()
+        path = normpath(todo.pop())
         if path not in seen:
             seen.add(path)
-            targets = re.findall(r"\]\(((?!http)[^)#]+\.md)", path.read_text("utf-8"))
-            todo += [path.parent / target for target in targets]
-    assert {path.resolve() for path in PAGES} == seen
+            todo += [join(dirname(path), target) for target in targets(site()[path])]
+    assert site().keys() == seen
 
 
 def test_errors_are_found_by_their_text() -> None:
@@ -91,6 +157,8 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-2000:]
     page = (tmp_path / "site" / "checks" / "gpu-fell-off-bus" / "index.html").read_text("utf-8")
     assert "A GPU no longer answers" in page and "fonts.googleapis" not in page
+    errors = (tmp_path / "site" / "errors" / "index.html").read_text("utf-8")
+    assert 'href="../checks/torch-lacks-new-gpu-sm/"' in errors and "doctor/checks" not in errors
     assert not list((tmp_path / "site").rglob("*.py"))
 
 

@@ -18,9 +18,7 @@ from .samples import blocks as shown
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
-GUIDES = [
-    path.read_text() for path in sorted((ROOT / "docs").rglob("*.md")) if path.parent.name not in ("checks", "commands")
-]
+GUIDES = [path.read_text() for path in sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def blocks(mark: str) -> list[str]:

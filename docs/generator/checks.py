@@ -9,9 +9,8 @@ from doctor.findings.thresholds import THRESHOLDS
 from doctor.judge import Registered, load_all
 from doctor.text.cause_pages import load_causes
 
-from .words import LAYER_NAMES, cell, mark, plain
+from .words import LAYER_NAMES, cell, plain
 
-SOURCE = "doctor/checks/*.py and doctor/text/causes/*.txt"
 INTRODUCTION = """\
 {} checks, in the order of the layers that depend on each other. `gpudoctor explain ID` prints the page of one check;
 `gpudoctor check --only ID` and `--skip ID` pick some. {} more causes can only be seen in a text: `gpudoctor explain
@@ -26,8 +25,13 @@ def pages() -> dict[str, str]:
     return {"checks/index.md": _index(checks, causes), **made}
 
 
+def names() -> set[str]:
+    """The ids that have a page."""
+    return {one.id for one in (*load_all(), *load_causes())}
+
+
 def _index(checks: list[Registered], causes: tuple[Registered, ...]) -> str:
-    parts = [mark(SOURCE), "# Checks", INTRODUCTION.format(len(checks), len(causes))]
+    parts = ["# Checks", INTRODUCTION.format(len(checks), len(causes))]
     for layer in LAYERS:
         inside = [check for check in checks if check.about.layer == layer]
         if inside:
@@ -52,7 +56,7 @@ def _page(check: Registered) -> str:
     facts = [f"Severity: {about.severity}", f"layer: {LAYER_NAMES[about.layer].lower()}"]
     if about.tags:
         facts.append(f"tags: {', '.join(about.tags)}")
-    lines = [mark(SOURCE), f"# {check.id}", f"**{plain(about.title)}.** {'; '.join(facts)}."]
+    lines = [f"# {check.id}", f"**{plain(about.title)}.** {'; '.join(facts)}."]
     if about.downstream_of:
         causes = ", ".join(f"[{cause}]({cause}.md)" for cause in about.downstream_of)
         lines.append(f"Told under its cause where one of these is found: {causes}.")

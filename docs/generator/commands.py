@@ -6,7 +6,7 @@ import click
 
 from doctor.cli import COMMANDS, gpudoctor
 
-from .words import cell, mark
+from .words import cell
 
 WIDTH = 100
 
@@ -15,14 +15,13 @@ def pages() -> dict[str, str]:
     """Path to text."""
     top = click.Context(gpudoctor, info_name="gpudoctor", max_content_width=WIDTH, terminal_width=WIDTH)
     rows = [f"| [`gpudoctor {name}`]({name}.md) | {cell(words)} |" for name, words in COMMANDS.items()]
-    source = "doctor/commands/*.py"
-    index = [mark(source), "# Commands", "\n".join(["| command | what it does |", "| --- | --- |", *rows]), CODES]
+    index = ["# Commands", "\n".join(["| command | what it does |", "| --- | --- |", *rows]), CODES]
     made = {"commands/index.md": "\n\n".join(index) + "\n"}
     for name, words in COMMANDS.items():
         command = gpudoctor.get_command(top, name)
         if command is None:
             raise SystemExit(f"{name}: no such command")
-        parts = [mark(source), f"# gpudoctor {name}", words, *_help(command, top, name)]
+        parts = [f"# gpudoctor {name}", words, *_help(command, top, name)]
         made[f"commands/{name}.md"] = "\n\n".join([*parts, "[All commands](index.md)"]) + "\n"
     return made
 

@@ -8,6 +8,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from doctor.text.cause_pages import load_causes
+
+from .links import to_file
 from .words import code, mark
 
 if sys.version_info >= (3, 11):
@@ -97,8 +100,9 @@ def _joined(one: Row, other: Row) -> Row:
 
 
 def _links(row: Row) -> list[str]:
+    causes = {one.id for one in load_causes()}
     more = [name for name in row.with_more if name not in row.causes]
     return [
-        *(f"[{name}](checks/{name}.md)" for name in row.causes[:_MOST_CAUSES]),
-        *(f"([{name}](checks/{name}.md))" for name in more[: max(1, _MOST_CAUSES - len(row.causes))]),
+        *(to_file(name, causes) for name in row.causes[:_MOST_CAUSES]),
+        *(f"({to_file(name, causes)})" for name in more[: max(1, _MOST_CAUSES - len(row.causes))]),
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from doctor.images.recipes import rules
 
+from .links import to_file
 from .words import cell, mark
 
 INTRODUCTION = """\
@@ -22,7 +23,7 @@ def pages() -> dict[str, str]:
     """Path to text."""
     rows = [
         f"| `{rule.id}` | {rule.status} | {cell(rule.title)} | {cell(rule.fix)} | "
-        + (f"[{rule.check}](checks/{rule.check}.md)" if rule.check else "")
+        + (to_file(rule.check, ()) if rule.check else "")
         + f" | {cell(rule.source)} |"
         for rule in rules().values()
     ]

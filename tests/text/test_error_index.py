@@ -15,7 +15,7 @@ from ..rows import for_each
 
 PAGE = Path(__file__).parents[2] / "docs" / "errors.md"
 _ROW = re.compile(r"\| (?P<fence>`{1,2}) ?(?P<text>.+?) ?(?P=fence) \| (?P<causes>.+) \|")
-_CAUSE = re.compile(r"(?P<more>\(?)\[(?P<id>[a-z0-9-]+)\]\(checks/(?P=id)\.md\)")
+_CAUSE = re.compile(r"(?P<more>\(?)\[(?P<id>[a-z0-9-]+)\]\(")
 
 
 def judged(text: str) -> Any:
