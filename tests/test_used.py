@@ -1,4 +1,4 @@
-"""Every function and class of the product is used by the product: nothing is kept alive by its tests alone.
+"""Every function, class and constant of the product is used by the product: nothing is kept alive by its tests alone.
 
 Read from the syntax trees: what a file does when it is imported or run is the start, and everything that a used
 function or class names is used too. A name is followed through imports and packages to the file that defines it.
@@ -22,6 +22,8 @@ BY_NAME: dict[str, str] = {
     "doctor/commands/*.py:*": "cli.py imports the file of a subcommand when it is called",
     "doctor/images/layers/tree.py:TreeTools": "the gatherer is handed it as its tools",
     "doctor/targets/assembled.py:assembled": "the door that an agent leaves by for another machine",
+    "doctor/text/fixes/*.py:FIXES": "text/fixes/offer.py imports these files by name",
+    "doctor/text/ranker.py:FORMAT": "training/ranker_fit.py writes it into the file",
     "doctor/text/text.py:heard": "training/ranker_cases.py asks it: the ranker learns from what it is given later",
     "doctor/text/operators.py:fault": "training/catalogue.py asks it of each condition when the catalogue is built",
     "doctor/probes/tools.py:*": "the gatherer is handed the file as its tools",
@@ -50,13 +52,14 @@ class File:
                     self.imported.setdefault(alias.asname or alias.name, set()).update(found)
         kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
         self.lines = {node.name: node.lineno for node in parsed.body if isinstance(node, kinds)}
+        self.lines |= {name: node.lineno for node in parsed.body for name in _constants(node)}
         self.names = {node.name: list(self._named(node)) for node in parsed.body if isinstance(node, kinds)}
         rest = [node for node in parsed.body if not isinstance(node, (*kinds, ast.ImportFrom))]
         self.own = [found for node in rest if path == PUBLIC or not _is_all(node) for found in self._named(node)]
 
     def _named(self, node: ast.AST) -> Iterator[Definition]:
         for inner in ast.walk(node):
-            if isinstance(inner, ast.Name):
+            if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
                 yield from self.means(inner.id)
             elif isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name):
                 yield from ((file, inner.attr) for file, name in self.imported.get(inner.value.id, ()) if not name)
@@ -76,6 +79,13 @@ def _target(path: str, node: ast.ImportFrom, name: str, known: dict[str, str]) -
     return {(inner, ""), (known.get(module, ""), name)} if inner else {(known.get(module, ""), name)}
 
 
+def _constants(node: ast.AST) -> list[str]:
+    """The names that a line of a module gives to a value, but for those that Python itself reads."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    inner = (one for target in targets for one in ast.walk(target))
+    return [one.id for one in inner if isinstance(one, ast.Name) and one.id[:2] != "__"]
+
+
 def _is_all(node: ast.AST) -> bool:
     return isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets)
 
@@ -85,7 +95,7 @@ def unused(paths: list[str]) -> list[str]:
     known = {path.removesuffix(".py").removesuffix("/__init__").replace("/", "."): path for path in paths}
     files = {path: File(path, known) for path in paths}
     todo = [found for file in files.values() for found in file.own]
-    todo += [(path, name) for path, file in files.items() for name in file.names if _by_name(path, name)]
+    todo += [(path, name) for path, file in files.items() for name in file.lines if _by_name(path, name)]
     seen: set[Definition] = set()
     while todo:
         path, name = todo.pop()

@@ -18,8 +18,6 @@ _BACK = 0.8
 """Copies to the host are a little slower on sound links too; no source tells a range of their own."""
 _WORDS = {H2D: "from pinned host memory", D2H: "to pinned host memory"}
 THERMAL = ("sw-thermal", "hw-thermal")
-SHARE = 25.0
-"""Percent of the samples with a reason, from which on that reason explains a low rate."""
 
 
 class Knows(Protocol):

@@ -22,8 +22,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-AGENT = "fit_pass"
-
 
 class Missing(Exception):
     """What cannot be counted here: one line."""

@@ -34,14 +34,13 @@ from .measured import (
 )
 from .outside import Outside
 from .python import ChangedFile, CodeEntry, CodeLibrary, CodeSection, Distribution, Environment, Python
-from .snapshot import SCHEMA_VERSION, Snapshot, Target, join
+from .snapshot import Snapshot, Target, join
 from .symptom import Ranked, Similar, Symptom, Unread
 from .torch import Torch, TorchRun
 
 __all__ = [
     "ABSENT",
     "NOT_ASKED",
-    "SCHEMA_VERSION",
     "BatchPoint",
     "CallFault",
     "Cap",

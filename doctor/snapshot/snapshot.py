@@ -20,8 +20,6 @@ from .python import Python
 from .symptom import Ranked, Similar, Symptom, Unread
 from .torch import Torch, TorchRun
 
-SCHEMA_VERSION = 1
-
 
 class Target(Struct, frozen=True, kw_only=True):
     """What was looked at. `kind`: live, replay, root, report, text, image."""
