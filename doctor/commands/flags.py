@@ -7,14 +7,12 @@ plausible value, is read by `read_flags`; anything else (help, a misspelling, an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
-
-from ..formats.record import Record
+from typing import Any, Literal, NamedTuple
 
 MIN_S, MAX_S = 0.1, 3600.0
 
 
-class Flag(Record):
+class Flag(NamedTuple):
     """One option. kind: on (no value), count, text, many (repeatable), choice, seconds, number (above 0 to 100)."""
 
     names: tuple[str, ...]

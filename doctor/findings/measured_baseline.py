@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from ..formats.record import Record
 from ..snapshot import Rate, Snapshot, known
 from ..snapshot.mask_uuids import Uuids
 from .baseline import Baseline, BaselineRate
@@ -14,7 +14,7 @@ _SLOWER_IS_MORE = ("us", "ms", "s")
 """Units of time: a larger figure is slower."""
 
 
-class Change(Record):
+class Change(NamedTuple):
     """One rate then and now, on the GPU with this key. percent: gained (above 0) or lost speed."""
 
     was: BaselineRate
@@ -25,7 +25,7 @@ class Change(Record):
     """The change is beyond both spreads."""
 
 
-class Compared(Record):
+class Compared(NamedTuple):
     """All rates that both proofs have. gone: GPUs (name, masked key) that only the earlier one had; left_out: rates of
     GPUs that are here, which were not measured again."""
 

@@ -8,9 +8,8 @@ nothing.
 from __future__ import annotations
 
 from math import log10
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
-from ..formats.record import Record
 from ..snapshot import BatchPoint, Measured, known
 from .python_speed import host_factor, loop_factor
 
@@ -32,7 +31,7 @@ REFERENCE_BATCH = 1024
 """Where the host is judged: large enough to be of use, small enough for most GPUs to wait."""
 
 
-class Step(Record):
+class Step(NamedTuple):
     """One batch size. gpu_percent: share of the step in which the device had work; None where it is not known."""
 
     point: BatchPoint
@@ -50,7 +49,7 @@ class Step(Record):
         return 1000 * issue / launches if issue and launches else None
 
 
-class Sweep(Record):
+class Sweep(NamedTuple):
     """The sweep of one device, smallest batch first."""
 
     device: str

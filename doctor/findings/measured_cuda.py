@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from ..formats.record import Record
 from ..snapshot import Snapshot, TorchProof, known
 from .measured_gpu import gpu_of
 from .measured_path import cpu_was_measured, cuda_proofs, overall, paths, shared
@@ -15,7 +14,7 @@ _FAR = 0.6
 """Of what is typical: heat and power limits cost less, code that does not fit a GPU costs more."""
 
 
-class Compatibility(Record):
+class Compatibility(NamedTuple):
     """The word, and why as a sentence."""
 
     word: Literal["cleared", "suspect", "unknown"]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-from ..formats.record import Record
 from ..snapshot import Gpu, GpuPair, PairProof, Snapshot, known
 from ..snapshot.siblings import below_siblings
 from .measured_gpu import gpu_of
@@ -24,7 +23,7 @@ _MESH = 4
 """The most peers that boards without a switch join each other with by NVLink (DGX-1)."""
 
 
-class Link(Record):
+class Link(NamedTuple):
     """One direction of a pair. `band`: `compat_matrix.Expectation`; `nvlinks`: how many join the two; `alike`: the
     median of the other pairs of this kind, where this one is far below it."""
 

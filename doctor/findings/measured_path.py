@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
-from ..formats.record import Record
 from ..snapshot import Measured, Missing, Snapshot, StepEnd, TorchProof, Watch, known
 from ..snapshot.device_names import in_short
 from ..snapshot.measured_proof import PROVES_NOTHING
@@ -28,7 +27,7 @@ STOPPED_S = 30.0
 """The same for one that a signal ended: imports and loading of a model may take that long."""
 
 
-class Path(Record):
+class Path(NamedTuple):
     """One device (or `watch`): the verdict and its proof as a sentence; key of its GPU where it is known."""
 
     word: Word

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
-from ..formats.record import Record
 from ..snapshot import Gpu, Load, Measured, Rate, Snapshot, known
 from .measured_gpu import gpu_of
 
@@ -29,7 +28,7 @@ class Knows(Protocol):
     def code_for_gpu(self, *about: Any, **more: Any) -> Any: ...
 
 
-class Ranged(Record):
+class Ranged(NamedTuple):
     """A rate and its band (`compat_matrix.expectation.Expectation`). `name`: the GPU's; `slice`: a MIG profile.
 
     at_work: another program kept the GPU busy before the proof; busy: that, or one has a context on it.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
-from ..formats.record import Record
 from ..snapshot import Gpu, Rate, Snapshot, known
 from ..snapshot.siblings import BELOW, below_siblings
 from .measured_gpu import gpu_of
@@ -15,7 +15,7 @@ COPY_SHARE = 0.6
 _KINDS = {"matmul": BELOW, "memory": BELOW, "copy": COPY_SHARE}
 
 
-class Slower(Record):
+class Slower(NamedTuple):
     """A figure of a device that is below its siblings', and their median."""
 
     rate: Rate

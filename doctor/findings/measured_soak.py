@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import median
+from typing import NamedTuple
 
-from ..formats.record import Record
 from ..snapshot import Measured, SoakPoint, known
 
 ENDS = 0.1
@@ -15,7 +15,7 @@ SHORT_S = 10.0
 """A shorter load says nothing about heat."""
 
 
-class Course(Record):
+class Course(NamedTuple):
     """One GPU's load from its first to its last seconds; medians of both."""
 
     device: str

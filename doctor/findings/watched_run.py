@@ -6,7 +6,8 @@ SMs' activity (GPM), memory and links are judged with it.
 
 from __future__ import annotations
 
-from ..formats.record import Record
+from typing import NamedTuple
+
 from ..snapshot import Load, Measured, Watch, known
 from .pace import Pace
 
@@ -48,7 +49,7 @@ _LANE_MB_S = {1: 250.0, 2: 500.0, 3: 985.0, 4: 1969.0, 5: 3938.0, 6: 7563.0}
 """One PCIe lane in one direction, by generation."""
 
 
-class Watched(Record):
+class Watched(NamedTuple):
     """What bound a watched run; `reason` is a sentence. disk: it waited for a disk; turns: GPU and host worked in turn;
     pauses: neither had much to do; alone: it used no GPU; slow_copies: pinned memory carries far more; ranks: its
     kernels may wait for other GPUs."""

@@ -6,10 +6,9 @@ Layout: System V ABI, generic part (elf.h). Little endian, 32 and 64 bit.
 from __future__ import annotations
 
 import struct
-from typing import Dict, Optional, Tuple
+from typing import Dict, NamedTuple, Optional, Tuple
 
 from .reader import Pread
-from .record import Record
 
 MACHINES: Dict[int, str] = {
     3: "x86", 21: "ppc64", 22: "s390x", 40: "arm", 62: "x86_64", 183: "aarch64", 190: "cuda", 224: "amdgpu",
@@ -28,7 +27,7 @@ class ElfError(Exception):
     """The bytes are not an ELF file that can be read; the message is one line."""
 
 
-class Section(Record):
+class Section(NamedTuple):
     """One row of the section table; ``offset`` and ``size`` in bytes of the file, not checked against its end."""
 
     name: str
@@ -40,7 +39,7 @@ class Section(Record):
     align: int
 
 
-class Segment(Record):
+class Segment(NamedTuple):
     """One row of the program header table; ``size`` is the part that lies in the file."""
 
     type: int
@@ -50,7 +49,7 @@ class Segment(Record):
     align: int
 
 
-class Elf(Record):
+class Elf(NamedTuple):
     """Headers of one ELF file and the reader they came from."""
 
     read: Pread
@@ -75,7 +74,7 @@ class Elf(Record):
         return None
 
 
-class Start(Record):
+class Start(NamedTuple):
     """What the first bytes of a file say: its segments, and where its section table lies (0: there is none)."""
 
     segments: Tuple[Segment, ...]
@@ -90,7 +89,7 @@ class Start(Record):
         return max([self.table + self.table_bytes if self.table else 0, *ends])
 
 
-class _Head(Record):
+class _Head(NamedTuple):
     bits: int
     numbers: Tuple[int, ...]
 

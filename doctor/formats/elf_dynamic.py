@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import struct
-from typing import Optional, Tuple
+from typing import NamedTuple, Optional, Tuple
 
 from .elf import PT_DYNAMIC, SHT_DYNAMIC, Elf, ElfError, cstring
-from .record import Record
 
 _DT_NEEDED, _DT_STRTAB, _DT_SONAME, _DT_RPATH, _DT_RUNPATH = 1, 5, 14, 15, 29
 _MAX_DYNAMIC_BYTES = 1 << 16
@@ -14,7 +13,7 @@ _MAX_STRING = 4096
 _MAX_VALUES = 1024  # of one tag: needed libraries, search paths
 
 
-class Dynamic(Record):
+class Dynamic(NamedTuple):
     """The dynamic section; paths as written, ``$ORIGIN`` not replaced."""
 
     needed: Tuple[str, ...]
@@ -23,7 +22,7 @@ class Dynamic(Record):
     runpath: Tuple[str, ...]
 
 
-class _Table(Record):
+class _Table(NamedTuple):
     entries: Tuple[Tuple[int, int], ...]
     strings: Optional[int]
 

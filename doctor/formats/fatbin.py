@@ -13,10 +13,9 @@ header). Entry: kind u16 (1 PTX, 2 SASS), u16, header size u32, payload size u64
 from __future__ import annotations
 
 import struct
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from .reader import Pread
-from .record import Record
 
 SECTIONS = (".nv_fatbin", "__nv_relfatbin")
 MAGIC = 0xBA55ED50
@@ -39,7 +38,7 @@ MAX_CONTAINERS = 100_000
 MAX_ENTRIES = 500_000
 
 
-class Target(Record):
+class Target(NamedTuple):
     """What code was compiled for: kind ``SASS`` or ``PTX``, compute capability "9.0", variant "", "a" or "f"."""
 
     kind: str
@@ -52,7 +51,7 @@ class Target(Record):
         return ("sm_" if self.kind == SASS else "compute_") + self.arch.replace(".", "") + self.variant
 
 
-class Entry(Record):
+class Entry(NamedTuple):
     """One entry header. ``kind`` is SASS, PTX or ``kind-N``; sizes in bytes, ``unpacked`` after decompression."""
 
     kind: str
@@ -71,7 +70,7 @@ Header = Tuple[int, int, int, int, int, int]
 """An entry header as it lies in the file: kind, header size, payload size, architecture, flags, unpacked size."""
 
 
-class Container(Record):
+class Container(NamedTuple):
     """One container and its entry headers as numbers (see ``decode``); ``problem``: why not all were read, or "".
 
     ``has_code``: of the small cubins among them that can be read, by their place: whether a section of code is named.

@@ -6,12 +6,11 @@ code in one, and does not support 8.9 by that. So every count here is a count of
 
 from __future__ import annotations
 
-from typing import Dict, FrozenSet, List, Tuple
+from typing import Dict, FrozenSet, List, NamedTuple, Tuple
 
 from .elf import SHT_NOBITS, parse_elf
 from .fatbin import PTX, SASS, SECTIONS, Container, FatbinError, Header, Target, decode, walk
 from .reader import Pread
-from .record import Record
 
 _MAX_PATTERNS = 4096
 _MAX_SECTIONS = 16
@@ -29,7 +28,7 @@ _UNSURE_TIMES = 3
 _EMPTY_PTX_BYTES = 80
 
 
-class TargetCount(Record):
+class TargetCount(NamedTuple):
     """``entries``: all of this target; ``containers``: those in which it holds kernels."""
 
     target: Target
@@ -37,14 +36,14 @@ class TargetCount(Record):
     containers: int
 
 
-class Pattern(Record):
+class Pattern(NamedTuple):
     """A set of targets and the number of kernel-holding containers that hold exactly this set."""
 
     targets: FrozenSet[Target]
     containers: int
 
 
-class SectionSummary(Record):
+class SectionSummary(NamedTuple):
     """One fat binary section, counted. ``containers`` is all, ``kernel_containers`` those with a kernel."""
 
     name: str
@@ -59,7 +58,7 @@ class SectionSummary(Record):
     problem: str
 
 
-class FatbinSummary(Record):
+class FatbinSummary(NamedTuple):
     """The fat binary sections of one library; none: the library carries no CUDA code."""
 
     sections: Tuple[SectionSummary, ...]
@@ -90,14 +89,14 @@ def summarize(read: Pread) -> FatbinSummary:
     )
 
 
-class _Held(Record):
+class _Held(NamedTuple):
     """What one entry adds to its container."""
 
     target: Target
     kernel: bool
 
 
-class _Known(Record):
+class _Known(NamedTuple):
     """Up to how many bytes such an entry surely holds no kernel, above how many surely one; its row in the table."""
 
     empty_bytes: int
@@ -153,7 +152,7 @@ def _summary(name: str, size: int, shapes: Dict[Shape, int], problem: str) -> Se
     )
 
 
-class _Table(Record):
+class _Table(NamedTuple):
     """What entries are like, by kind, architecture and flags; and what each adds without a kernel, then with one."""
 
     known: Dict[Tuple[int, int, int], _Known]

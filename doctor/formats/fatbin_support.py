@@ -8,11 +8,10 @@ the library's general code, and in it every supported architecture is present al
 
 from __future__ import annotations
 
-from typing import Callable, List, Tuple
+from typing import Callable, List, NamedTuple, Tuple
 
 from .fatbin import PTX, SASS, Target
 from .fatbin_summary import FatbinSummary, Pattern, SectionSummary
-from .record import Record
 
 NEARLY_ALL = 0.9
 """From this share of the base containers on, an architecture counts as supported.
@@ -29,7 +28,7 @@ _OWN_CODE_ONLY = ("3.2", "5.3", "6.2", "7.2", "8.7", "8.8", "10.1", "11.0")
 """Systems on a chip: what was compiled for another GPU of their generation does not run on them, or was not seen to."""
 
 
-class Share(Record):
+class Share(NamedTuple):
     """``having`` of ``total`` containers."""
 
     having: int

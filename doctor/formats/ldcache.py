@@ -7,11 +7,10 @@ behind the first in one file. Source: glibc, sysdeps/generic/dl-cache.h and ldco
 from __future__ import annotations
 
 import struct
-from typing import Dict, List, Tuple
+from typing import Dict, List, NamedTuple, Tuple
 
 from .elf import cstring
 from .reader import read_bounded
-from .record import Record
 
 _OLD, _NEW = b"ld.so-1.7.0", b"glibc-ld.so.cache1.1"
 _MAX_BYTES = 16 << 20
@@ -24,7 +23,7 @@ _ARCHITECTURES = {
 }  # fmt: skip
 
 
-class LdCache(Record):
+class LdCache(NamedTuple):
     """``libraries``: file name -> paths in the loader's order. ``problem``: "" or one line; what was read is kept."""
 
     libraries: Dict[str, Tuple[str, ...]]

@@ -5,10 +5,9 @@ METADATA (dist-info) and PKG-INFO (egg-info) are header lines up to the first em
 
 from __future__ import annotations
 
-from typing import List, Optional, Tuple
+from typing import List, NamedTuple, Optional, Tuple
 
 from .lazy import lazy
-from .record import Record
 
 _MAX_HEADER = 1 << 20
 _MAX_REQUIREMENTS = 4096
@@ -17,7 +16,7 @@ _EGG_PYTHON = lazy(r"-py\d[\d.]*(?:-.+)?$")
 _SINGLE = ("name", "version", "requires-python")
 
 
-class Metadata(Record):
+class Metadata(NamedTuple):
     """Header fields as written. ``name`` and ``version`` are None in a broken file; take them from the folder then."""
 
     name: Optional[str]
@@ -26,7 +25,7 @@ class Metadata(Record):
     requires_python: Optional[str]
 
 
-class DirectUrl(Record):
+class DirectUrl(NamedTuple):
     """direct_url.json (PEP 610): where a distribution that is not from an index came from."""
 
     url: str

@@ -9,10 +9,9 @@ Source: NVIDIA/nvidia-container-toolkit, cmd/nvidia-cdi-hook/cudacompat and test
 from __future__ import annotations
 
 import struct
-from typing import Iterator, Optional, Tuple
+from typing import Iterator, NamedTuple, Optional, Tuple
 
 from .elf import PT_NOTE, SHT_NOTE, Elf
-from .record import Record
 
 FORWARD_COMPATIBILITY_SECTION = ".note.cuda.fwd_compatibility"
 FORWARD_COMPATIBILITY_NAME = "NVIDIA Corporation"
@@ -21,7 +20,7 @@ _MAX_NOTES = 256
 _MAX_LIST = 1024
 
 
-class Note(Record):
+class Note(NamedTuple):
     """One note; ``section`` is empty for a note found by segment only."""
 
     section: str
@@ -30,7 +29,7 @@ class Note(Record):
     description: bytes
 
 
-class ForwardCompatibility(Record):
+class ForwardCompatibility(NamedTuple):
     """What a compat libcuda says of itself. None: the note does not name it (not: nothing allowed)."""
 
     format: Optional[int]

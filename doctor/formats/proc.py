@@ -7,9 +7,7 @@ None where the text tells neither.
 from __future__ import annotations
 
 import re
-from typing import Dict, List, Optional, Tuple
-
-from .record import Record
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 UNLIMITED = float("inf")
 _MAX_TEXT = 4 << 20
@@ -24,14 +22,14 @@ _ARM_PARTS = {
 _MODEL_KEYS = ("Model", "Hardware", "cpu model", "cpu")  # boards, old Arm, MIPS, POWER
 
 
-class CpuInfo(Record):
+class CpuInfo(NamedTuple):
     """/proc/cpuinfo of the first CPU; ``hypervisor``: it says that it is a virtual one (x86 only)."""
 
     model: Optional[str]
     hypervisor: bool
 
 
-class Mount(Record):
+class Mount(NamedTuple):
     """One line of mountinfo; ``root`` is the part of the file system that is mounted, ``options`` the file system's."""
 
     mount_point: str

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from .lazy import lazy
-from .record import Record
 
 _NVRM = lazy(r"^NVRM version:\s*(.*)$", re.MULTILINE)
 _VERSION = lazy(r"(?<![\w.])(\d{2,4}\.\d{1,4}(?:\.\d{1,4})?)(?![\w.])", re.ASCII)
 
 
-class KernelDriver(Record):
+class KernelDriver(NamedTuple):
     """The loaded nvidia.ko. ``flavour``: ``open`` or ``proprietary``; ``line``: as the module says it."""
 
     version: Optional[str]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, Optional, Tuple
+from typing import Dict, NamedTuple, Optional, Tuple
 
 from .elf import SHT_NOBITS, parse_elf
 from .lazy import lazy
 from .reader import FileReader, Pread
-from .record import Record
 
 _MAX_VERSION_FILE = 1 << 16
 _CHUNK = 1 << 20
@@ -24,7 +23,7 @@ _SM, _GFX = rb"(?:sm_|compute_)\d{2,3}[af]?", rb"gfx[0-9a-f]{3,5}"
 _ARCH_LIST = lazy(rb"(?<=\0)(%b(?: %b)*|%b(?: %b)*)(?=\0)" % (_SM, _SM, _GFX, _GFX))
 
 
-class TorchVersionFile(Record):
+class TorchVersionFile(NamedTuple):
     """torch/version.py. ``cuda``, ``hip``, ``xpu`` None: not built with it. All None of them: a CPU build."""
 
     version: Optional[str]

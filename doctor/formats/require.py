@@ -10,10 +10,9 @@ internal/requirements and internal/config/image.
 
 from __future__ import annotations
 
-from typing import List, Mapping, Optional, Sequence, Tuple
+from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from . import require_rules as rules
-from .record import Record
 
 PREFIX = "NVIDIA_REQUIRE_"
 _MAX_LENGTH = 1 << 16
@@ -21,14 +20,14 @@ _MOST = 32
 """Requirements that libnvidia-container takes."""
 
 
-class RequireGpu(Record):
+class RequireGpu(NamedTuple):
     """One visible GPU: compute capability "9.0" and brand "tesla"; None: not known."""
 
     arch: Optional[str]
     brand: Optional[str]
 
 
-class RequireHost(Record):
+class RequireHost(NamedTuple):
     """What the tools would compare with; None: not known to us. ``gpus`` empty: no GPU is visible."""
 
     cuda: Optional[str]
@@ -36,7 +35,7 @@ class RequireHost(Record):
     gpus: Optional[Tuple[RequireGpu, ...]]
 
 
-class RequireResult(Record):
+class RequireResult(NamedTuple):
     """``satisfied`` None: a fact is missing. ``term``: the first alternative that failed or is open, as written;
     ``variable``: where it stands. ``error``: the tool refuses the expression itself (then satisfied is False).
     """

@@ -8,9 +8,7 @@ Source: POSIX.1-2017, pax; GNU tar manual, "Basic Tar Format" and "Storing Spars
 from __future__ import annotations
 
 import struct
-from typing import Dict, Optional, Protocol, Tuple
-
-from .record import Record
+from typing import Dict, NamedTuple, Optional, Protocol, Tuple
 
 FILE, FOLDER, HARD_LINK, SYMBOLIC_LINK, OTHER = "file", "folder", "hard link", "symbolic link", "other"
 _KINDS = {b"0": FILE, b"\0": FILE, b"7": FILE, b"S": FILE, b"1": HARD_LINK, b"2": SYMBOLIC_LINK, b"5": FOLDER,
@@ -38,7 +36,7 @@ class Source(Protocol):
         """Pass bytes; how many there were."""
 
 
-class Member(Record):
+class Member(NamedTuple):
     """One entry. ``size``: bytes of its content in the archive; ``sparse``: they are not the file as it stands."""
 
     name: str

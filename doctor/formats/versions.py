@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Optional, Tuple
+from typing import NamedTuple, Optional, Tuple
 
 from .lazy import lazy
-from .record import Record
 
 _TORCH = lazy(
     r"(?P<release>\d{1,4}(?:\.\d{1,4}){1,3})(?P<pre>(?:a|b|rc|\.?dev|\.post)\d{0,12}(?:\.?dev\d{1,12})?)?"
@@ -17,7 +16,7 @@ _CUDA_TAG = lazy(r"cu(\d{1,2})(\d)(?:$|[^\d])", re.ASCII)
 _ROCM_TAG = lazy(r"rocm(\d{1,2}(?:\.\d{1,2}){1,2})", re.ASCII)
 
 
-class TorchVersion(Record):
+class TorchVersion(NamedTuple):
     """A torch version. ``build``: cuda, rocm, cpu, xpu, vendor (a local tag of somebody else's) or "" (no tag).
 
     ``toolkit`` is the CUDA ("12.4") or ROCm ("6.2") version where the tag tells it. A version without a tag is a

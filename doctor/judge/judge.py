@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date, datetime, timezone
 from time import perf_counter
-from typing import Literal, cast
+from typing import Literal, NamedTuple, cast
 
 from .. import __version__
 from ..findings import Finding, Matrix, NotExamined, Policy, Skip, SkipKind, Status
@@ -13,7 +13,6 @@ from ..fixes.ending import safely
 from ..fixes.every_card import for_reboot
 from ..fixes.install import with_outside_index
 from ..fixes.origin import for_origin
-from ..formats.record import Record
 from ..guard import traced
 from ..snapshot import NeedsFact, Snapshot, known
 from ..snapshot.presence import no_card, no_sign
@@ -24,7 +23,7 @@ from .report import CheckResult, MatrixInfo, MatrixRow, Report, Tool, Verdict
 from .selection import must_be_heard, not_checked
 
 
-class Examined(Record):
+class Examined(NamedTuple):
     """What one check said."""
 
     check: Registered
@@ -40,7 +39,7 @@ class Examined(Record):
     """Its id, where a found configuration would silence a failure or a required unknown of it."""
 
 
-class Result(Record):
+class Result(NamedTuple):
     """Status, the reason where it is unknown or skipped, what was found, and the kind of a skip."""
 
     status: Status

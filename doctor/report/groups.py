@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from ..findings import LAYERS, Finding, Layer
 from ..findings.reasons import reason_words
-from ..formats.record import Record
 from ..judge.report import CheckResult, Report
 from ..judge.selection import nothing_to_check
 from ..snapshot import Missing, Snapshot, known
@@ -22,7 +22,7 @@ REMARK: tuple[str, Style] = ("i", "dim")
 ORDER = ("fail", "warn", "unknown", "pass", "skipped")
 
 
-class Group(Record):
+class Group(NamedTuple):
     """The checks of one layer."""
 
     layer: Layer

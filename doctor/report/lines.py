@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
-from ..formats.record import Record
 from .clean import ascii_only, printable
 
 Style: TypeAlias = Literal["", "bold", "dim", "fail", "warn", "unknown", "pass", "command", "title"]
 
 
-class Span(Record):
+class Span(NamedTuple):
     """Text in one style."""
 
     text: str

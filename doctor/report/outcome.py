@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from ..formats.record import Record
 from .groups import in_words
 
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 Level: TypeAlias = Literal["fail", "warn", "info", "unknown", "consequence", "pass", "skipped"]
 
 
-class Outcome(Record):
+class Outcome(NamedTuple):
     """One result. rule: an id; file and line: '' and 0 for a machine; fix: in words or commands."""
 
     rule: str
@@ -28,7 +27,7 @@ class Outcome(Record):
     line: int = 0
 
 
-class Ruled(Record):
+class Ruled(NamedTuple):
     """A rule as a page of its own: title, what to do, where it comes from."""
 
     title: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from ..findings import Finding, Layer
-from ..formats.record import Record
 from ..judge.report import Report
 from ..snapshot import known
 from . import facts
@@ -24,7 +24,7 @@ _REACH = ("looked-at-in-part", "no-nvidia-gpu", "gpu-fell-off-bus", "cuda-lists-
 """Checks whose remark says how far the verdict reaches."""
 
 
-class Display(Record):
+class Display(NamedTuple):
     """How to write: columns, -v count, ASCII only, colour."""
 
     width: int = 80

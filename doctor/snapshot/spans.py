@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache, cached_property
-from typing import Any, TypeVar
-
-from ..formats.record import Record
+from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
 GONE = "***"
 
 
-class Span(Record):
+class Span(NamedTuple):
     """`text[start:end]` becomes `mask`."""
 
     start: int
@@ -22,7 +20,7 @@ class Span(Record):
     mask: str = GONE
 
 
-class NameSpan(Record):
+class NameSpan(NamedTuple):
     """`text[start:end]` names a user, a host, the owner of a home, a folder that may be a user's, or is a number."""
 
     start: int

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import NamedTuple
 
 from ..formats.lazy import lazy
-from ..formats.record import Record
 from . import meanings
 from .statement import Line, Statement
 
 
-class _Asked(Record):
+class _Asked(NamedTuple):
     """A command, what its answer looks like, and the kind of `meanings` that the answer has (none: for messages)."""
 
     command: str

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-
-from ..formats.record import Record
+from typing import NamedTuple
 
 _LANES = {1.0, 2.0, 4.0, 8.0, 16.0}
 _UNITS = {"gib": 1024.0, "mib": 1.0}
 
 
-class Compare(Record):
+class Compare(NamedTuple):
     """`holds(numbers)`; `units`: each number is a group, and its unit (GiB, MiB) the next one, here in MiB."""
 
     groups: int

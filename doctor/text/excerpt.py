@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from ..formats.lazy import lazy
-from ..formats.record import Record
 from ..snapshot import Unread
 from .encoding import utf8_of
 from .excerpt_middle import BUDGET, EDGE, KNOWN, LAP, MOST_PIECES, PIECE, ROW, Middle
@@ -35,7 +35,7 @@ def pieces(row: str) -> Iterator[str]:
         yield row[start:done]
 
 
-class Excerpt(Record):
+class Excerpt(NamedTuple):
     """Text to be masked and read. `numbers`: of each row its line in the input; empty where all of it is there."""
 
     text: str

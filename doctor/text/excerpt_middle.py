@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from ..formats.lazy import lazy
-from ..formats.record import Record
 from ..snapshot import Unread
 from .encoding import odd_signs
 
@@ -37,7 +37,7 @@ _XID = lazy(rb"xid[^:]{0,40}:[0-9a-f:.)]{0,24}:? ?(\d{1,3})")
 _DIGITS = b"0123456789"
 
 
-class Row(Record):
+class Row(NamedTuple):
     """A line, or a part of a long one, and its line in the input."""
 
     number: int

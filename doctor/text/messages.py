@@ -13,9 +13,8 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import islice
 from pkgutil import get_data
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..formats.record import Record
 from . import values
 from .compare import agrees
 from .search import Haystack
@@ -27,7 +26,7 @@ _MOST_HITS = 12
 """Hits of one entry that are looked at: a log repeats its errors."""
 
 
-class Entry(Record):
+class Entry(NamedTuple):
     """What finds a message. `find`: lower-case texts, one of which is in the line; `expression`: on that line."""
 
     id: str
@@ -40,7 +39,7 @@ class Entry(Record):
     """Its place in the file."""
 
 
-class Message(Record):
+class Message(NamedTuple):
     """One message, with all that is known of it."""
 
     id: str
@@ -85,7 +84,7 @@ class Message(Record):
         return re.compile(self.expression, re.I) if self.expression else None
 
 
-class Hit(Record):
+class Hit(NamedTuple):
     """A message found in a line, with what its pattern took out."""
 
     message: Message

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from ..formats.lazy import lazy
-from ..formats.record import Record
 
 _MANY = lazy(
     r"(?:(\d{1,4})\s?[x×*]\s?|(\d{1,2})\s(?=(?:nvidia |geforce )*(?:[rg]tx|tesla|quadro|titan|[abhlv]\d{2,3})\b)"
@@ -57,7 +57,7 @@ GPU = lazy(
 """A board of NVIDIA in a sentence, with how many there are; not the host in a prompt: `user@A100:~$`."""
 
 
-class Typed(Record):
+class Typed(NamedTuple):
     """What is typed of boards of one kind."""
 
     name: str

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..formats.lazy import lazy
-from ..formats.record import Record
 from ..snapshot import Missing, Snapshot, known
 from .boards import capabilities, is_jetson, lacks, list_against_gpus, memory_held, numbers, two_sources
 
 
-class Facts(Record):
+class Facts(NamedTuple):
     """What a condition is asked of."""
 
     s: Snapshot

@@ -14,10 +14,9 @@ from functools import lru_cache
 from itertools import pairwise
 from math import exp, log, sqrt
 from pkgutil import get_data
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..formats.lazy import lazy
-from ..formats.record import Record
 from ..snapshot import Ranked
 from .statement import Line
 from .unknown_errors import reports_error
@@ -90,7 +89,7 @@ def _says_nothing(text: str) -> bool:
     return bool(_HEADING.search(text) if text.startswith("|") else text.endswith("0") and _NONE_COUNTED.search(text))
 
 
-class Model(Record):
+class Model(NamedTuple):
     """The file, ready to be trained."""
 
     about: dict[str, Any]

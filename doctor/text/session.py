@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from ..formats.lazy import lazy
-from ..formats.record import Record
 from . import meanings
 from .statement import Line, Statement
 
@@ -17,7 +17,7 @@ _GPU = lazy(r"NVIDIA|GeForce|Tesla|Quadro|RTX|GTX|TITAN|Orin|Thor|[A-Z]\d")
 _PAIR = r"\(\d{1,2}, ?\d{1,2}\)"
 
 
-class _Query(Record):
+class _Query(NamedTuple):
     """A call whose answer is a fact: what it looks like, what it means, what an answer looks like."""
 
     call: str

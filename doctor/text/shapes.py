@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
 from pkgutil import get_data
+from typing import NamedTuple
 
 from ..formats.lazy import lazy
-from ..formats.record import Record
 from . import meanings
 from .search import Haystack
 from .statement import Statement
@@ -18,7 +18,7 @@ _MOST_LINES = 64
 _GROUP = lazy(r"\$(\d)")
 
 
-class Shape(Record):
+class Shape(NamedTuple):
     """`find`: lower-case texts, one of which stands in the line; `means`: kind of `meanings` to its value ($1 ...)."""
 
     tool: str

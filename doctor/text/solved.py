@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import accumulate
 from pkgutil import get_data
+from typing import NamedTuple
 
-from ..formats.record import Record
 from ..snapshot import Similar
 from .ranker import Model, model
 
@@ -23,7 +23,7 @@ STEP = 100
 _MOST = 3
 
 
-class Index(Record):
+class Index(NamedTuple):
     """The file, ready to be asked."""
 
     rows: bytes

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ..formats.record import Record
+from typing import Any, NamedTuple
 
 
-class Line(Record):
+class Line(NamedTuple):
     """A line of the input after cleaning; `number` counts from 1 in the input as it came."""
 
     number: int
     text: str
 
 
-class Statement(Record):
+class Statement(NamedTuple):
     """`path` is a fact of the Snapshot, or one of the words that `merge` puts together: gpu, package, variable."""
 
     path: str

@@ -6,12 +6,11 @@ import json
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pkgutil import get_data
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
 from ..findings import Finding
-from ..formats.record import Record
 from ..judge.judge import offered
 from ..judge.report import CheckResult, MessageCauses, Need, PossibleCause
 from ..snapshot import Ranked, Snapshot, known
@@ -31,7 +30,7 @@ _LEAST = 0.03
 """Probability of a cause that is worth telling."""
 
 
-class Open(Record):
+class Open(NamedTuple):
     """What a text leaves open."""
 
     causes: tuple[PossibleCause, ...] = ()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from typing import cast
+from typing import NamedTuple, cast
 
-from ..formats.record import Record
 from ..snapshot import Missing, Snapshot
 from .answers import MARKS, joined
 from .blocks import lshw
@@ -28,7 +27,7 @@ from .words import Words
 from .xids import xid_symptoms
 
 
-class Reader(Record):
+class Reader(NamedTuple):
     """A function of a file of this package: takes the lines of a text and yields what it understands."""
 
     file: str

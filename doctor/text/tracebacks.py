@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from ..formats.lazy import lazy
-from ..formats.record import Record
 from .statement import Line, Statement, say
 
 _BEGIN = "Traceback (most recent call last)"
@@ -40,7 +40,7 @@ _FRAMEWORKS = (
 """Packages that load CUDA's libraries themselves, and not those of torch."""
 
 
-class Trace(Record):
+class Trace(NamedTuple):
     """One traceback: its frames (file, function, line of source), and the line of its error."""
 
     frames: list[tuple[str, str, str]]

@@ -7,10 +7,9 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pkgutil import get_data
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..formats.lazy import lazy
-from ..formats.record import Record
 from .search import Haystack
 from .statement import Line, Statement, say
 
@@ -29,7 +28,7 @@ _LOGS = (
 _HEAD = 100_000
 
 
-class Mark(Record):
+class Mark(NamedTuple):
     """`find`: lower-case texts one of which must stand in the line; `expression`: on that line; `unless`: not on it.
 
     `alone`: lower-case texts none of which may stand anywhere in the input.

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 from pkgutil import get_data
+from typing import NamedTuple
 
-from ..formats.record import Record
 from ..snapshot import Symptom
 from .search import Haystack
 
 
-class Xid(Record):
+class Xid(NamedTuple):
     """What one code, or a family of codes, means."""
 
     meaning: str

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ...findings import Fix, Matrix
-from ...formats.record import Record
 from ...snapshot import Snapshot, Symptom
 
 
-class Evidence(Record):
+class Evidence(NamedTuple):
     """A text that decides a check: the facts, the message, and the lines of all its messages."""
 
     s: Snapshot
