@@ -4,6 +4,8 @@
 
 Needs root, iproute2 and a torch in ENVIRONMENT. One line a collective and size: bus bandwidth, what the interface of
 the first node sent for it, and the one over the other. Ring all-reduce over two nodes sends the data once each way.
+Below 128 KiB headers and the barriers between runs count. Reduce-scatter sends twice its bus bandwidth, because gloo
+makes it of an all-reduce; in a reduce the first node is the root, which mostly receives.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@
 Compiles the fake driver of the tests (gcc), runs the real agent against it with nvidia-ml-py, and times it from the
 answer of nvmlInit to the last line. The same with a driver that lists no GPU is what Python and the binding need before
 that. The calls are counted in a run of its own, as writing the log takes longer than the calls. On a real driver a call
-takes 10 us to 1 ms more: the number of calls is what carries over. Prints a Markdown table.
+takes 10 us to 1 ms more: the number of calls is what carries over. If a GPU's error counters are not 0, the agent reads
+them again 100 ms after the first look, which is then in its time. Prints a Markdown table.
 """
 
 from __future__ import annotations
