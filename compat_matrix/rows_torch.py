@@ -94,3 +94,14 @@ class Preload(Row, frozen=True, kw_only=True, gc=False):
 
     torch: str
     libraries: tuple[str, ...] = ()
+
+
+class TorchRequires(Row, frozen=True, kw_only=True, gc=False):
+    """What the metadata of a torch release asks for on Linux x86_64, as requirements.
+
+    requires: the same in every build of the release; cuda: CUDA packages that the wheel on PyPI asks for.
+    """
+
+    torch: str
+    requires: tuple[str, ...] = ()
+    cuda: tuple[str, ...] = ()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         Performance,
         Rocm,
     )
-    from .rows_torch import Companion, CondaBuild, IndexUrl, Preload, TorchBuild, TorchRelease
+    from .rows_torch import Companion, CondaBuild, IndexUrl, Preload, TorchBuild, TorchRelease, TorchRequires
 
 T = TypeVar("T")
 SCHEMA_VERSION, SCHEMA_MINOR = 1, 1
@@ -82,6 +82,7 @@ class Store:
     compat_notes: Table[CompatNote] = Table("compat_notes")
     images: Table[Image] = Table("images")
     ngc_images: Table[NgcImage] = Table("ngc_images")
+    requires_rows: Table[TorchRequires] = Table("torch_requires")
     extensions: Table[Extension] = Table("extensions")
     extension_wheels: Table[ExtensionWheel] = Table("extension_wheels")
     extension_indexes: Table[ExtensionIndex] = Table("extension_indexes")

@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from compat_matrix.builds import _build
 from compat_matrix.framework_wishes import FRAMEWORKS, framework_rows
 from compat_matrix.installer import PYPI, Installer, Taken, installer_takes
 from compat_matrix.resolver import FILTERS, Candidate, Question, Rejected, fit, resolve
@@ -20,39 +18,13 @@ from compat_matrix.unlisted import unlisted
 from compat_matrix.versions import numbers
 from compat_matrix.wish import Wish
 
-from ..fixes.install import name_of
-from .keep import smallest_change
-from .pinned import Pinned
+from .files.lines import Pinned
+from .instead import Answered, DeadLine, Instead, exact_of, instead
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
     from compat_matrix.drivers import Platform
     from compat_matrix.rows_library import Framework
-
-
-class DeadLine(Struct, frozen=True):
-    """A line, and why it is dead."""
-
-    number: int
-    text: str
-    reason: str
-
-
-class Instead(Struct, frozen=True):
-    """What to write in the place of a line. number: 0 for a line that is not there yet."""
-
-    number: int
-    write: str
-
-
-class Answered(Struct, frozen=True, kw_only=True):
-    """takes: the torch that the lines give ('' unknown); unknown: sentences about what the matrix does not list."""
-
-    takes: str = ""
-    dead: tuple[DeadLine, ...] = ()
-    instead: tuple[Instead, ...] = ()
-    index: str = ""
-    unknown: tuple[str, ...] = ()
 
 
 def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
@@ -67,7 +39,7 @@ def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
         return _without_torch(m, q, lines, unknown)
     if tag and not tag.startswith("cu"):
         dead = [DeadLine(one.number, one.text, f"{tag} is no CUDA build") for one in lines if one.local == tag]
-        return _instead(m, q, lines, dead, "", "", unknown)
+        return instead(m, q, lines, dead, "", "", unknown)
     taken, uv = (_taken(m, q, torch, installer) for installer in ("pip", "uv"))
     if taken is not None:
         tag = "" if taken.index == PYPI else taken.tag
@@ -80,13 +52,13 @@ def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
         dead = _against(m, free, lines, torch, tag)
         if torch and torch.number not in [one.number for one in dead]:  # on this machine it may be dead too
             dead = [*dead_lines(m, q, [torch]).dead, *dead]
-        return _instead(m, q, lines, dead, "", "", unknown)
+        return instead(m, q, lines, dead, "", "", unknown)
     build = max(found, key=lambda b: (numbers(b.torch), b.pypi_default))
     verdict = fit(m, replace(q, wishes=wishes), build)
     takes = f"{build.torch}+{build.tag}"
     if isinstance(verdict, Candidate) and verdict.grade != "forward-compat":
         return Answered(takes=takes, unknown=tuple(unknown))
-    named = taken is not None and takes == f"{taken.torch}+{taken.tag}" and not _exact_of(torch)
+    named = taken is not None and takes == f"{taken.torch}+{taken.tag}" and not exact_of(torch)
     gives = taken.sentence if taken and named else f"it gives torch {takes}"
     if isinstance(verdict, Candidate):
         dead = [_of_torch(lines, torch, gives, verdict.why)]
@@ -96,7 +68,7 @@ def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
         dead = dead or [_of_torch(lines, torch, gives, verdict.reason)]
     else:
         dead = [_of_torch(lines, torch, gives, verdict.reason)]
-    return _instead(m, q, lines, dead, build.torch, build.tag, unknown, takes)
+    return instead(m, q, lines, dead, build.torch, build.tag, unknown, takes)
 
 
 def _taken(m: Matrix, q: Question, torch: Pinned | None, installer: Installer) -> Taken | None:
@@ -108,14 +80,9 @@ def _taken(m: Matrix, q: Question, torch: Pinned | None, installer: Installer) -
     return installer_takes(m, installer, specifier, torch.indexes, q.platform, q.python or "")
 
 
-def _exact_of(torch: Pinned | None) -> str:
-    """The version that a line pins; '' for a range."""
-    return torch.wish.specifier if torch and torch.wish.specifier[:1].isdigit() else ""
-
-
 def _without_torch(m: Matrix, q: Question, lines: Sequence[Pinned], unknown: list[str]) -> Answered:
     """A file that names no torch: each framework by itself, and no torch is added."""
-    dead, instead = [], []
+    dead, write = [], []
     for one in lines:
         lacks = [_framework_lacks(m, q, row) for row in framework_rows(m, one.wish)]
         if not lacks or "" in lacks:
@@ -124,8 +91,8 @@ def _without_torch(m: Matrix, q: Question, lines: Sequence[Pinned], unknown: lis
         others = framework_rows(m, Wish(one.wish.package))
         better = next((row for row in others if not _framework_lacks(m, q, row)), None)
         if better is not None:
-            instead.append(Instead(one.number, f"{better.package}=={better.version}.*"))
-    return Answered(dead=tuple(dead), instead=tuple(instead), unknown=tuple(unknown))
+            write.append(Instead(one.number, f"{better.package}=={better.version}.*", f"built for CUDA {better.cuda}"))
+    return Answered(dead=tuple(dead), instead=tuple(write), unknown=tuple(unknown))
 
 
 def _framework_lacks(m: Matrix, q: Question, row: Framework) -> str:
@@ -184,54 +151,3 @@ def _against(m: Matrix, free: Question, lines: Sequence[Pinned], torch: Pinned |
     names = {wish.package for wish in answer.conflict} or {one.wish.package for one in lines}
     several = " and ".join(one.text for one in lines if one.wish.package in names)
     return [DeadLine(o.number, o.text, f"no torch goes with {several}") for o in lines if o.wish.package in names]
-
-
-def _dead_alone(m: Matrix, q: Question, one: Pinned) -> DeadLine | None:
-    """The line, where no torch at all lets it run on this machine."""
-    answer = resolve(m, replace(q, wishes=(one.wish,)))
-    outs = [out for out in answer.rejected if out.filter in ("wish", "companion")]
-    if answer.candidates or not outs:
-        return None
-    near = [out for out in outs if "asks for torch" not in out.reason] or outs  # of the torch that it goes with
-    return DeadLine(one.number, one.text, max(near, key=lambda out: numbers(out.build.torch)).reason)
-
-
-def _instead(
-    m: Matrix,
-    q: Question,
-    lines: Sequence[Pinned],
-    dead: Sequence[DeadLine],
-    base: str,
-    tag: str,
-    unknown: list[str],
-    takes: str = "",
-) -> Answered:
-    torch = next((one for one in lines if one.wish.package == "torch"), None)
-    exact = _exact_of(torch)
-    own = ("torch", "torchvision", "torchaudio")
-    have = tuple(one.wish for one in lines if one.wish.package not in own)
-    found = smallest_change(m, q, have, base or exact, tag)
-    if found is None:
-        named = {line.number for line in dead}
-        more = [out for one in lines if one.number not in named and (out := _dead_alone(m, q, one))]
-        return Answered(takes=takes, dead=(*dead, *more), unknown=tuple(unknown))
-    answered = Answered(takes=takes, dead=tuple(dead), unknown=tuple(unknown))
-    one, without = found
-    ranked = _build(m, one.build, one.grade, one.why, one.served, python=None, packages=own[1:])
-    tagged = bool(ranked.tagged) and (not one.build.pypi_default or any(line.local for line in lines))
-    texts = {name_of(text): text for text in (ranked.tagged if tagged else ranked.requirements)}
-    texts.update({chosen.package: chosen.requirement for chosen in one.chosen})
-    written = []
-    for line in lines:
-        new = texts.get(line.wish.package, "")
-        base_version, _, local = new.partition("==")[2].partition("+")
-        if new and (base_version != line.wish.specifier or local != line.local):
-            written.append(Instead(line.number, new))
-    if torch is None and base != one.build.torch:
-        written.append(Instead(0, texts["torch"]))
-    sentences = [*unknown, *(f"{name} has no wheel for torch {one.build.torch}: build it anew" for name in without)]
-    if one.compat_package:
-        sentences.append(f"{one.compat_package} of NVIDIA's repository has to be on the loader's path")
-    own_index = ranked.tagged_index_url if tagged else one.index
-    indexes = [c.index for c in one.chosen if c.index] + ([own_index] if own_index else [])
-    return replace(answered, instead=tuple(written), index=" ".join(dict.fromkeys(indexes)), unknown=tuple(sentences))

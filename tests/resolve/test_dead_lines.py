@@ -11,7 +11,7 @@ import pytest
 
 from compat_matrix.resolver import Question
 from doctor.cli import run
-from doctor.resolve.pinned import of_requirements
+from doctor.resolve.files.requirements import of_requirements
 
 from ..cli.command import gpudoctor, one_line
 from ..rows import Faults, for_each
@@ -54,7 +54,7 @@ ROWS: list[tuple[str, str, tuple[str, str], list[int], str]] = [
     ("CPU build beside a companion", "torchvision==0.23.0\ntorch==2.8.0+cpu\n", NEW, [2], "torch==2.8.0"),
     ("CPU build", "torch==2.8.0+cpu\n", NEW, [1], "torch==2.8.0"),
     ("another platform", "torch==2.5.1 ; sys_platform == 'win32'\n", NEW, [], ""),
-    ("range takes the newest", "torch>=2.4\n", OLD, [1], "torch=="),
+    ("range takes the newest", "torch>=2.4\n", OLD, [1], "torch>=2.4,<="),
     ("companion of another", "torch==2.8.0\ntorchvision==0.22.0\n", ("H100", "580"), [2], "torchvision==0.23.0"),
     ("one of two, and one that is not listed", "torch==2.4.0\nflash-attn==2.6.3\n", NEW, [1], "torch==2.7.1+cu128"),
     ("each of two", "torch==2.4.0\nflash-attn==2.8.3\n", NEW, [1], "torch==2.7.1+cu128"),
@@ -156,7 +156,7 @@ def test_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "good.txt").write_text("torch\n")
     rows = [[str(tmp_path / name)] for name in
             ("none.txt", ".", "bad.txt", "bytes.txt", "bad.lock", "other.lock", "odd.lock", "marker.lock")]  # fmt: skip
-    rows += [[str(tmp_path / "good.txt"), *more] for more in (["--keep"], ["--format", "pyproject"], ["--verify"])]
+    rows += [[str(tmp_path / "good.txt"), *more] for more in (["--keep"], ["--format", "pyproject"], ["--explain-all"])]
     rows += [[str(tmp_path / "good.txt"), "--gpu", "no such GPU"]]
     with Faults() as faults:
         for words in rows:

@@ -11,7 +11,7 @@ from compat_matrix.resolver import Question
 from doctor.images.chosen import chosen
 from doctor.images.installs import torch_installs
 from doctor.resolve.dead import dead_lines
-from doctor.resolve.pinned import of_requirements
+from doctor.resolve.files.requirements import of_requirements
 
 from ..cli.command import gpudoctor
 from ..rows import for_each

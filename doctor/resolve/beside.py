@@ -1,0 +1,97 @@
+"""The lines that have to change with torch: indexes, pins of what it asks for, packages made for another torch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from compat_matrix.companions import companion_matches
+from compat_matrix.requires import Asks, agree, is_cuda_wheel, torch_asks
+from compat_matrix.resolver import Question
+
+from .files.lines import Asked, IndexLine, Other
+from .instead import Answered, Instead
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+
+def with_the_rest(m: Matrix, q: Question, file: Asked, answered: Answered) -> Answered:
+    """The answer for the lines of torch, with what else in the file has to change for it to be installable."""
+    if file.kind == "lock":
+        return answered  # its tool chooses the rest
+    if not answered.gives or not answered.instead or answered.gives == answered.takes:
+        return answered
+    torch, _, tag = answered.gives.partition("+")
+    asks = torch_asks(m, torch, tag, q.platform, q.python)
+    unknown = list(answered.unknown)
+    if asks is None and file.others:
+        unknown.append(f"What torch {torch} asks for is not listed in this matrix.")
+    changed = [*answered.instead]
+    for one in file.others:
+        changed += _other(m, torch, tag, asks or (), one, unknown)
+    lines, index = _indexes(file, tag, answered.index)
+    return replace(answered, instead=(*changed, *lines), index=index, unknown=tuple(unknown))
+
+
+def _other(
+    m: Matrix, torch: str, tag: str, asks: tuple[Asks, ...], one: Other, unknown: list[str]
+) -> Iterator[Instead]:
+    if not one.specifier:
+        return
+    asked = next((ask for ask in asks if ask.name == one.name), None)
+    if asked is not None and agree(one.specifier, asked.specifier):
+        return
+    if is_cuda_wheel(one.name):
+        yield Instead(one.number, "", f"torch {torch}+{tag} brings its own CUDA libraries")
+    elif asked is not None:
+        exact = asked.specifier.startswith("==")
+        write = "" if exact else f"{one.name}{one.extras}{asked.specifier}{one.tail}"
+        verb = "brings" if exact else "needs"
+        yield Instead(one.number, write, f"torch {torch} {verb} {one.name}{asked.specifier}")
+    else:
+        yield from _companion(m, torch, one, unknown)
+
+
+def _companion(m: Matrix, torch: str, one: Other, unknown: list[str]) -> Iterator[Instead]:
+    """torchtext, torchcodec, torchao and the like: the release for this torch."""
+    pin = re.fullmatch(r"={2,3}([^*]+)", one.specifier)
+    grade = companion_matches(m, torch, one.name, pin[1].partition("+")[0]) if pin else None
+    if grade is None or grade.grade != "mismatch":
+        return
+    if grade.expected:
+        write = f"{one.name}{one.extras}=={grade.expected[-1]}{one.tail}"
+        yield Instead(one.number, write, f"goes with torch {torch}")
+    else:
+        unknown.append(f"line {one.number}: {grade.reason}, and no {one.name} for torch {torch} is listed")
+
+
+def _indexes(file: Asked, tag: str, index: str) -> tuple[list[Instead], str]:
+    """Lines of PyTorch's other indexes, replaced by the new one or deleted; what is left to add."""
+    urls = index.split()
+    own = next((url for url in urls if url.endswith(f"/{tag}")), "")
+    there = any(line.tag == tag for line in file.indexes)
+    if there and own:
+        urls.remove(own)
+    changed = []
+    for line in file.indexes:
+        if not line.tag or line.tag == tag:
+            continue
+        if own in urls and own:
+            changed.append(Instead(line.number, _moved(line, tag, own), f"the index of torch {tag}"))
+            urls.remove(own)
+        else:
+            changed.append(Instead(line.number, "", f"the index of another build than {tag}"))
+    return changed, " ".join(urls)
+
+
+def _moved(line: IndexLine, tag: str, url: str) -> str:
+    """The line with the new index: on the same mirror where its address ends with the tag."""
+    address = re.search(r"\S+$", line.text)
+    if address and address[0].rstrip("/").endswith(f"/{line.tag}") and "/nightly/" not in address[0]:
+        url = re.sub(rf"/{re.escape(line.tag)}/?$", f"/{tag}", address[0].partition("=")[2] or address[0])
+    option = line.option if line.option in ("-i", "--index-url") else "--extra-index-url"
+    return f"{option} {url}"

@@ -1,0 +1,155 @@
+"""What every kind of file is read to: lines that name a package, and lines that name one of PyTorch's indexes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from msgspec import Struct
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+
+from compat_matrix.installer import index_source
+from compat_matrix.resolver import Question
+from compat_matrix.wish import Wish
+from compat_matrix.wishes import KNOWN
+
+from ..machine import Unclear
+
+
+class Pinned(Struct, frozen=True, kw_only=True):
+    """A line. wish: its package and version; local: 'cu126' of torch==2.8.0+cu126, or that of its index; indexes: what
+    an installer chooses torch from where the line leaves that open: tags of PyTorch's indexes and 'pypi', last; tail:
+    its marker with the sign before it ('; python_version < "3.12"')."""
+
+    number: int
+    text: str
+    name: str
+    wish: Wish
+    local: str = ""
+    indexes: tuple[str, ...] = ()
+    extras: str = ""
+    tail: str = ""
+
+
+class Other(Struct, frozen=True, kw_only=True):
+    """A line for a package that the matrix has no releases of. name: as PEP 503 writes it; specifier: '' for any."""
+
+    number: int
+    text: str
+    name: str
+    specifier: str
+    extras: str = ""
+    tail: str = ""
+
+
+class IndexLine(Struct, frozen=True, kw_only=True):
+    """A line that names an index. option: '--index-url' as it is written; tag: of PyTorch's, '' for another."""
+
+    number: int
+    text: str
+    option: str
+    tag: str
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """A file. kind: how it is edited; python: the one Python that it allows ('' for several); regenerate: the command
+    that makes it anew, for a file that a tool has written; unsolved: lines that no index can answer (paths,
+    repositories)."""
+
+    kind: str
+    lines: tuple[Pinned, ...]
+    others: tuple[Other, ...] = ()
+    indexes: tuple[IndexLine, ...] = ()
+    python: str = ""
+    regenerate: str = ""
+    unsolved: tuple[int, ...] = ()
+
+
+MOST_LINES = 300
+"""Of torch and what is built for one release of it: each is judged with all others."""
+
+
+def requirement_of(line: str, where: str) -> Requirement | None:
+    """None for a path or address without a name, which says nothing of a version. Raises Unclear."""
+    if re.match(r"\.{0,2}/|file:|git\+|[A-Za-z]:\\|\.$", line):
+        return None
+    if re.match(r"https?://", line):
+        name = line.partition("#")[0].rpartition("/")[2]
+        try:
+            project, version, _, _ = parse_wheel_filename(name.replace("%2B", "+").replace("%2b", "+"))
+        except InvalidWheelFilename:
+            return None
+        return Requirement(f"{project}=={version}")
+    try:
+        return Requirement(line)
+    except InvalidRequirement as error:
+        raise Unclear(f"{where} is no requirement: {str(error).splitlines()[0]}") from None
+
+
+def package_of(name: str) -> str:
+    """The name in the matrix."""
+    package: str = canonicalize_name(name)
+    return "cupy" if re.fullmatch(r"cupy-cuda\d+x", package) else package
+
+
+def line_of(number: int, text: str, need: Requirement) -> Pinned | Other:
+    """A requirement as a line of the file."""
+    extras = f"[{','.join(sorted(need.extras))}]" if need.extras else ""
+    tail = f" ; {need.marker}" if need.marker else ""
+    package, specifier = package_of(need.name), str(need.specifier)
+    if package not in KNOWN:
+        return Other(
+            number=number, text=text, name=canonicalize_name(need.name), specifier=specifier, extras=extras, tail=tail
+        )
+    if need.url:
+        inner = requirement_of(need.url, "") if re.match(r"https?://", need.url) else None
+        specifier = str(inner.specifier) if inner else ""
+    exact = re.fullmatch(r"={2,3}(\d[^,*+]*)(?:\+(\w[\w.]*))?", specifier)
+    own = package in ("torch", "torchvision", "torchaudio")
+    return Pinned(
+        number=number,
+        text=text,
+        name=canonicalize_name(need.name),
+        wish=Wish(package, exact[1] if exact else specifier),
+        local=(exact[2] or "" if exact else "") if own else "",
+        extras=extras,
+        tail=tail,
+    )
+
+
+def index_tag(url: str) -> str:
+    """`cu126` of https://download.pytorch.org/whl/cu126."""
+    found = re.search(r"/whl/(?:nightly/)?(cu\d+|cpu|rocm[\d.]+|xpu)/?", url)
+    return found[1] if found else ""
+
+
+def pytorch_tag(url: str) -> str:
+    """The tag of one of PyTorch's indexes or find-links pages; '' for any other address."""
+    source = index_source(url)
+    return index_tag(url) or (source if re.fullmatch(r"cu\d+|cpu|rocm[\d.]+|xpu", source) else "")
+
+
+def environment(q: Question) -> dict[str, str]:
+    """What markers ask of the machine."""
+    python = q.python.rstrip("t") or "3.12"
+    windows = q.os == "windows"
+    return {
+        "python_version": python,
+        "python_full_version": f"{python}.0",
+        "sys_platform": "win32" if windows else "linux",
+        "platform_system": "Windows" if windows else "Linux",
+        "os_name": "nt" if windows else "posix",
+        "platform_machine": "AMD64" if windows else q.arch,
+        "implementation_name": "cpython",
+        "platform_python_implementation": "CPython",
+        "extra": "",
+    }
+
+
+def split(found: Sequence[Pinned | Other]) -> tuple[tuple[Pinned, ...], tuple[Other, ...]]:
+    """Those that the matrix has releases of, and the rest."""
+    return (
+        tuple(one for one in found if isinstance(one, Pinned)),
+        tuple(one for one in found if isinstance(one, Other)),
+    )

@@ -1,0 +1,163 @@
+"""What to write in place of dead lines: the smallest change that makes the file fit a machine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from compat_matrix.builds import _build
+from compat_matrix.companions import expected
+from compat_matrix.installer import PYPI, Installer, installer_takes
+from compat_matrix.resolver import Candidate, Question, resolve
+from compat_matrix.versions import numbers
+from compat_matrix.wish import Chosen, allowed
+
+from ..fixes.install import name_of
+from .files.lines import Pinned
+from .keep import smallest_change
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+OWN = ("torch", "torchvision", "torchaudio")
+
+
+class DeadLine(Struct, frozen=True):
+    """A line, and why it is dead."""
+
+    number: int
+    text: str
+    reason: str
+
+
+class Instead(Struct, frozen=True):
+    """What to write in the place of a line. number: 0 for a line that is not there yet; write: '' to delete it."""
+
+    number: int
+    write: str
+    reason: str = ""
+
+
+class Answered(Struct, frozen=True, kw_only=True):
+    """takes: the torch that the lines give ('' unknown); gives: the torch that the changed lines give ('2.7.1+cu128');
+    index: what to add to the file's indexes; unknown: sentences about what the matrix does not list."""
+
+    takes: str = ""
+    dead: tuple[DeadLine, ...] = ()
+    instead: tuple[Instead, ...] = ()
+    gives: str = ""
+    index: str = ""
+    unknown: tuple[str, ...] = ()
+
+
+def instead(
+    m: Matrix,
+    q: Question,
+    lines: Sequence[Pinned],
+    dead: Sequence[DeadLine],
+    base: str,
+    tag: str,
+    unknown: list[str],
+    takes: str = "",
+) -> Answered:
+    """The answer for dead lines. base, tag: the torch that they give, '' where that is not known."""
+    torch = next((one for one in lines if one.wish.package == "torch"), None)
+    have = tuple(one.wish for one in lines if one.wish.package not in OWN)
+    found = smallest_change(m, q, have, base or exact_of(torch), tag)
+    if found is None:
+        named = {line.number for line in dead}
+        more = [out for one in lines if one.number not in named and (out := _dead_alone(m, q, one))]
+        return Answered(takes=takes, dead=(*dead, *more), unknown=tuple(unknown))
+    one, without = found
+    ranked = _build(m, one.build, one.grade, one.why, one.served, python=None, packages=OWN[1:])
+    tagged = bool(ranked.tagged) and (not one.build.pypi_default or any(line.local for line in lines))
+    texts = {name_of(text): text for text in (ranked.tagged if tagged else ranked.requirements)}
+    texts.update({chosen.package: chosen.requirement for chosen in one.chosen})
+    chosen = {choice.package: choice for choice in one.chosen}
+    own_index = ranked.tagged_index_url if tagged else one.index
+    gives = f"{one.build.torch}+{one.build.tag}"
+    reasons = {line.number: line.reason for line in dead}
+    written = []
+    for line in lines:
+        new = _written(
+            m, q, line, texts.get(line.wish.package, ""), one, chosen.get(line.wish.package), bool(own_index)
+        )
+        if new:
+            why = "dead as it is" if line.number in reasons else f"goes with torch {one.build.torch}"
+            written.append(Instead(line.number, new, why))
+    if torch is None and base != one.build.torch:
+        written.append(Instead(0, texts["torch"], "otherwise the installer takes another torch"))
+    sentences = [*unknown, *(f"{name} has no wheel for torch {one.build.torch}: build it again" for name in without)]
+    if one.compat_package:
+        sentences.append(f"{one.compat_package} from NVIDIA's repository must be on the loader's path")
+    if not q.python and any(choice.url for choice in one.chosen):
+        sentences.append("The wheel's address is for Python 3.12; --python VERSION gives another one.")
+    indexes = [c.index for c in one.chosen if c.index] + ([own_index] if own_index else [])
+    return Answered(
+        takes=takes,
+        dead=tuple(dead),
+        instead=tuple(written),
+        gives=gives,
+        index=" ".join(dict.fromkeys(indexes)),
+        unknown=tuple(sentences),
+    )
+
+
+def _written(
+    m: Matrix, q: Question, line: Pinned, new: str, one: Candidate, choice: Chosen | None, indexed: bool
+) -> str:
+    """What to write for a line; '' where it stays. A range stays one where every installer then takes this build."""
+    base_version, _, local = new.partition("==")[2].partition("+")
+    if not new or (base_version == line.wish.specifier and local == line.local):
+        return ""
+    spec = line.wish.specifier
+    if line.wish.package == "torch" and not exact_of(line):
+        bounded = _bounded(m, q, spec, one, indexed)
+        return f"torch{line.extras}{bounded}{line.tail}" if bounded else _tailed(new, line)
+    if line.wish.package in OWN:
+        goes = expected(m, one.build.torch, line.wish.package)
+        pins_torch = goes is not None and goes.relation == "=="
+        stays = pins_torch and "+" not in line.text and not spec[:1].isdigit() and allowed(spec, base_version)
+        return "" if stays else _tailed(new, line)
+    if choice and not choice.rank and not choice.url and not spec:
+        return ""  # the newest release is the one that fits
+    return _tailed(new, line)
+
+
+def _tailed(new: str, line: Pinned) -> str:
+    """A requirement with the extras and the marker of the line that it replaces."""
+    name, equals, version = new.partition("==")
+    extras = line.extras if line.wish.package in OWN else ""
+    return f"{name}{extras}{equals}{version}{line.tail}"
+
+
+def _bounded(m: Matrix, q: Question, spec: str, one: Candidate, indexed: bool) -> str:
+    """A range with an upper bound with which pip and uv take this build from its index and PyPI; '' for none."""
+    lower = ",".join(part for part in spec.split(",") if part and not re.match(r"<", part))
+    bounded = ",".join(filter(None, (lower, f"<={one.build.torch}")))
+    indexes = (one.build.tag, PYPI) if indexed else (PYPI,)
+    installers: tuple[Installer, ...] = ("pip", "uv")
+    for installer in installers:
+        taken = installer_takes(m, installer, bounded, indexes, q.platform, q.python)
+        if taken is None or (taken.torch, taken.tag) != (one.build.torch, one.build.tag):
+            return ""
+    return bounded
+
+
+def exact_of(torch: Pinned | None) -> str:
+    """The version that a line pins; '' for a range."""
+    return torch.wish.specifier if torch and torch.wish.specifier[:1].isdigit() else ""
+
+
+def _dead_alone(m: Matrix, q: Question, one: Pinned) -> DeadLine | None:
+    """The line, where no torch at all lets it run on this machine."""
+    answer = resolve(m, replace(q, wishes=(one.wish,)))
+    outs = [out for out in answer.rejected if out.filter in ("wish", "companion")]
+    if answer.candidates or not outs:
+        return None
+    near = [out for out in outs if "asks for torch" not in out.reason] or outs  # of the torch that it goes with
+    return DeadLine(one.number, one.text, max(near, key=lambda out: numbers(out.build.torch)).reason)

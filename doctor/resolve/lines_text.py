@@ -1,0 +1,67 @@
+"""The answer for the lines of a file, as text."""
+
+from __future__ import annotations
+
+import shlex
+
+from .files.edit import note, text_of
+from .files.lines import Asked
+from .instead import Answered
+from .machine import Machine
+
+
+def lines_text(path: str, machine: Machine, file: Asked, answered: Answered, verify: str) -> str:
+    """verify: the command that solves the changed file against its indexes; '' where there is none."""
+    rows = [f"{path} on {machine}"]
+    if not answered.dead:
+        gives = f" (it gives torch {answered.takes})" if answered.takes else ""
+        rows += [f"  No line is dead{gives}."]
+    for one in answered.dead:
+        rows += [f"  line {one.number}: {one.text}", f"    dead: {one.reason}"]
+    if answered.instead and file.kind == "lock":
+        rows += ["", *_for_a_lock(machine, file, answered)]
+    elif answered.instead:
+        rows += ["", *_changes(file, answered, verify)]
+    elif answered.dead:
+        rows += ["", "Nothing fits in their place: gpudoctor resolve says why."]
+    rows += ["", *answered.unknown] if answered.unknown else []
+    return "\n".join(rows) + "\n"
+
+
+def _changes(file: Asked, answered: Answered, verify: str) -> list[str]:
+    write = [one for one in answered.instead if one.write]
+    delete = [one for one in answered.instead if not one.write]
+    rows = []
+    if write or answered.index:
+        rows += ["Write instead:", *(f"  --extra-index-url {url}" for url in answered.index.split())]
+        rows += [f"  {one.write}{note(one)}" for one in write]
+    if delete:
+        rows += ["Delete:", *(f"  {text_of(file, one.number)}{note(one)}" for one in delete)]
+    if file.regenerate:
+        rows += ["", f"The file is generated: change its source, then run  {file.regenerate}"]
+    if verify:
+        rows += ["", "Not solved against an index. This does it:", f"  {verify}"]
+    return rows
+
+
+def _for_a_lock(machine: Machine, file: Asked, answered: Answered) -> list[str]:
+    first = answered.instead[0].write.partition("+")[0]
+    return [
+        "Write instead:",
+        *(f"  {one.write}{note(one)}" for one in answered.instead),
+        f"in pyproject.toml, then {file.regenerate}; its tables for the index are printed by",
+        "",
+        f"  gpudoctor resolve '{first}' {' '.join(machine_flags(machine))} --format pyproject",
+    ]
+
+
+def machine_flags(machine: Machine) -> list[str]:
+    """The machine as flags of gpudoctor resolve."""
+    flags = [f"--gpu {shlex.quote(f'{card.count}x' * (card.count > 1) + card.name)}" for card in machine.cards]
+    flags += [f"--driver {machine.driver}"] if machine.driver else []
+    usual = Machine(cards=())
+    return flags + [
+        f"--{name} {getattr(machine, name)}"
+        for name in ("os", "arch", "python")
+        if getattr(machine, name) != getattr(usual, name)
+    ]
