@@ -9,6 +9,7 @@ import msgspec
 
 from .rows_torch import Companion
 from .versions import TorchVersion, numbers, torch_version
+from .wish import allowed
 
 if TYPE_CHECKING:
     from .rows_driver import Row
@@ -84,6 +85,15 @@ def expected(m: Store, torch: str, package: str) -> Expected | None:
     """The versions of one package that go with a torch release."""
     key = f"companion {package} of {torch}"
     return m.memo(key, lambda: next(iter(companions(m, torch, package)), None))
+
+
+def free_release(m: Store, package: str, specifier: str) -> str:
+    """The newest release that a specifier allows, where its metadata names no torch; '' else. An installer takes it
+    beside any torch, torchaudio since 2.11 is one."""
+    rows = [row for row in m.companion_rows if row.package == package and row.confidence != "memory" and not row.yanked]
+    rows = [row for row in rows if allowed(specifier, row.version)]
+    last = max(rows, key=lambda row: numbers(row.version), default=None)
+    return last.version if last and last.torch == "*" else ""
 
 
 def companion_matches(m: Store, torch: str, package: str, version: str) -> CompanionGrade:

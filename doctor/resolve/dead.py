@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from compat_matrix.companions import free_release
 from compat_matrix.framework_wishes import FRAMEWORKS, framework_rows
 from compat_matrix.installer import PYPI, Installer, Taken, installer_takes
 from compat_matrix.resolver import FILTERS, Candidate, Question, Rejected, fit, resolve
@@ -45,7 +46,8 @@ def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
         tag = "" if taken.index == PYPI else taken.tag
     if uv is not None and taken is not None and (uv.torch, uv.tag) != (taken.torch, taken.tag):
         unknown = [*unknown, uv.sentence]
-    wishes = tuple(one.wish for one in lines)
+    bound = [one for one in lines if one is torch or not free_release(m, one.wish.package, one.wish.specifier)]
+    wishes = tuple(one.wish for one in bound)
     free = replace(q, gpus=(), driver="", wishes=wishes)
     found = [one.build for one in resolve(m, free).candidates if _of_tag(one, tag)]
     if not found:

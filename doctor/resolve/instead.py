@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from compat_matrix.builds import _build
-from compat_matrix.companions import expected
+from compat_matrix.companions import expected, free_release
 from compat_matrix.installer import PYPI, Installer, installer_takes
 from compat_matrix.resolver import Candidate, Question, resolve
 from compat_matrix.versions import numbers
@@ -121,6 +121,7 @@ def _written(
     if line.wish.package in OWN:
         goes = expected(m, one.build.torch, line.wish.package)
         pins_torch = goes is not None and goes.relation == "=="
+        pins_torch = pins_torch and not free_release(m, line.wish.package, spec)
         stays = pins_torch and "+" not in line.text and not spec[:1].isdigit() and allowed(spec, base_version)
         return "" if stays else _tailed(new, line)
     if choice and not choice.rank and not choice.url and not spec:

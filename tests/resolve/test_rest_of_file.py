@@ -1,0 +1,213 @@
+"""`resolve -r`: what has to change with torch in the rest of a file, so that what is written can be installed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compat_matrix import Matrix
+from compat_matrix.requires import agree, torch_asks
+from doctor.cli import run
+
+from ..installs.wheels import make_wheel
+from ..rows import for_each, quickly
+
+WHL = "https://download.pytorch.org/whl"
+BLACKWELL = ["--gpu", "RTX 5090", "--driver", "575"]
+
+
+def answer(file: Path, machine: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    capsys.readouterr()
+    run(["resolve", "-r", str(file), *machine, "--format", "json"])
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def changed(file: Path, machine: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    capsys.readouterr()
+    run(["resolve", "-r", str(file), *machine, "--format", "requirements"])
+    return capsys.readouterr().out
+
+
+@for_each(
+    ("before", "machine", "after"),
+    [
+        (  # as the public file has it
+            "torch==2.1.2\ntriton==2.1.0\ntyping-extensions==4.9.0\nnvidia-cudnn-cu12==8.9.2.26\n", BLACKWELL,
+            f"--extra-index-url {WHL}/cu128\ntorch==2.7.1+cu128\ntyping-extensions>=4.10.0\n",
+        ),
+        (  # the others of a freeze: sympy of torch 2.5 is pinned, other packages of NVIDIA are nobody's of torch
+            ("# frozen\ntorch==2.5.1  # keep\nsympy==1.13.1\nnvidia-nccl-cu12==2.21.5\nnvidia-ml-py==12.535.133\n"
+            "networkx==3.2\nrequests==2.31.0\n"), BLACKWELL,
+            (f"# frozen\n--extra-index-url {WHL}/cu128\ntorch==2.7.1+cu128  # keep\nsympy>=1.13.3\n"
+            "nvidia-ml-py==12.535.133\nnetworkx==3.2\nrequests==2.31.0\n"),
+        ),
+        (  # wheels of another CUDA major, ranges that agree and one that does not, what is not pinned
+            "torch==1.13.1\nnvidia-cublas-cu11==11.10.3.66\ntyping_extensions>=4,<5\ntriton<3\nfilelock\nnvidia-cudnn-cu12\n",
+            BLACKWELL,
+            f"--extra-index-url {WHL}/cu128\ntorch==2.7.1+cu128\ntyping_extensions>=4,<5\nfilelock\nnvidia-cudnn-cu12\n",
+        ),
+        (  # its index is replaced where it stands, on the mirror that it is of
+            f"--index-url {WHL}/cu118\ntorch==2.1.2\ntorchvision==0.16.2\n", BLACKWELL,
+            f"--index-url {WHL}/cu128\ntorch==2.7.1+cu128\ntorchvision==0.22.1+cu128\n",
+        ),
+        (
+            "--extra-index-url=https://mirror.example/pytorch-wheels/cu118/\ntorch==2.1.2+cu118\n", BLACKWELL,
+            "--extra-index-url https://mirror.example/pytorch-wheels/cu128\ntorch==2.7.1+cu128\n",
+        ),
+        (
+            f"-f {WHL}/cu111/torch_stable.html\ntorch==1.9.1+cu111\ntorchtext==0.10.1\n", BLACKWELL,
+            f"--extra-index-url {WHL}/cu128\ntorch==2.7.1+cu128\ntorchtext==0.18.0\n",
+        ),
+        (  # a range stays one, an extra and a marker too; an unpinned companion goes with torch by itself
+            "torch[opt-einsum]>=2.1,<3 ; python_version >= '3.9'\ntorchvision\ntorchaudio>=2\n", BLACKWELL,
+            (f"--extra-index-url {WHL}/cu129\ntorch[opt-einsum]>=2.1,<=2.13.0 ; python_version >= \"3.9\"\ntorchvision\n"
+            "torchaudio>=2\n"),
+        ),
+        (  # a torchaudio that names no torch would be taken with this older one
+            "torch==2.5.1\ntorchaudio\ntorchvision\n", BLACKWELL,
+            f"--extra-index-url {WHL}/cu128\ntorch==2.7.1+cu128\ntorchaudio==2.7.1+cu128\ntorchvision\n",
+        ),
+        (  # a range that no build of this machine is in
+            "torch>=2.0,<2.5\n", BLACKWELL, f"--extra-index-url {WHL}/cu128\ntorch>=2.0,<=2.7.1\n",
+        ),
+        (  # nothing of another build is left behind where plain PyPI does
+            f"--extra-index-url {WHL}/cpu\ntorch==2.8.0+cpu\n", BLACKWELL,
+            f"--extra-index-url {WHL}/cu129\ntorch==2.8.0+cu129\n",
+        ),
+        ("torch==2.8.0\ntriton==3.3.0\n", ["--gpu", "H100", "--driver", "580"], "torch==2.8.0\ntriton==3.3.0\n"),
+    ],
+)  # fmt: skip
+def test_the_changed_file(
+    before: str, machine: list[str], after: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "requirements.txt"
+    file.write_text(before)
+    assert changed(file, machine, capsys) == after
+    found = answer(file, machine, capsys)
+    assert all(one["reason"] for one in found["instead"])
+    file.write_text(after)
+    assert not answer(file, machine, capsys)["dead"]
+
+
+def test_the_text_tells_what_to_delete_and_that_it_was_not_solved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "requirements.txt"
+    file.write_text("torch==2.1.2\ntriton==2.1.0\n")
+    run(["resolve", "-r", str(file), *BLACKWELL])
+    printed = capsys.readouterr().out
+    assert "Delete:\n  triton==2.1.0    # line 2: torch 2.7.1 brings triton==3.3.1" in printed
+    assert "Not solved against an index" in printed and "--verify" in printed
+    file.write_text("torch==2.8.0\n")
+    run(["resolve", "-r", str(file), *BLACKWELL])
+    assert "Not solved" not in capsys.readouterr().out
+
+
+@for_each(
+    ("text", "command"),
+    [
+        ("#\n#    pip-compile --output-file=requirements.txt requirements.in\n#\ntorch==2.1.2\n",
+         "pip-compile --output-file=requirements.txt requirements.in"),
+        (("# This file was autogenerated by uv via the following command:\n#    uv pip compile requirements.in -o r.txt\n"
+         "torch==2.1.2\n"), "uv pip compile requirements.in -o r.txt"),
+        ("torch==2.1.2 \\\n    --hash=sha256:00\n", "uv pip compile --generate-hashes requirements.in"),
+        ("#    uv pip compile $(rm -rf x)\ntorch==2.1.2\n", ""),
+        ("torch==2.1.2\n", ""),
+    ],
+)  # fmt: skip
+def test_a_generated_file_names_the_command_that_makes_it(
+    text: str, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "requirements.txt"
+    file.write_text(text)
+    assert answer(file, BLACKWELL, capsys)["regenerate"] == command
+    run(["resolve", "-r", str(file), *BLACKWELL])
+    printed = capsys.readouterr().out
+    assert (f"then run  {command}" in printed) if command else ("The file is generated" not in printed)
+
+
+def _index(folder: Path, m: Matrix, releases: tuple[str, ...]) -> None:
+    """Wheels with the requirements that torch's own have, and what they ask for in an old and a new version."""
+    versions: dict[str, set[str]] = {"typing-extensions": {"4.9.0"}, "setuptools": {"69.0"}}
+    for row in (row for row in m.requires_rows if row.torch in releases):
+        cuda = [text.replace("[", "==").partition("==")[0] for text in row.cuda]
+        own = tuple(f"{name}==99" for name in cuda)  # of another index than PyPI: other versions
+        make_wheel(folder, "torch", row.torch, (*row.requires, *row.cuda))
+        make_wheel(folder, "torch", f"{row.torch}+cu128", (*row.requires, *own))
+        for text in (*row.requires, *row.cuda):
+            name, _, version = text.partition(";")[0].partition("==")
+            name = name.partition("[")[0].partition(">")[0].partition("<")[0].partition("~")[0].strip()
+            versions.setdefault(name, set()).update({"99", *([version.strip()] if version else [])})
+    for name, several in versions.items():
+        for version in several:
+            make_wheel(folder, name, version)
+
+
+@pytest.mark.parametrize(
+    "torch", quickly(["2.5.1", "1.13.1", "2.0.1", "2.1.2", "2.2.2", "2.3.0", "2.4.0", "2.6.0", "2.7.0"], 9)
+)
+def test_what_is_written_for_a_freeze_of_any_release_can_be_installed(
+    torch: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Solved by uv before and after, against an index whose torch asks for what the published one does."""
+    m = Matrix.load()
+    wheels = tmp_path / "wheels"
+    _index(wheels, m, (torch, "2.7.0", "2.7.1"))
+    file = tmp_path / "requirements.txt"
+    build = next(r for r in m.releases if r.torch == torch).pypi_linux_x86_64
+    asks = torch_asks(m, torch, build, "linux_x86_64", "3.11") or ()
+    frozen = [f"{a.name}{a.specifier}" for a in asks if (a.specifier or "").startswith("==")]
+    frozen += ["typing-extensions==4.9.0", "setuptools==69.0"]
+    file.write_text("\n".join(["--no-index", "--find-links wheels", f"torch=={torch}", *frozen]) + "\n")
+    words = ["resolve", "-r", str(file), *BLACKWELL, "--python", "3.11"]
+    capsys.readouterr()
+    assert run([*words, "--verify"]) == 1
+    told = capsys.readouterr()
+    assert "The changed file can be installed" in told.err, told
+    file.write_text(changed(file, words[3:], capsys))
+    assert run([*words, "--verify"]) == 0
+    assert "The file can be installed" in capsys.readouterr().err
+
+
+def test_a_file_that_no_index_answers_is_not_called_installable(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Paths and repositories are left out: their code is not run."""
+    (tmp_path / "wheels").mkdir()
+    (tmp_path / "setup.py").write_text("open('ran', 'w')\n")
+    file = tmp_path / "requirements.txt"
+    file.write_text("--no-index\n--find-links wheels\ntorch==2.1.2\n-e .\n./local\ngit+https://example.org/x.git\n")
+    assert run(["resolve", "-r", str(file), *BLACKWELL, "--verify"]) == 1
+    told = capsys.readouterr().err
+    assert "The changed file cannot be installed. It did not before the changes either." in told
+    assert told.count("left out, because it is not on an index") == 3 and not (tmp_path / "ran").exists()
+
+
+@for_each(
+    ("one", "other", "agrees"),
+    [
+        ("==4.9.0", ">=4.10.0", False), ("==4.10.0", ">=4.10.0", True), ("<4.10", ">=4.10.0", False),
+        ("~=4.9", ">=4.10", True), ("~=4.9.0", ">=4.10", False), (">=2.1,<3", "==3.3.1", False),
+        ("!=3.3.1", "==3.3.1", False), ("==1.13.*", "==1.13.1", True), ("<82", ">=77.0.3", True),
+        (">1,<2", ">=1.5", True), ("<2", ">=1.99", True), ("", "==1", True), ("==x", "", False),
+    ],
+)  # fmt: skip
+def test_two_specifiers_agree_where_a_version_fulfils_both(one: str, other: str, agrees: bool) -> None:
+    assert agree(one, other) == agree(other, one) == agrees
+
+
+def test_every_release_says_what_it_asks_for() -> None:
+    m = Matrix.load()
+    assert [row.torch for row in m.requires_rows] == [row.torch for row in m.releases]
+    for row in m.releases:
+        named = {
+            ask.name: ask.specifier for ask in torch_asks(m, row.torch, row.pypi_linux_x86_64, "linux_x86_64") or ()
+        }
+        if row.triton and "triton" in named:
+            assert named["triton"] == (row.triton if row.triton.startswith("~") else f"=={row.triton.lstrip('=')}")
+        cudnn = next((spec for name, spec in named.items() if name.startswith("nvidia-cudnn")), None)
+        assert cudnn in (None, f"=={row.cudnn}"), row.torch
