@@ -54,6 +54,8 @@ class Extension(Row, frozen=True, kw_only=True, gc=False):
     cuda: str = ""
     min_driver: str = ""
     min_sm: str = ""
+    max_sm: str = ""
+    """The highest compute capability of releases from here to the next row; '' for no known limit."""
     sass: tuple[str, ...] = ()
     sass_text: str = ""
     ptx_text: str = ""

@@ -14,13 +14,17 @@ from compat_matrix.resolver import Question
 
 from .files.lines import Asked, IndexLine, Other
 from .instead import Answered, Instead
+from .others import built_for_torch, unsupported
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
 
 
 def with_the_rest(m: Matrix, q: Question, file: Asked, answered: Answered) -> Answered:
-    """The answer for the lines of torch, with what else in the file has to change for it to be installable."""
+    """The answer for the lines of torch, with dead lines of others, and with what else has to change with them."""
+    for dead, write in unsupported(m, q, file):
+        more = (write,) if write else ()
+        answered = replace(answered, dead=(*answered.dead, dead), instead=(*answered.instead, *more))
     if file.kind == "lock":
         return answered  # its tool chooses the rest
     if not answered.gives or not answered.instead or answered.gives == answered.takes:
@@ -33,6 +37,10 @@ def with_the_rest(m: Matrix, q: Question, file: Asked, answered: Answered) -> An
     changed = [*answered.instead]
     for one in file.others:
         changed += _other(m, torch, tag, asks or (), one, unknown)
+    unknown += [
+        f"line {one.number}: {one.name} is compiled for one torch: install or build it for torch {answered.gives}."
+        for one in built_for_torch(m, file)
+    ]
     lines, index = _indexes(file, tag, answered.index)
     return replace(answered, instead=(*changed, *lines), index=index, unknown=tuple(unknown))
 

@@ -211,3 +211,28 @@ def test_every_release_says_what_it_asks_for() -> None:
             assert named["triton"] == (row.triton if row.triton.startswith("~") else f"=={row.triton.lstrip('=')}")
         cudnn = next((spec for name, spec in named.items() if name.startswith("nvidia-cudnn")), None)
         assert cudnn in (None, f"=={row.cudnn}"), row.torch
+
+
+@for_each(
+    ("text", "gpu", "dead", "written", "told"),
+    [
+        ("tensorrt==8.6.1\n", "RTX 5090", [1], "tensorrt>=10.8.0", ""),
+        ("tensorrt-cu12==10.7.0 ; python_version >= '3.8'\n", "B200", [1], 'tensorrt-cu12>=10.8.0 ; python_version >= "3.8"', ""),
+        ("nvidia-tensorrt==8.4.1.5\n", "RTX 5090", [], "", ""),  # older than what is listed: not known
+        ("tensorrt==10.5.0\n", "V100", [1], "tensorrt<10.5.0", ""),
+        ("tensorrt==10.13.0.35\ntensorrt>=8\n", "RTX 5090", [], "", ""),
+        ("tensorrt==8.6.1\n", "H100", [], "", ""),
+        ("torch==2.1.2\nauto-gptq==0.6.0\n", "RTX 5090", [1], "torch==2.7.1+cu128", "line 2: auto-gptq is compiled"),
+        ("torch==2.1.2\ntorch_scatter\n", "RTX 5090", [1], "torch==2.7.1+cu128", "line 2: torch-scatter is compiled"),
+        ("torch==2.1.2\ndetectron2==0.6\n", "A100", [], "", ""),  # nothing has to change
+    ],
+)  # fmt: skip
+def test_packages_with_cuda_code_beside_torch(
+    text: str, gpu: str, dead: list[int], written: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "requirements.txt"
+    file.write_text(text)
+    found = answer(file, ["--gpu", gpu, "--driver", "580"], capsys)
+    assert [one["number"] for one in found["dead"]] == dead
+    assert [one["write"] for one in found["instead"]] == ([written] if written else [])
+    assert any(one.startswith(told) for one in found["unknown"]) if told else "compiled" not in str(found["unknown"])
