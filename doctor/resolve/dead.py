@@ -10,22 +10,18 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from compat_matrix.companions import free_release
-from compat_matrix.framework_wishes import FRAMEWORKS, framework_rows
 from compat_matrix.installer import PYPI, Installer, Taken, installer_takes
 from compat_matrix.resolver import FILTERS, Candidate, Question, Rejected, fit, resolve
 from compat_matrix.served import chooser
 from compat_matrix.unlisted import unlisted
 from compat_matrix.versions import numbers
-from compat_matrix.wish import Wish
 
+from .alone import decides_torch, each_alone, pins_torch, wheels_beside
 from .files.lines import Pinned
-from .instead import Answered, DeadLine, Instead, exact_of, instead
+from .instead import Answered, DeadLine, exact_of, instead
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
-    from compat_matrix.drivers import Platform
-    from compat_matrix.rows_library import Framework
 
 
 def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
@@ -34,10 +30,8 @@ def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
     lines = [one for one in lines if not unlisted(m, one.wish)]
     torch = next((one for one in lines if one.wish.package == "torch"), None)
     tag = torch.local if torch else ""
-    if not lines:
-        return Answered(unknown=tuple(unknown))
-    if all(one.wish.package in FRAMEWORKS for one in lines):
-        return _without_torch(m, q, lines, unknown)
+    if torch is None and not any(pins_torch(m, one) for one in lines):
+        return each_alone(m, q, lines, unknown)
     if tag and not tag.startswith("cu"):
         dead = [DeadLine(one.number, one.text, f"{tag} is no CUDA build") for one in lines if one.local == tag]
         return instead(m, q, lines, dead, "", "", unknown)
@@ -46,18 +40,30 @@ def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
         tag = "" if taken.index == PYPI else taken.tag
     if uv is not None and taken is not None and (uv.torch, uv.tag) != (taken.torch, taken.tag):
         unknown = [*unknown, uv.sentence]
-    bound = [one for one in lines if one is torch or not free_release(m, one.wish.package, one.wish.specifier)]
-    wishes = tuple(one.wish for one in bound)
+    wishes = tuple(one.wish for one in lines if one is torch or decides_torch(m, one))
     free = replace(q, gpus=(), driver="", wishes=wishes)
     found = [one.build for one in resolve(m, free).candidates if _of_tag(one, tag)]
     if not found:
-        dead = _against(m, free, lines, torch, tag)
+        dead = _against(m, free, [one for one in lines if one is torch or decides_torch(m, one)], torch, tag)
+        own = dead_lines(m, q, [torch]) if torch else Answered()
         if torch and torch.number not in [one.number for one in dead]:  # on this machine it may be dead too
-            dead = [*dead_lines(m, q, [torch]).dead, *dead]
-        return instead(m, q, lines, dead, "", "", unknown)
+            dead = [*own.dead, *dead]
+        base, _, of = own.takes.partition("+")
+        row = m.torch_build(base, of, q.platform)
+        built = wheels_beside(m, q, lines, row)[1] if row else []
+        lines = [one for one in lines if one not in built]
+        return instead(m, q, lines, dead, base, of, unknown, own.takes)
     build = max(found, key=lambda b: (numbers(b.torch), b.pypi_default))
     verdict = fit(m, replace(q, wishes=wishes), build)
     takes = f"{build.torch}+{build.tag}"
+    beyond, built = wheels_beside(m, q, lines, build)
+    unknown += [
+        f"line {one.number}: {one.wish} has no wheel for torch {takes}: the installer builds it from source, with nvcc."
+        for one in built
+    ]
+    lines = [one for one in lines if one not in built]
+    if isinstance(verdict, Candidate) and verdict.grade != "forward-compat" and beyond:
+        return instead(m, q, lines, beyond, build.torch, build.tag, unknown, takes)
     if isinstance(verdict, Candidate) and verdict.grade != "forward-compat":
         return Answered(takes=takes, unknown=tuple(unknown))
     named = taken is not None and takes == f"{taken.torch}+{taken.tag}" and not exact_of(torch)
@@ -65,11 +71,12 @@ def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
     if isinstance(verdict, Candidate):
         dead = [_of_torch(lines, torch, gives, verdict.why)]
     elif verdict.filter in ("wish", "companion"):
-        alone = [(one, fit(m, replace(q, wishes=(one.wish,)), build)) for one in lines]
+        alone = [(one, fit(m, replace(q, wishes=(one.wish,)), build)) for one in lines if one.wish in wishes]
         dead = [DeadLine(one.number, one.text, out.reason) for one, out in alone if isinstance(out, Rejected)]
         dead = dead or [_of_torch(lines, torch, gives, verdict.reason)]
     else:
         dead = [_of_torch(lines, torch, gives, verdict.reason)]
+    dead += beyond
     return instead(m, q, lines, dead, build.torch, build.tag, unknown, takes)
 
 
@@ -80,38 +87,6 @@ def _taken(m: Matrix, q: Question, torch: Pinned | None, installer: Installer) -
     specifier = torch.wish.specifier
     specifier = f"=={specifier}" if specifier[:1].isdigit() else specifier
     return installer_takes(m, installer, specifier, torch.indexes, q.platform, q.python or "")
-
-
-def _without_torch(m: Matrix, q: Question, lines: Sequence[Pinned], unknown: list[str]) -> Answered:
-    """A file that names no torch: each framework by itself, and no torch is added."""
-    dead, write = [], []
-    for one in lines:
-        lacks = [_framework_lacks(m, q, row) for row in framework_rows(m, one.wish)]
-        if not lacks or "" in lacks:
-            continue
-        dead.append(DeadLine(one.number, one.text, lacks[0]))
-        others = framework_rows(m, Wish(one.wish.package))
-        better = next((row for row in others if not _framework_lacks(m, q, row)), None)
-        if better is not None:
-            write.append(Instead(one.number, f"{better.package}=={better.version}.*", f"built for CUDA {better.cuda}"))
-    return Answered(dead=tuple(dead), instead=tuple(write), unknown=tuple(unknown))
-
-
-def _framework_lacks(m: Matrix, q: Question, row: Framework) -> str:
-    """What keeps this release from using the machine's GPU; '' where nothing does."""
-    what = f"{row.package} {row.version}"
-    if q.python and row.pythons and q.python not in row.pythons:
-        return f"{what} is for Python {row.pythons[0]} to {row.pythons[-1]}"
-    if q.platform not in row.gpu_platforms:
-        return f"{what} uses no GPU on {q.platform}"
-    if not q.driver:
-        return ""
-    system: Platform = "windows" if q.os != "linux" else "linux"
-    grade = m.driver_for_cuda(q.driver, row.cuda, system)
-    runs = grade.grade in ("native", "minor-version", "unknown") or (
-        grade.grade == "needs-forward-compat" and q.eligible
-    )
-    return "" if runs else f"{what} is built for CUDA {row.cuda}: {grade.reason}"
 
 
 def _unlisted(one: Pinned) -> str:

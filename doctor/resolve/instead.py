@@ -70,7 +70,7 @@ def instead(
     found = smallest_change(m, q, have, base or exact_of(torch), tag)
     if found is None:
         named = {line.number for line in dead}
-        more = [out for one in lines if one.number not in named and (out := _dead_alone(m, q, one))]
+        more = [out for one in lines if one.number not in named and (out := dead_alone(m, q, one))]
         return Answered(takes=takes, dead=(*dead, *more), unknown=tuple(unknown))
     one, without = found
     ranked = _build(m, one.build, one.grade, one.why, one.served, python=None, packages=OWN[1:])
@@ -91,7 +91,9 @@ def instead(
             written.append(Instead(line.number, new, why))
     if torch is None and base != one.build.torch:
         written.append(Instead(0, texts["torch"], "otherwise the installer takes another torch"))
-    sentences = [*unknown, *(f"{name} has no wheel for torch {one.build.torch}: build it again" for name in without)]
+    named = {line.wish.package for line in lines if line.number in {out.number for out in dead}}
+    sentences = [*unknown]
+    sentences += [f"{name} has no wheel for torch {one.build.torch}: build it" for name in without if name not in named]
     if one.compat_package:
         sentences.append(f"{one.compat_package} from NVIDIA's repository must be on the loader's path")
     if not q.python and any(choice.url for choice in one.chosen):
@@ -154,7 +156,7 @@ def exact_of(torch: Pinned | None) -> str:
     return torch.wish.specifier if torch and torch.wish.specifier[:1].isdigit() else ""
 
 
-def _dead_alone(m: Matrix, q: Question, one: Pinned) -> DeadLine | None:
+def dead_alone(m: Matrix, q: Question, one: Pinned) -> DeadLine | None:
     """The line, where no torch at all lets it run on this machine."""
     answer = resolve(m, replace(q, wishes=(one.wish,)))
     outs = [out for out in answer.rejected if out.filter in ("wish", "companion")]

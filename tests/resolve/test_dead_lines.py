@@ -213,8 +213,8 @@ def test_another_kind_of_file_is_named_in_one_line(
 def test_a_file_without_torch_gets_a_line_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Line 0: there is none to write it in place of; what is written in place of a line has that line's number."""
     file = tmp_path / "requirements.txt"
-    file.write_text("numpy\nflash-attn==2.8.3\n")
-    _, found, _ = ask(["-r", str(file), "--gpu", "A100", "--driver", "450.80.02", "--python", "3.11"], capsys)
+    file.write_text("numpy\ntorchvision==0.20.1\n")
+    _, found, _ = ask(["-r", str(file), "--gpu", NEW[0], "--driver", NEW[1], "--python", "3.11"], capsys)
     numbers = {one["write"].partition("==")[0]: one["number"] for one in found["instead"]}
     assert numbers.get("torch") == 0, found
     file.write_text("numpy\n\ntorch==2.8.0\ntorchvision==0.23.0\n")

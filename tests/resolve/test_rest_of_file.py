@@ -236,3 +236,34 @@ def test_packages_with_cuda_code_beside_torch(
     assert [one["number"] for one in found["dead"]] == dead
     assert [one["write"] for one in found["instead"]] == ([written] if written else [])
     assert any(one.startswith(told) for one in found["unknown"]) if told else "compiled" not in str(found["unknown"])
+
+
+@for_each(
+    ("text", "gpu", "driver", "dead", "written", "told"),
+    [
+        # bitsandbytes loads the library of torch's CUDA: of old releases none is for CUDA 12.8, which sm_120 needs
+        ("bitsandbytes==0.42.0\n", "RTX 5090", "580", [1], ["bitsandbytes==0.50.2"], ""),
+        ("bitsandbytes==0.45.2\n", "B200", "580", [1], ["bitsandbytes==0.50.2"], ""),
+        ("bitsandbytes==0.45.3\n", "RTX 5090", "580", [], [], ""),
+        ("bitsandbytes==0.42.0\n", "A100", "535", [], [], ""),
+        ("torch==2.8.0\nbitsandbytes==0.41.1\n", "RTX 5090", "580", [2], ["bitsandbytes==0.50.2"], ""),
+        ("torch==2.3.1\nbitsandbytes==0.43.1\n", "A100", "535", [], [], ""),
+        # without a wheel flash-attn is built for the torch that is there
+        ("torch==2.8.0\nflash-attn==2.6.3\n", "H100", "580", [], [], "line 2: flash-attn==2.6.3 has no wheel"),
+        ("flash-attn==2.6.3\n", "A100", "550", [], [], ""),
+        ("flash-attn\nmamba-ssm\n", "RTX 5090", "580", [], [], ""),
+        ("torch==2.3.1\nflash-attn\n", "T4", "535", [2], [], ""),
+        ("torch==2.8.0\nflash-attn==2.6.3\nbitsandbytes==0.41.1\n", "RTX 5090", "580", [3], ["bitsandbytes==0.50.2"], ""),
+        ("xformers==0.0.28.post3\n", "RTX 5090", "580", [1], ["xformers==0.0.32.post2", "torch==2.8.0"], ""),
+    ],
+)  # fmt: skip
+def test_unknown_is_not_dead_and_old_is_not_silent(
+    text: str, gpu: str, driver: str, dead: list[int], written: list[str], told: str, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    file = tmp_path / "requirements.txt"
+    file.write_text(text)
+    found = answer(file, ["--gpu", gpu, "--driver", driver], capsys)
+    assert [one["number"] for one in found["dead"]] == dead, found
+    assert [one["write"] for one in found["instead"]] == written
+    assert any(one.startswith(told) for one in found["unknown"]) or not told, found["unknown"]
