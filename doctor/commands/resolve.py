@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-FORMATS = ("text", "json", "html", "requirements", "pyproject", "dockerfile", "environment-yml")
+FORMATS = ("text", "json", "html", "requirements", "pyproject", "dockerfile", "environment-yml", "edited")
 
 
 @click.command()
@@ -18,10 +18,12 @@ FORMATS = ("text", "json", "html", "requirements", "pyproject", "dockerfile", "e
 @click.option("--python", "python_", metavar="VERSION", help="Such as 3.12 or 3.13t. Default: any, or this machine's.")
 @click.option("--from", "from_", metavar="REPORT", help="The machine of a saved JSON report ('-': stdin).")
 @click.option("--keep", is_flag=True, help="Keep this environment: the smallest change that makes it fit.")
-@click.option("-r", "requirements", metavar="FILE", help="Which line of a requirements.txt or uv.lock is dead here.")
+@click.option("-r", "requirements", metavar="FILE", help="Which lines of a file of requirements are dead here.")
 @click.option("--explain-all", is_flag=True, help="Every build: all that fit, and why each other one falls out.")
 @click.option("--verify", is_flag=True, help="Let pip or uv try the first line (a dry run, which asks its index).")
-@click.option("--format", "format_", type=click.Choice(FORMATS), default="text", help="Default: text.")
+@click.option(
+    "--format", "format_", type=click.Choice(FORMATS), default="text", help="Default: text; edited: -r's file, changed."
+)
 @click.option("-o", "--output", metavar="FILE", help="Write to this file instead of stdout.")
 @click.option("--matrix", metavar="PATH", help="Judge by this matrix (see matrix export), not by the built-in one.")
 @click.option("--timeout", type=click.FloatRange(0.1, 3600), help="Seconds for looking at this machine. Default: 20.")

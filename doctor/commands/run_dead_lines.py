@@ -6,17 +6,20 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from ..guard import Refusal
 from ..resolve.beside import with_the_rest
+from ..resolve.conda_lines import conda_lines
 from ..resolve.dead import dead_lines
+from ..resolve.files.dialect import spelled, tables
 from ..resolve.files.edit import edited
-from ..resolve.files.lines import MOST_LINES, Asked
-from ..resolve.files.locks import of_uv
-from ..resolve.files.requirements import read_requirements
+from ..resolve.files.lines import Asked
+from ..resolve.instead import Answered
 from ..resolve.lines_text import lines_text, machine_flags
-from ..resolve.machine import Machine, Unclear
+from ..resolve.machine import Machine
 from .read import read_bounded
+from .read_lines import read_file
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -31,8 +34,8 @@ def refuse_others(flags: dict[str, Any]) -> None:
         raise Refusal("-r reads what is wished for from the file: it takes no --keep and no package beside it")
     if flags["explain_all"]:
         raise Refusal("-r judges the lines of a file: it takes no --explain-all")
-    if flags["format_"] not in ("text", "json", "requirements"):
-        raise Refusal(f"-r is printed as text, json or requirements (the changed file), not as {flags['format_']}")
+    if flags["format_"] not in ("text", "json", "edited"):
+        raise Refusal(f"-r is printed as text, json or edited (the changed file), not as {flags['format_']}")
 
 
 def run_dead_lines(m: Matrix, machine: Machine, flags: dict[str, Any]) -> int:
@@ -40,15 +43,21 @@ def run_dead_lines(m: Matrix, machine: Machine, flags: dict[str, Any]) -> int:
     path, q = flags["requirements"], machine.question(())
     text = _text(path)
     file = read_file(path, text, q)
+    if file.python and not flags["python_"]:
+        machine = replace(machine, python=file.python)
+        q = machine.question(())
+        file = read_file(path, text, q)
     _refuse_for(file, path, flags)
-    answered = with_the_rest(m, q, file, dead_lines(m, q, file.lines))
+    answered = _answered(m, q, file)
+    added = tables(file, answered)
     from .write import write
 
     if flags["format_"] == "json":
-        data = {"machine": machine, "file": path, **msgspec.structs.asdict(answered), "regenerate": file.regenerate}
+        data = {"machine": machine, "file": path, **msgspec.structs.asdict(answered)}
+        data |= {"add": added, "regenerate": file.regenerate}
         printed = msgspec.json.format(msgspec.json.encode(data), indent=2).decode() + "\n"
-    elif flags["format_"] == "requirements":
-        printed = edited(text, answered) if answered.instead else text
+    elif flags["format_"] == "edited":
+        printed = edited(text, file, answered, added) if answered.instead else text
     else:
         same = f"gpudoctor resolve -r {shlex.quote(path)} {' '.join(machine_flags(machine))} --verify"
         hint = same if file.kind == "requirements" and not flags["verify"] else ""
@@ -58,7 +67,8 @@ def run_dead_lines(m: Matrix, machine: Machine, flags: dict[str, Any]) -> int:
     if flags["verify"] and (answered.instead or not answered.dead):
         from .verify_lines import verify
 
-        solved = verify(path, text, edited(text, answered) if answered.instead else text, file.unsolved, q)
+        after = edited(text, file, answered) if answered.instead else text
+        solved = verify(path, text, after, file.unsolved, q)
     if not answered.dead and solved:
         return solved
     if not answered.dead:
@@ -66,11 +76,18 @@ def run_dead_lines(m: Matrix, machine: Machine, flags: dict[str, Any]) -> int:
     return 1 if answered.instead else 3
 
 
+def _answered(m: Matrix, q: Question, file: Asked) -> Answered:
+    if file.kind in ("conda", "pixi-conda"):
+        return conda_lines(m, q, file)
+    return spelled(file, with_the_rest(m, q, file, dead_lines(m, q, file.lines)))
+
+
 def _refuse_for(file: Asked, path: str, flags: dict[str, Any]) -> None:
     """Raises Refusal where a flag is for files of another kind."""
-    if file.kind != "requirements" and (flags["verify"] or flags["format_"] == "requirements"):
-        flag = "--verify" if flags["verify"] else "--format requirements"
-        raise Refusal(f"{flag} is for a requirements.txt; {path} is of another kind")
+    if file.kind != "requirements" and flags["verify"]:
+        raise Refusal(f"--verify is for a requirements.txt; {path} is of another kind")
+    if flags["format_"] == "edited" and (file.kind == "lock" or (file.kind == "conda" and file.regenerate)):
+        raise Refusal(f"a lock file is not edited: {file.regenerate} makes it")
 
 
 def _text(path: str) -> str:
@@ -79,25 +96,3 @@ def _text(path: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Refusal(f"{path} is not UTF-8: no list of requirements") from None
-
-
-def read_file(path: str, text: str, q: Question) -> Asked:
-    """A requirements.txt or (a name that ends in .lock) a uv.lock. Raises Unclear, Refusal."""
-    if path.endswith((".yml", ".yaml", ".toml", ".cfg", ".py", ".json")):
-        raise Refusal(f"{path} is of a kind that -r does not read: it reads requirements.txt and uv.lock")
-    if not path.endswith(".lock"):
-        return _few(read_requirements(text, path, q), path)
-    from .toml import NotToml, loads
-
-    try:
-        content = loads(text)
-    except NotToml as error:
-        raise Unclear(f"{path} is not valid TOML: {error}") from None
-    return _few(of_uv(content, text, path, q), path)
-
-
-def _few(file: Asked, path: str) -> Asked:
-    """Raises Refusal where there are more than anybody writes."""
-    if len(file.lines) > MOST_LINES:
-        raise Refusal(f"{path} names torch and its companions more than {MOST_LINES} times: it is not judged")
-    return file

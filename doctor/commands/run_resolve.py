@@ -28,6 +28,8 @@ def run_resolve(flags: dict[str, Any]) -> int:
         from .run_dead_lines import refuse_others
 
         refuse_others(flags)
+    elif flags["format_"] == "edited":
+        raise Refusal("--format edited prints the changed file of -r")
     if flags["keep"]:
         from .run_keep import refuse_words
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from compat_matrix.companions import companion_matches
 from compat_matrix.requires import Asks, agree, is_cuda_wheel, torch_asks
 from compat_matrix.resolver import Question
+from compat_matrix.versions import numbers
 
 from .files.lines import Asked, IndexLine, Other
 from .instead import Answered, Instead
@@ -41,6 +42,7 @@ def with_the_rest(m: Matrix, q: Question, file: Asked, answered: Answered) -> An
         f"line {one.number}: {one.name} is compiled for one torch: install or build it for torch {answered.gives}."
         for one in built_for_torch(m, file)
     ]
+    changed += _python(m, torch, file)
     lines, index = _indexes(file, tag, answered.index)
     return replace(answered, instead=(*changed, *lines), index=index, unknown=tuple(unknown))
 
@@ -62,6 +64,18 @@ def _other(
         yield Instead(one.number, write, f"torch {torch} {verb} {one.name}{asked.specifier}")
     else:
         yield from _companion(m, torch, one, unknown)
+
+
+def _python(m: Matrix, torch: str, file: Asked) -> Iterator[Instead]:
+    """The project's oldest Python, where this torch has no wheel for it: uv, Poetry and PDM then find no solution."""
+    row = m.torch_release(torch).release
+    floor = re.search(r">=\s*(3\.\d+)", row.requires_python) if row else None
+    if file.requires is None or floor is None:
+        return
+    low = re.search(r"(>=|\^|~=?)\s*(3\.\d+)(?:\.\d+)?", file.requires.text)
+    if low and numbers(low[2]) < numbers(floor[1]):
+        write = file.requires.text.replace(low[0], f"{low[1]}{floor[1]}", 1)
+        yield Instead(file.requires.number, write, f"torch {torch} is for Python {floor[1]} or newer")
 
 
 def _companion(m: Matrix, torch: str, one: Other, unknown: list[str]) -> Iterator[Instead]:

@@ -68,6 +68,11 @@ def instead(
     torch = next((one for one in lines if one.wish.package == "torch"), None)
     have = tuple(one.wish for one in lines if one.wish.package not in OWN)
     found = smallest_change(m, q, have, base or exact_of(torch), tag)
+    if found is None and q.python:
+        other = instead(m, replace(q, python=""), lines, dead, base, tag, unknown, takes)
+        if other.instead:
+            told = f"Nothing fits for Python {q.python}. What is written is for a newer Python."
+            return replace(other, unknown=(told, *other.unknown))
     if found is None:
         named = {line.number for line in dead}
         more = [out for one in lines if one.number not in named and (out := dead_alone(m, q, one))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+from .files.dialect import tables
 from .files.edit import note, text_of
 from .files.lines import Asked
 from .instead import Answered
@@ -33,12 +34,18 @@ def _changes(file: Asked, answered: Answered, verify: str) -> list[str]:
     delete = [one for one in answered.instead if not one.write]
     rows = []
     if write or answered.index:
-        rows += ["Write instead:", *(f"  --extra-index-url {url}" for url in answered.index.split())]
+        urls = [] if tables(file, answered) else answered.index.split()
+        rows += ["Write instead:", *(f"  --extra-index-url {url}" for url in urls)]
         rows += [f"  {one.write}{note(one)}" for one in write]
     if delete:
         rows += ["Delete:", *(f"  {text_of(file, one.number)}{note(one)}" for one in delete)]
-    if file.regenerate:
+    added = tables(file, answered)
+    if added:
+        rows += ["Add:", *(f"  {row}" if row else "" for row in added.splitlines())]
+    if file.regenerate and file.kind == "requirements":
         rows += ["", f"The file is generated: change its source, then run  {file.regenerate}"]
+    elif file.regenerate:
+        rows += ["", f"Then run  {file.regenerate}"]
     if verify:
         rows += ["", "Not solved against an index. This does it:", f"  {verify}"]
     return rows

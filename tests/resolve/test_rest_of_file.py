@@ -28,7 +28,7 @@ def answer(file: Path, machine: list[str], capsys: pytest.CaptureFixture[str]) -
 
 def changed(file: Path, machine: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     capsys.readouterr()
-    run(["resolve", "-r", str(file), *machine, "--format", "requirements"])
+    run(["resolve", "-r", str(file), *machine, "--format", "edited"])
     return capsys.readouterr().out
 
 

@@ -34,24 +34,25 @@ def read_manifests(path: Path, text: str, folder: Path) -> Recipe:
     """All documents of a file; `folder`: what its paths are relative to. Raises Unparsed."""
     if _TEMPLATE.search(text):
         raise Unparsed(f"{path}: a template; what it makes can be judged: helm template ... > FILE")
-    documents = list(_documents(text, str(path)))
-    if any(isinstance(one, dict) and isinstance(one.get("services"), dict) for one in documents):
-        faults = [fault for one in documents if isinstance(one, dict) for fault in compose_faults(one, folder)]
+    every = list(documents(text, str(path)))
+    if any(isinstance(one, dict) and isinstance(one.get("services"), dict) for one in every):
+        faults = [fault for one in every if isinstance(one, dict) for fault in compose_faults(one, folder)]
         kind = "compose"
-    elif any(isinstance(one, dict) and one.get("kind") and one.get("apiVersion") for one in documents):
-        faults = list(kubernetes_faults([one for one in documents if isinstance(one, dict)]))
+    elif any(isinstance(one, dict) and one.get("kind") and one.get("apiVersion") for one in every):
+        faults = list(kubernetes_faults([one for one in every if isinstance(one, dict)]))
         kind = "kubernetes"
     else:
         raise Unparsed(f"{path}: neither a compose file (services) nor a Kubernetes manifest (apiVersion, kind)")
     return Recipe(name=str(path), kind=kind, faults=tuple(sorted(faults, key=lambda fault: fault.line)))
 
 
-def _documents(text: str, name: str) -> Iterator[Any]:
+def documents(text: str, name: str) -> Iterator[Any]:
+    """Each document of a stranger's YAML, with lines, bounded. Raises Unparsed."""
     try:
         from ruamel.yaml import YAML
         from ruamel.yaml.error import YAMLError
     except ImportError:
-        raise Unparsed(f"compose files and manifests need the package ruamel.yaml: {extra_line('image')}") from None
+        raise Unparsed(f"YAML needs the package ruamel.yaml: {extra_line('image')}") from None
     if text.count("\n") > MOST_LINES:
         raise Unparsed(f"{name}: over {MOST_LINES} lines: not judged")
     reader = YAML(typ="rt")

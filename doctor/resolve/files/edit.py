@@ -11,12 +11,51 @@ from .lines import Asked, IndexLine, Other, Pinned
 def text_of(file: Asked, number: int) -> str:
     """What a line of the file names; '' for one that is not there yet."""
     every: tuple[Pinned | Other | IndexLine, ...] = (*file.lines, *file.others, *file.indexes)
-    return next((one.text for one in every if one.number == number), "")
+    if file.requires and number == file.requires.number:
+        return file.requires.text
+    return next((one.text for one in every if number and one.number == number), "")
 
 
-def edited(text: str, answered: Answered) -> str:
-    """A requirements.txt with what the answer writes and deletes; new indexes before the first line that is no comment,
-    new packages at the end."""
+def edited(text: str, file: Asked, answered: Answered, tables: str = "") -> str:
+    """The whole file. tables: what is added to a TOML file."""
+    if file.kind == "requirements":
+        return _requirements(text, answered)
+    rows = text.splitlines()
+    for one in sorted((one for one in answered.instead if one.number), key=lambda one: one.number, reverse=True):
+        row = _without(rows[one.number - 1], text_of(file, one.number), one.write)
+        rows[one.number - 1 : one.number] = [row] if row is not None else []
+    if file.kind == "conda-pip":
+        at = next((i for i, row in enumerate(rows) if re.match(r"\s*-\s*pip\s*:", row)), len(rows) - 1)
+        space = re.match(r"\s*", rows[at + 1])[0] if at + 1 < len(rows) else "    "  # type: ignore[index]
+        rows[at + 1 : at + 1] = [f"{space}- --extra-index-url {url}" for url in answered.index.split()]
+    return _with_tables("\n".join(rows) + "\n", tables)
+
+
+def _without(row: str, old: str, write: str) -> str | None:
+    """The row with the new text; None where nothing is left of it."""
+    if write:
+        return row.replace(old, write, 1)
+    left = re.sub(rf"\s*([\"']?){re.escape(old)}\1\s*,?", "", row, count=1)
+    bare = left.split("#")[0].strip()
+    return None if bare in ("", "-", ",") else left
+
+
+def _with_tables(text: str, tables: str) -> str:
+    """Tables at the end; entries of one that is there already under its header."""
+    if not tables:
+        return text
+    head, _, entries = tables.partition("\n")
+    if head.startswith("[[") or not re.search(rf"^\s*{re.escape(head)}\s*$", text, re.M):
+        return f"{text}\n{tables}"
+    own, _, rest = entries.partition("\n\n")
+    names = [re.escape(row.split("=")[0].strip()) for row in own.splitlines()]
+    text = re.sub(rf"^({'|'.join(names)})\s*=\s*\{{\s*index\s*=.*\n", "", text, flags=re.M)
+    text = re.sub(rf"^(\s*{re.escape(head)}\s*)$", lambda found: f"{found[1]}\n{own}", text, count=1, flags=re.M)
+    return f"{text}\n{rest}"
+
+
+def _requirements(text: str, answered: Answered) -> str:
+    """New indexes before the first line that is no comment, new packages at the end."""
     rows = text.splitlines()
     for one in sorted((one for one in answered.instead if one.number), key=lambda one: one.number, reverse=True):
         first = last = one.number - 1

@@ -62,6 +62,8 @@ class Asked(Struct, frozen=True, kw_only=True):
     others: tuple[Other, ...] = ()
     indexes: tuple[IndexLine, ...] = ()
     python: str = ""
+    requires: Other | None = None
+    """The line for Python itself, where its tool makes one lock file for every Python that it allows."""
     regenerate: str = ""
     unsolved: tuple[int, ...] = ()
 

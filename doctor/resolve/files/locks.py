@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,9 +11,12 @@ from packaging.markers import InvalidMarker, Marker
 from packaging.requirements import InvalidRequirement, Requirement
 
 from compat_matrix.resolver import Question
+from compat_matrix.wish import Wish
 
 from ..machine import Unclear
-from .lines import Asked, Other, Pinned, environment, index_tag, line_of, split
+from .conda import CondaSpec, conda_tag
+from .lines import Asked, Other, Pinned, environment, index_tag, line_of, requirement_of, split
+from .pyproject import only_python, pep440
 
 
 def of_uv(content: Mapping[str, Any], text: str, path: str, q: Question) -> Asked:
@@ -55,3 +59,99 @@ def holds(marker: str, about: dict[str, str], path: str) -> bool:
         return Marker(marker).evaluate(about)
     except InvalidMarker:
         raise Unclear(f"{path} is not a lock file: the marker {marker[:60]!r} cannot be read") from None
+
+
+def of_poetry(content: Mapping[str, Any], text: str, path: str, q: Question) -> Asked:
+    """A poetry.lock: its head names the Pythons that the project allows."""
+    about = environment(q)
+    numbers = [n for n, line in enumerate(text.splitlines(), 1) if line.strip() == "[[package]]"]
+    found = []
+    packages = content.get("package")
+    for i, package in enumerate(packages if isinstance(packages, list) else ()):
+        name, version = (package.get("name"), package.get("version")) if isinstance(package, dict) else (None, None)
+        if not isinstance(name, str) or not isinstance(version, str):
+            raise Unclear(f"{path} is not a poetry.lock: a package without a name")
+        marker, source = package.get("markers"), package.get("source")
+        marker = " or ".join(map(str, marker.values())) if isinstance(marker, dict) else marker
+        if isinstance(marker, str) and not holds(marker, about, path):
+            continue
+        url = str(source.get("url")) if isinstance(source, dict) else ""
+        one = locked(numbers[i] + 1 if i < len(numbers) else 0, name, version, index_tag(url))
+        found += [one] if one else []
+    lines, others = split(found)
+    metadata = content.get("metadata")
+    python = str(metadata.get("python-versions") or "") if isinstance(metadata, dict) else ""
+    return Asked(kind="lock", lines=lines, others=others, python=only_python(pep440(python)), regenerate="poetry lock")
+
+
+def of_pipenv(content: Any, text: str, path: str, q: Question) -> Asked:
+    """A Pipfile.lock."""
+    if not isinstance(content, dict) or not isinstance(content.get("_meta"), dict):
+        raise Unclear(f"{path} is JSON, but not a Pipfile.lock (no _meta)")
+    meta, about = content["_meta"], environment(q)
+    urls = {str(one.get("name")): str(one.get("url")) for one in meta.get("sources") or () if isinstance(one, dict)}
+    rows = text.splitlines()
+    found: list[Pinned | Other] = []
+    for section in ("default", "develop"):
+        packages = content.get(section)
+        for name, package in packages.items() if isinstance(packages, dict) else ():
+            version = package.get("version") if isinstance(package, dict) else None
+            marker = package.get("markers") if isinstance(package, dict) else None
+            if not isinstance(version, str) or (isinstance(marker, str) and not holds(marker, about, path)):
+                continue
+            number = next((n for n, row in enumerate(rows, 1) if row.strip().startswith(f'"{name}":')), 0)
+            one = locked(number, name, version.lstrip("="), index_tag(urls.get(str(package.get("index")), "")))
+            found += [one] if one else []
+    lines, others = split(found)
+    requires = meta.get("requires")
+    python = str(requires.get("python_version") or "") if isinstance(requires, dict) else ""
+    return Asked(kind="lock", lines=lines, others=others, python=python, regenerate="pipenv lock")
+
+
+_PLATFORM = {"linux_x86_64": "linux-64", "linux_aarch64": "linux-aarch64", "windows": "win-64"}
+"""Platform of the matrix -> conda's name."""
+_CONDA_FILE = re.compile(
+    r"/(linux-64|linux-aarch64|win-64|noarch|osx-\S+?)/(pytorch)-(\d[\w.]*)-(\S+?)\.(?:conda|tar\.bz2)"
+)
+
+
+def of_conda_locks(text: str, path: str, q: Question) -> Asked:
+    """A pixi.lock or conda-lock.yml: conda's packages of this platform by the names of their files, those of PyPI by
+    their wheels."""
+    command = "pixi lock" if re.search(r"^environments:", text, re.M) else "conda-lock"
+    if not re.search(r"^(?:packages|package):", text, re.M):
+        raise Unclear(f"{path} is not a pixi.lock or conda-lock.yml (no packages)")
+    wanted = _PLATFORM.get(q.platform, "linux-64")
+    conda: list[Pinned] = []
+    found: dict[str, Pinned | Other] = {}
+    for number, row in enumerate(text.splitlines(), 1):
+        torch = _CONDA_FILE.search(row)
+        if torch and torch[1] == wanted and not conda:
+            spec = CondaSpec("pytorch", torch[3], torch[4])
+            conda.append(
+                Pinned(
+                    number=number, text=f"pytorch={torch[3]}={torch[4]}", name="torch", wish=Wish("torch", torch[3]),
+                    local=conda_tag([spec]),
+                )
+            )  # fmt: skip
+        wheel = re.search(r"/([A-Za-z0-9_.]+-[\w.%+]+-[\w.]+-[\w.]+-[\w.]+\.whl)", row)
+        need = _of_wheel(wheel[1], q) if wheel else None
+        if need is not None:
+            one = locked(number, need.name, str(need.specifier)[2:], index_tag(row))
+            found.update({one.name: one} if one and one.name not in found else {})
+    if conda:
+        return Asked(kind="conda", lines=tuple(conda), regenerate=command)
+    lines, others = split(list(found.values()))
+    return Asked(kind="lock", lines=lines, others=others, regenerate=command)
+
+
+def _of_wheel(name: str, q: Question) -> Requirement | None:
+    """A wheel of this platform."""
+    tag = name.rpartition("-")[2]
+    own = "win_amd64" in tag if q.os == "windows" else "linux" in tag and q.arch in tag
+    if not own and tag != "any.whl":
+        return None
+    try:
+        return requirement_of(f"https://index/{name}", "")
+    except Unclear:
+        return None

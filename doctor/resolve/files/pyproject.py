@@ -23,14 +23,14 @@ PYTHONS = tuple(f"3.{minor}" for minor in range(6, 16))
 def of_pyproject(content: Mapping[str, Any], text: str, path: str, q: Question) -> Asked:
     """Raises Unclear where no table of dependencies is known."""
     rows = Rows(text)
-    tool = _table(content, "tool")
-    uv, poetry, pdm = _table(tool, "uv"), _table(tool, "poetry"), _table(tool, "pdm")
-    project = _table(content, "project")
-    if not (project or poetry or _table(content, "dependency-groups") or uv or pdm):
+    tool = table(content, "tool")
+    uv, poetry, pdm = table(tool, "uv"), table(tool, "poetry"), table(tool, "pdm")
+    project = table(content, "project")
+    if not (project or poetry or table(content, "dependency-groups") or uv or pdm):
         raise Unclear(f"{path} has no [project], [dependency-groups] or [tool.poetry] table")
     tags = _uv_tags(uv, q)
     found = list(_requirements(content, rows, path, q))
-    found += _poetry_lines(poetry, rows, path, q)
+    found += _poetry_lines(poetry, rows, q)
     lines, others = split(found)
     indexes = _indexes_of(uv) if _manager(content) == "uv" else ()
     return Asked(
@@ -38,6 +38,7 @@ def of_pyproject(content: Mapping[str, Any], text: str, path: str, q: Question) 
         lines=tuple(_of_index(one, tags.get(one.name, ""), indexes) for one in lines),
         others=others,
         indexes=tuple(_index_lines(rows, uv, poetry, pdm)),
+        requires=_requires(rows, project, poetry),
         python=only_python(str(project.get("requires-python") or "") or _poetry_python(poetry)),
         regenerate=_LOCKS.get(_manager(content), ""),
     )
@@ -49,12 +50,12 @@ def of_pipfile(content: Mapping[str, Any], text: str, path: str, q: Question) ->
     sources = {
         str(one.get("name")): str(one.get("url")) for one in content.get("source") or () if isinstance(one, dict)
     }
-    found = list(_entries(_table(content, "packages"), ["packages"], rows, path, q, sources))
-    found += _entries(_table(content, "dev-packages"), ["dev-packages"], rows, path, q, sources)
+    found = list(entries(table(content, "packages"), ["packages"], rows, q, sources))
+    found += entries(table(content, "dev-packages"), ["dev-packages"], rows, q, sources)
     lines, others = split(found)
     return Asked(
         kind="pipenv", lines=lines, others=others, indexes=tuple(_urls(rows, sources.values())),
-        python=str(_table(content, "requires").get("python_version") or ""), regenerate=_LOCKS["pipenv"],
+        python=str(table(content, "requires").get("python_version") or ""), regenerate=_LOCKS["pipenv"],
     )  # fmt: skip
 
 
@@ -65,24 +66,25 @@ _LOCKS = {
 
 def _manager(content: Mapping[str, Any]) -> str:
     """The tool that installs the project; 'pep621' where none names itself."""
-    tool = _table(content, "tool")
+    tool = table(content, "tool")
     return next((name for name in ("uv", "poetry", "pdm") if name in tool), "pep621")
 
 
-def _table(content: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def table(content: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """A table in another one; empty where there is none."""
     found = content.get(key)
     return found if isinstance(found, dict) else {}
 
 
 def _requirements(content: Mapping[str, Any], rows: Rows, path: str, q: Question) -> Iterator[Pinned | Other]:
     """Every list of requirements, in the order in which they are merged when all is installed."""
-    project, tool = _table(content, "project"), _table(content, "tool")
+    project, tool = table(content, "project"), table(content, "tool")
     lists = [project.get("dependencies")]
-    lists += _table(project, "optional-dependencies").values()
-    lists += _table(content, "dependency-groups").values()
-    lists += [_table(tool, "uv").get("dev-dependencies")]
-    lists += _table(_table(tool, "pdm"), "dev-dependencies").values()
-    for env in _table(_table(tool, "hatch"), "envs").values():
+    lists += table(project, "optional-dependencies").values()
+    lists += table(content, "dependency-groups").values()
+    lists += [table(tool, "uv").get("dev-dependencies")]
+    lists += table(table(tool, "pdm"), "dev-dependencies").values()
+    for env in table(table(tool, "hatch"), "envs").values():
         lists += [env.get("dependencies"), env.get("extra-dependencies")] if isinstance(env, dict) else []
     about = environment(q)
     for several in lists:
@@ -97,22 +99,22 @@ def _requirements(content: Mapping[str, Any], rows: Rows, path: str, q: Question
                 yield line_of(rows.string(text), text, need)
 
 
-def _poetry_lines(poetry: Mapping[str, Any], rows: Rows, path: str, q: Question) -> Iterator[Pinned | Other]:
+def _poetry_lines(poetry: Mapping[str, Any], rows: Rows, q: Question) -> Iterator[Pinned | Other]:
     sources = {str(one.get("name")): str(one.get("url")) for one in poetry.get("source") or () if isinstance(one, dict)}
-    tables = [("tool.poetry.dependencies", _table(poetry, "dependencies"))]
-    tables += [("tool.poetry.dev-dependencies", _table(poetry, "dev-dependencies"))]
-    for name, group in _table(poetry, "group").items():
-        tables.append((f"tool.poetry.group.{name}.dependencies", _table(group, "dependencies")))
-    for name, table in tables:
-        yield from _entries(table, [name], rows, path, q, sources)
+    tables = [("tool.poetry.dependencies", table(poetry, "dependencies"))]
+    tables += [("tool.poetry.dev-dependencies", table(poetry, "dev-dependencies"))]
+    for name, group in table(poetry, "group").items():
+        tables.append((f"tool.poetry.group.{name}.dependencies", table(group, "dependencies")))
+    for name, one in tables:
+        yield from entries(one, [name], rows, q, sources)
 
 
-def _entries(
-    table: Mapping[str, Any], names: list[str], rows: Rows, path: str, q: Question, sources: Mapping[str, str]
+def entries(
+    content: Mapping[str, Any], names: list[str], rows: Rows, q: Question, sources: Mapping[str, str]
 ) -> Iterator[Pinned | Other]:
     """`torch = "^2.1"`, `torch = { version = "2.1", source = "pytorch" }`, or a list of such tables."""
     about = environment(q)
-    for key, value in table.items():
+    for key, value in content.items():
         if key.lower() == "python":
             continue
         number, text = rows.entry(names, key)
@@ -177,7 +179,7 @@ def _uv_tags(uv: Mapping[str, Any], q: Question) -> dict[str, str]:
     """Package -> the tag of the index that tool.uv.sources names for it on this machine."""
     urls = {str(one.get("name")): str(one.get("url")) for one in uv.get("index") or () if isinstance(one, dict)}
     found = {}
-    for name, source in _table(uv, "sources").items():
+    for name, source in table(uv, "sources").items():
         for one in source if isinstance(source, list) else [source]:
             if not isinstance(one, dict) or not _for_machine(one.get("marker"), q):
                 continue
@@ -224,8 +226,19 @@ def _urls(rows: Rows, urls: Any) -> Iterator[IndexLine]:
             yield IndexLine(number=number, text=url, option="", tag=pytorch_tag(url))
 
 
+def _requires(rows: Rows, project: Mapping[str, Any], poetry: Mapping[str, Any]) -> Other | None:
+    text = project.get("requires-python")
+    number, row = rows.entry(["project"], "requires-python")
+    if not isinstance(text, str):
+        text = table(poetry, "dependencies").get("python")
+        number, row = rows.entry(["tool.poetry.dependencies"], "python")
+    if not number or not isinstance(text, str):
+        return None
+    return Other(number=number, text=row, name="python", specifier=text)
+
+
 def _poetry_python(poetry: Mapping[str, Any]) -> str:
-    python = _table(poetry, "dependencies").get("python")
+    python = table(poetry, "dependencies").get("python")
     return pep440(python) if isinstance(python, str) else ""
 
 

@@ -1,0 +1,115 @@
+"""`resolve -r FILE`: the file read by the kind that its name says."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from ..guard import Refusal
+from ..resolve.files.lines import MOST_LINES, Asked
+from ..resolve.files.requirements import read_requirements
+from ..resolve.machine import Unclear
+
+if TYPE_CHECKING:
+    from compat_matrix.resolver import Question
+
+KINDS = (
+    "requirements.txt, pyproject.toml, environment.yml, Pipfile, pixi.toml, setup.cfg, uv.lock, poetry.lock, "
+    "Pipfile.lock, pixi.lock and conda-lock.yml"
+)
+
+
+def read_file(path: str, text: str, q: Question) -> Asked:
+    """Raises Unclear, Refusal."""
+    file = _reader(path)(text, path, q)
+    if len(file.lines) > MOST_LINES:
+        raise Refusal(f"{path} names torch and its companions more than {MOST_LINES} times: it is not judged")
+    return file
+
+
+def _reader(path: str) -> Callable[[str, str, Question], Asked]:
+    name = PurePath(path).name.lower()
+    if re.search(r"conda-lock\S*\.ya?ml$", name) or name == "pixi.lock":
+        return _conda_locks
+    if name.endswith((".yml", ".yaml")):
+        return _environment
+    if name == "pipfile.lock":
+        return _pipenv
+    if name.endswith((".lock", ".toml")) or name == "pipfile":
+        return _toml
+    if name.endswith(".cfg"):
+        return _cfg
+    if name.endswith((".py", ".json", ".ipynb", ".md")):
+        raise Refusal(f"{path} is of a kind that -r does not read: it reads {KINDS}")
+    return read_requirements
+
+
+def _toml(text: str, path: str, q: Question) -> Asked:
+    from ..resolve.files import locks, pixi, pyproject
+    from .toml import NotToml, loads
+
+    try:
+        content = loads(text)
+    except NotToml as error:
+        raise Unclear(f"{path} is not valid TOML: {error}") from None
+    name = PurePath(path).name.lower()
+    if name.endswith(".lock"):
+        poetry = name.startswith("poetry") or "content-hash" in (content.get("metadata") or ())
+        return (locks.of_poetry if poetry else locks.of_uv)(content, text, path, q)
+    if name == "pipfile":
+        return pyproject.of_pipfile(content, text, path, q)
+    if name == "pixi.toml":
+        return pixi.of_pixi(content, text, path, q)
+    return pyproject.of_pyproject(content, text, path, q)
+
+
+def _pipenv(text: str, path: str, q: Question) -> Asked:
+    from ..resolve.files.locks import of_pipenv
+
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        raise Unclear(f"{path} is not valid JSON") from None
+    return of_pipenv(content, text, path, q)
+
+
+def _cfg(text: str, path: str, q: Question) -> Asked:
+    from ..resolve.files.setup_cfg import of_setup_cfg
+
+    return of_setup_cfg(text, path, q)
+
+
+def _conda_locks(text: str, path: str, q: Question) -> Asked:
+    from ..resolve.files.locks import of_conda_locks
+
+    return of_conda_locks(text, path, q)
+
+
+def _environment(text: str, path: str, q: Question) -> Asked:
+    from ..images.recipes.instructions import Unparsed
+    from ..images.recipes.manifests import documents
+    from ..resolve.files.conda import of_environment
+
+    try:
+        content = next(documents(text, path), None)
+    except Unparsed as error:
+        raise Unclear(str(error)) from None
+    return of_environment(content, _numbers(content), text, path, q)
+
+
+def _numbers(content: Any) -> dict[str, int]:
+    """The line of each dependency, by its text."""
+    from ..images.recipes.yaml_nodes import line_of
+
+    found: dict[str, int] = {}
+    listed = content.get("dependencies") if isinstance(content, dict) else None
+    for i, one in enumerate(listed if isinstance(listed, list) else ()):
+        if isinstance(one, str):
+            found.setdefault(str(one), line_of(listed, i))
+        elif isinstance(one, dict) and isinstance(one.get("pip"), list):
+            for j, inner in enumerate(one["pip"]):
+                found.setdefault(str(inner), line_of(one["pip"], j))
+    return found

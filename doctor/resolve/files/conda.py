@@ -1,0 +1,117 @@
+"""conda's environment.yml: packages of conda, and those that pip installs within."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from compat_matrix.resolver import Question
+from compat_matrix.wish import Wish
+
+from ..machine import Unclear
+from .lines import Asked, Other, Pinned
+from .requirements import read_requirements
+
+_TORCH = {"pytorch": "torch", "pytorch-gpu": "torch", "torchvision": "torchvision", "torchaudio": "torchaudio"}
+CUDA_NAMES = ("pytorch-cuda", "cudatoolkit", "cuda-version", "cuda-toolkit", "cpuonly")
+"""Packages that say which CUDA build of torch conda's solver takes."""
+
+
+class CondaSpec(Struct, frozen=True):
+    """`channel::name=version=build`. version: '1.11.0', '2.1.*', '>=2.0'; '' for any."""
+
+    name: str
+    version: str = ""
+    build: str = ""
+    channel: str = ""
+
+
+def conda_spec(text: str) -> CondaSpec | None:
+    """A match specification in one of the forms that conda reads; None for what is none."""
+    text = text.split("#")[0].strip()
+    found = re.fullmatch(r"(?:([\w./:-]+)::)?([A-Za-z0-9_][\w.-]*)(.*)", text)
+    if not found:
+        return None
+    rest = found[3].strip()
+    bracket = re.search(r"\[(.*)\]\s*$", rest)
+    inside = dict(re.findall(r"(\w+)\s*=\s*[\"']?([^\"',\]]+)", bracket[1])) if bracket else {}
+    rest = rest[: bracket.start()].strip() if bracket else rest
+    build = ""
+    exact = re.fullmatch(r"={1,2}\s*([^=<>!~,\s]+)(?:[=\s]+(\S+))?", rest)
+    if exact:
+        version, build = exact[1], exact[2] or ""
+    else:
+        parts = rest.split()
+        version = parts[0] if parts else ""
+        build = parts[1] if len(parts) > 1 and not re.match(r"[<>=!~]", parts[1]) else ""
+    return CondaSpec(
+        name=found[2].lower(), version=inside.get("version", version), build=inside.get("build", build),
+        channel=found[1] or inside.get("channel", ""),
+    )  # fmt: skip
+
+
+def of_environment(content: Any, numbers: Mapping[str, int], text: str, path: str, q: Question) -> Asked:
+    """content: the document; numbers: line of each dependency's text. Raises Unclear."""
+    listed = content.get("dependencies") if isinstance(content, dict) else None
+    if not isinstance(listed, list):
+        raise Unclear(f"{path} is YAML, but not a conda environment (no dependencies)")
+    specs = [(str(one), spec) for one in listed if isinstance(one, str) and (spec := conda_spec(str(one)))]
+    pip = next((one["pip"] for one in listed if isinstance(one, dict) and isinstance(one.get("pip"), list)), [])
+    lines, others = of_specs([(one, numbers.get(one, 0), spec) for one, spec in specs])
+    python = next(
+        (found[0] for _, one in specs if one.name == "python" and (found := re.match(r"3\.\d+", one.version))), ""
+    )
+    if lines:
+        return Asked(kind="conda", lines=tuple(lines), others=tuple(others), python=python)
+    rows = [""] * (len(text.splitlines()) + 1)
+    for one in pip:
+        if isinstance(one, str) and numbers.get(one):
+            rows[numbers[one] - 1] = one
+    within = read_requirements("\n".join(rows), path, q)
+    return Asked(
+        kind="conda-pip", lines=within.lines, others=(*within.others, *others), indexes=within.indexes, python=python,
+        unsolved=within.unsolved,
+    )  # fmt: skip
+
+
+def of_specs(specs: list[tuple[str, int, CondaSpec]]) -> tuple[list[Pinned], list[Other]]:
+    """(text, line, specification) each: torch with its companions, and what says its CUDA; empty without torch."""
+    tag = conda_tag([spec for _, _, spec in specs])
+    lines, others = [], []
+    for text, number, spec in specs:
+        if spec.name in _TORCH:
+            lines.append(
+                Pinned(
+                    number=number, text=text, name=_TORCH[spec.name],
+                    wish=Wish(_TORCH[spec.name], _specifier(spec.version)),
+                    local=tag, extras=spec.channel,
+                )
+            )  # fmt: skip
+        elif spec.name in (*CUDA_NAMES, "python"):
+            others.append(Other(number=number, text=text, name=spec.name, specifier=spec.version))
+    return (lines, others) if any(one.name == "torch" for one in lines) else ([], [])
+
+
+def conda_tag(specs: list[CondaSpec]) -> str:
+    """'cu113' or 'cpu' that the packages name; '' where the solver chooses."""
+    torch = next((one for one in specs if one.name in ("pytorch", "pytorch-gpu")), None)
+    build = torch.build if torch else ""
+    if "cpu" in build or any(one.name == "cpuonly" for one in specs):
+        return "cpu"
+    in_build = re.search(r"cuda_?(\d+)\.(\d+)", build) or re.search(r"cuda_?(\d\d)(\d)", build)
+    if in_build:
+        return f"cu{in_build[1]}{in_build[2]}"
+    for name in CUDA_NAMES[:3]:
+        found = next((m for one in specs if one.name == name and (m := re.match(r"(\d+)\.(\d+)", one.version))), None)
+        if found:
+            return f"cu{found[1]}{found[2]}"
+    return ""
+
+
+def _specifier(version: str) -> str:
+    """'1.11.0' and '1.11' as they are (any patch of it), '2.1.*' as '2.1', a range as it is."""
+    plain = re.fullmatch(r"(\d+(?:\.\d+)*)(?:\.?\*)?", version)
+    return plain[1] if plain else version
