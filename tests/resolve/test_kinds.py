@@ -104,17 +104,17 @@ POETRY_AFTER = f"""\
 name = "app"
 
 [tool.poetry.dependencies]
-python = "^3.10"
-torch = {{ version = ">=2.1.0,<=2.13.0", source = "pytorch-cu129" }}  # pinned by hand
-torchvision = {{ version = "==0.28.0", source = "pytorch-cu129", optional = true }}
+python = "^3.9"
+torch = {{ version = ">=2.1.0,<=2.7.1", source = "pytorch-cu128" }}  # pinned by hand
+torchvision = {{ version = "==0.22.1", source = "pytorch-cu128", optional = true }}
 sympy = ">=1.13.3"
 
 [tool.poetry.group.dev.dependencies]
 pytest = "*"
 
 [[tool.poetry.source]]
-name = "pytorch-cu129"
-url = "{WHL}/cu129"
+name = "pytorch-cu128"
+url = "{WHL}/cu128"
 priority = "explicit"
 """
 CFG = """\

@@ -26,7 +26,7 @@ def spelled(file: Asked, answered: Answered) -> Answered:
 def _one(file: Asked, one: Instead, tag: str, index: str) -> Instead:
     old = text_of(file, one.number)
     write = one.write
-    if not write:
+    if not write or (file.requires and one.number == file.requires.number):
         return one
     if re.match(r"https?://", old):  # an index
         return replace(one, write=write.split()[-1])
