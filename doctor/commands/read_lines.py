@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from ..guard import Refusal
 from ..resolve.files.lines import MOST_LINES, Asked
@@ -63,7 +65,9 @@ def _toml(text: str, path: str, q: Question) -> Asked:
         return pyproject.of_pipfile(content, text, path, q)
     if name == "pixi.toml":
         return pixi.of_pixi(content, text, path, q)
-    return pyproject.of_pyproject(content, text, path, q)
+    file = pyproject.of_pyproject(content, text, path, q)
+    beside = next((tool for tool in ("uv", "poetry", "pdm") if Path(path).with_name(f"{tool}.lock").exists()), "")
+    return replace(file, kind=beside, regenerate=f"{beside} lock") if file.kind == "pep621" and beside else file
 
 
 def _pipenv(text: str, path: str, q: Question) -> Asked:

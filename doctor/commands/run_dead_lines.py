@@ -9,12 +9,11 @@ import msgspec
 from msgspec.structs import replace
 
 from ..guard import Refusal
-from ..resolve.beside import with_the_rest
 from ..resolve.conda_lines import conda_lines
-from ..resolve.dead import dead_lines
 from ..resolve.files.dialect import spelled, tables
 from ..resolve.files.edit import edited
 from ..resolve.files.lines import Asked
+from ..resolve.forks import every_fork
 from ..resolve.instead import Answered
 from ..resolve.lines_text import lines_text, machine_flags
 from ..resolve.machine import Machine
@@ -79,7 +78,7 @@ def run_dead_lines(m: Matrix, machine: Machine, flags: dict[str, Any]) -> int:
 def _answered(m: Matrix, q: Question, file: Asked) -> Answered:
     if file.kind in ("conda", "pixi-conda"):
         return conda_lines(m, q, file)
-    return spelled(file, with_the_rest(m, q, file, dead_lines(m, q, file.lines)))
+    return spelled(file, every_fork(m, q, file))
 
 
 def _refuse_for(file: Asked, path: str, flags: dict[str, Any]) -> None:

@@ -51,11 +51,16 @@ def _changes(file: Asked, answered: Answered, verify: str) -> list[str]:
     return rows
 
 
+_SOURCE = {"pipenv lock": "Pipfile", "pixi lock": "pixi.toml", "conda-lock": "environment.yml"}
+
+
 def _for_a_lock(machine: Machine, file: Asked, answered: Answered) -> list[str]:
     first = answered.instead[0].write.partition("+")[0]
+    rows = ["Write instead:", *(f"  {one.write}{note(one)}" for one in answered.instead)]
+    if file.regenerate in _SOURCE:
+        return [*rows, f"in {_SOURCE[file.regenerate]} (resolve -r reads that too), then {file.regenerate}"]
     return [
-        "Write instead:",
-        *(f"  {one.write}{note(one)}" for one in answered.instead),
+        *rows,
         f"in pyproject.toml, then {file.regenerate}; its tables for the index are printed by",
         "",
         f"  gpudoctor resolve '{first}' {' '.join(machine_flags(machine))} --format pyproject",

@@ -384,3 +384,61 @@ def test_conda_s_solver_is_not_guessed(tmp_path: Path, capsys: pytest.CaptureFix
     for spec, code in (("pytorch", 3), ("pytorch>=2.7", 3), ("pytorch=2.7.1=cuda126*", 1), ("pytorch=1.12", 1)):
         path.write_text(f"dependencies:\n- {spec}\n")
         assert ask(path, capsys)["code"] == code, spec
+
+
+FORKS = f"""\
+[project]
+requires-python = ">=3.11"
+dependencies = ["numpy"]
+[project.optional-dependencies]
+cpu = ["torch==2.7.0"]
+cu126 = ["torch==2.6.0", "torchvision==0.21.0"]
+cu128 = ["torch==2.7.0", "torchvision==0.22.0"]
+[tool.uv]
+conflicts = [[{{ extra = "cpu" }}, {{ extra = "cu126" }}, {{ extra = "cu128" }}]]
+[tool.uv.sources]
+torch = [{{ index = "c", extra = "cpu" }}, {{ index = "a", extra = "cu126" }}, {{ index = "b", extra = "cu128" }}]
+[[tool.uv.index]]
+name = "c"
+url = "{WHL}/cpu"
+explicit = true
+[[tool.uv.index]]
+name = "a"
+url = "{WHL}/cu126"
+explicit = true
+[[tool.uv.index]]
+name = "b"
+url = "{WHL}/cu128"
+explicit = true
+"""
+LOCKED = (
+    'version = 1\n[[package]]\nname = "torch"\nversion = "2.7.0+cpu"\nsource = {{ registry = "{0}/cpu" }}\n'
+    '[[package]]\nname = "torch"\nversion = "2.7.0+{1}"\nsource = {{ registry = "{0}/{1}" }}\n'
+)
+
+
+@for_each(
+    ("name", "text", "dead"),
+    [
+        ("pyproject.toml", FORKS, []),
+        ("pyproject.toml", FORKS.replace("cu128", "cu118"), [6]),
+        ("uv.lock", LOCKED.format(WHL, "cu128"), []),
+        ("uv.lock", LOCKED.format(WHL, "cu118"), [7]),
+    ],
+)
+def test_of_several_torches_one_has_to_run(
+    name: str, text: str, dead: list[int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    found = ask(path, capsys)
+    assert [one["number"] for one in found["dead"]] == dead, found
+    assert any("is dead here" in one for one in found["unknown"]) == (not dead)
+
+
+def test_the_lock_beside_a_project_names_its_tool(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = ["torch==2.5.1"]\n')
+    assert not ask(tmp_path / "pyproject.toml", capsys)["add"]
+    (tmp_path / "uv.lock").write_text("version = 1\n")
+    found = ask(tmp_path / "pyproject.toml", capsys)
+    assert found["regenerate"] == "uv lock" and found["add"].startswith("[tool.uv.sources]")

@@ -30,6 +30,8 @@ class Pinned(Struct, frozen=True, kw_only=True):
     indexes: tuple[str, ...] = ()
     extras: str = ""
     tail: str = ""
+    group: str = ""
+    """The extra or group that it is part of; '' where it is always installed."""
 
 
 class Other(Struct, frozen=True, kw_only=True):

@@ -35,7 +35,7 @@ def of_pyproject(content: Mapping[str, Any], text: str, path: str, q: Question) 
     indexes = _indexes_of(uv) if _manager(content) == "uv" else ()
     return Asked(
         kind=_manager(content),
-        lines=tuple(_of_index(one, tags.get(one.name, ""), indexes) for one in lines),
+        lines=tuple(_of_index(one, _tag_of(tags, one), indexes) for one in lines),
         others=others,
         indexes=tuple(_index_lines(rows, uv, poetry, pdm)),
         requires=_requires(rows, project, poetry),
@@ -79,15 +79,16 @@ def table(content: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 def _requirements(content: Mapping[str, Any], rows: Rows, path: str, q: Question) -> Iterator[Pinned | Other]:
     """Every list of requirements, in the order in which they are merged when all is installed."""
     project, tool = table(content, "project"), table(content, "tool")
-    lists = [project.get("dependencies")]
-    lists += table(project, "optional-dependencies").values()
-    lists += table(content, "dependency-groups").values()
-    lists += [table(tool, "uv").get("dev-dependencies")]
-    lists += table(table(tool, "pdm"), "dev-dependencies").values()
-    for env in table(table(tool, "hatch"), "envs").values():
-        lists += [env.get("dependencies"), env.get("extra-dependencies")] if isinstance(env, dict) else []
+    lists = [("", project.get("dependencies"))]
+    lists += table(project, "optional-dependencies").items()
+    lists += table(content, "dependency-groups").items()
+    lists += [("dev", table(tool, "uv").get("dev-dependencies"))]
+    lists += table(table(tool, "pdm"), "dev-dependencies").items()
+    for name, env in table(table(tool, "hatch"), "envs").items():
+        both = [env.get("dependencies"), env.get("extra-dependencies")] if isinstance(env, dict) else []
+        lists += [(name, several) for several in both]
     about = environment(q)
-    for several in lists:
+    for group, several in lists:
         for text in several if isinstance(several, list) else ():
             if not isinstance(text, str) or not text.strip():
                 continue  # {include-group = "..."}
@@ -96,7 +97,8 @@ def _requirements(content: Mapping[str, Any], rows: Rows, path: str, q: Question
             except InvalidRequirement as error:
                 raise Unclear(f"{path}: {text[:60]!r} is no requirement: {str(error).splitlines()[0]}") from None
             if need.marker is None or need.marker.evaluate(about):
-                yield line_of(rows.string(text), text, need)
+                line = line_of(rows.string(text), text, need)
+                yield replace(line, group=group) if isinstance(line, Pinned) else line
 
 
 def _poetry_lines(poetry: Mapping[str, Any], rows: Rows, q: Question) -> Iterator[Pinned | Other]:
@@ -175,15 +177,27 @@ def _of_index(one: Pinned, tag: str, indexes: tuple[str, ...]) -> Pinned:
     return replace(one, indexes=indexes) if indexes and one.name == "torch" and not one.local else one
 
 
-def _uv_tags(uv: Mapping[str, Any], q: Question) -> dict[str, str]:
-    """Package -> the tag of the index that tool.uv.sources names for it on this machine."""
+def _tag_of(tags: Mapping[str, Mapping[str, str]], one: Pinned) -> str:
+    own = tags.get(one.name, {})
+    return own.get(one.group) or own.get("", "")
+
+
+def _uv_tags(uv: Mapping[str, Any], q: Question) -> dict[str, dict[str, str]]:
+    """Package -> group -> the tag of the index that tool.uv.sources names for it on this machine. Where that differs by
+    extra without lines of its own, a CUDA build is what is judged."""
     urls = {str(one.get("name")): str(one.get("url")) for one in uv.get("index") or () if isinstance(one, dict)}
-    found = {}
+    found: dict[str, dict[str, str]] = {}
     for name, source in table(uv, "sources").items():
+        tags = found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), {})
         for one in source if isinstance(source, list) else [source]:
             if not isinstance(one, dict) or not _for_machine(one.get("marker"), q):
                 continue
-            found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), index_tag(urls.get(str(one.get("index")), "")))
+            tag = index_tag(urls.get(str(one.get("index")), ""))
+            in_marker = re.search(r"extra\s*==\s*[\"']([\w.-]+)", str(one.get("marker") or ""))
+            group = str(one.get("extra") or one.get("group") or (in_marker[1] if in_marker else ""))
+            tags.setdefault(group, tag)
+            if tag.startswith("cu") or not group:
+                tags.setdefault("", tag)
     return found
 
 
@@ -191,7 +205,7 @@ def _for_machine(marker: Any, q: Question) -> bool:
     from packaging.markers import InvalidMarker, Marker
 
     try:
-        return not isinstance(marker, str) or Marker(marker).evaluate(environment(q))
+        return not isinstance(marker, str) or "extra" in marker or Marker(marker).evaluate(environment(q))
     except InvalidMarker:
         return True
 

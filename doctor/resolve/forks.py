@@ -1,0 +1,49 @@
+"""Files with several torches, of which an installation has one: extras that exclude each other, and forks of a lock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from compat_matrix.resolver import Question
+
+from .beside import with_the_rest
+from .dead import dead_lines
+from .files.lines import Asked
+from .instead import Answered
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+
+def every_fork(m: Matrix, q: Question, file: Asked) -> Answered:
+    """The answer for the fork that runs here, else for the first with a CUDA build; what is dead in others is told."""
+    answers = [(name, with_the_rest(m, q, fork, dead_lines(m, q, fork.lines))) for name, fork in _forks(file)]
+    runs = next((one for one in answers if not one[1].dead), None)
+    if runs is None:
+        return answers[0][1]
+    told = [
+        f"{name}: line {dead.number} is dead here: {dead.text}"
+        for name, answered in answers
+        for dead in answered.dead[:1]
+    ]
+    return replace(runs[1], unknown=(*runs[1].unknown, *told))
+
+
+def _forks(file: Asked) -> Iterator[tuple[str, Asked]]:
+    """(name, file with the lines of one torch), those of CUDA or of PyPI first."""
+    torches = [one for one in file.lines if one.wish.package == "torch"]
+    if len(torches) < 2 or file.kind == "requirements":
+        yield "", file
+        return
+    for torch in sorted(torches, key=lambda one: bool(one.local) and not one.local.startswith("cu")):
+        lines = [
+            one
+            for one in file.lines
+            if one is torch
+            or (one.wish.package != "torch" and one.group in ("", torch.group) and one.local in ("", torch.local))
+        ]
+        named = f"extra {torch.group}" if torch.group else f"torch {torch.wish.specifier}"
+        yield named, replace(file, lines=tuple(lines))
