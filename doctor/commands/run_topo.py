@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..guard import Refusal
-from ..topo import Answer, Gap, Garbled, Table, answer, of_snapshot, parse_table
+from ..topo import Answer, Gap, Garbled, Peers, Table, answer, of_snapshot, parse_peers, parse_table
 from .assess import matrix_of
 from .counted import parameter_count
 from .read import read_bounded
@@ -25,7 +25,11 @@ def run_topo(flags: dict[str, Any]) -> int:
         echo(f"gpudoctor: GPU {flags['gpu']!r} is not listed in this matrix", err=True)
         return 3
     try:
-        table = _table(flags)
+        text = _pasted(flags) if flags["text"] else ""
+        peers = parse_peers(text) if text else None
+        if peers is not None:
+            return _print_peers(peers, flags)
+        table = parse_table(text) if flags["text"] else _looked_at(flags)
     except Garbled as error:
         raise Refusal(f"{'standard input' if flags['text'] == '-' else flags['text']}: {error}") from None
     except Gap as gap:
@@ -36,10 +40,25 @@ def run_topo(flags: dict[str, Any]) -> int:
     return 3 if found.missing else 0
 
 
-def _table(flags: dict[str, Any]) -> Table:
-    if flags["text"]:
-        data = read_bounded(flags["text"], _MOST_BYTES, "is over 4 MiB: no table of nvidia-smi topo -m")
-        return parse_table(data.decode("utf-8", "replace"))
+def _pasted(flags: dict[str, Any]) -> str:
+    data = read_bounded(flags["text"], _MOST_BYTES, "is over 4 MiB: no table of nvidia-smi topo -m")
+    return data.decode("utf-8", "replace")
+
+
+def _print_peers(peers: Peers, flags: dict[str, Any]) -> int:
+    """Raises Refusal for a format that this matrix has no picture in."""
+    if flags["format_"] == "json":
+        import msgspec
+
+        write(msgspec.json.format(msgspec.json.encode(peers), indent=2) + b"\n", flags["output"])
+    elif flags["format_"] in ("text", "markdown"):
+        write(("\n".join(peers.verdict) + "\n").encode(), flags["output"])
+    else:
+        raise Refusal(f"a matrix of -p2p is printed as text, markdown or json, not as {flags['format_']}")
+    return 0
+
+
+def _looked_at(flags: dict[str, Any]) -> Table:
     if flags["from_"] and Path(flags["from_"]).is_dir():
         from .sources import replay
 

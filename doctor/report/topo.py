@@ -81,7 +81,9 @@ def _legend(found: Answer) -> list[tuple[str, str]]:
 
 
 def _facts(found: Answer) -> list[str]:
-    rows = [f"slowest link: {found.slowest}, {found.rate_words}"] if found.rate_words else []
+    what = "links" if found.ring else f"slowest link: {found.slowest}"
+    rows = [f"{what}{':' if found.ring else ','} {found.rate_words}"] if found.rate_words else []
+    rows += [f"one ring: {' '.join(found.ring)}"] if found.ring else []
     if found.fastest is not None:
         this = ": this one" if found.fastest.reached else ""
         rows.append(
@@ -109,9 +111,10 @@ _FABRIC = {1: "not started", 2: "in progress", 3: "ready"}
 
 
 def _question(found: Answer) -> str:
+    links = "these rings" if found.ring else "the slowest link"
     return (
         f"Each GPU's bytes per step of a decoder with {number(found.parameters / 1e9)} billion parameters, "
-        f"{found.tokens} tokens on each GPU, mixed precision, and their time on the slowest link:"
+        f"{found.tokens} tokens on each GPU, mixed precision, and their time on {links}:"
     )
 
 

@@ -3,6 +3,7 @@
 from .costs import Answer, answer
 from .matrix import Gap, Table
 from .pasted import Garbled, parse_table
+from .peers import Peers, parse_peers
 from .seen import of_snapshot
 
-__all__ = ["Answer", "Gap", "Garbled", "Table", "answer", "of_snapshot", "parse_table"]
+__all__ = ["Answer", "Gap", "Garbled", "Peers", "Table", "answer", "of_snapshot", "parse_peers", "parse_table"]

@@ -11,6 +11,7 @@ from ..fit.cards import Board, linked
 from ..fit.ladder import ladder
 from ..fit.shape import typical
 from ..fit.work import Work
+from .joined import island_words, joined_islands, ring_rate, table_rings
 from .matrix import LEGEND, SLOWEST_FIRST, Device, Table
 from .odd import odd
 from .verdicts import EQUAL, Cost, Fastest, grade_of, meaning, verdict
@@ -45,6 +46,10 @@ class Answer(Struct, frozen=True, kw_only=True):
     missing: tuple[str, ...]
     odd: tuple[str, ...] = ()
     """Sentences of what is wrong with the table by itself: a GPU without the others' NVLink."""
+    ring: tuple[str, ...] = ()
+    """GPUs in the order of a ring over NVLink; rate_gb_s is then that of all such rings together."""
+    islands: tuple[tuple[str, ...], ...] = ()
+    """GPUs that NVLink joins, where it does not join all."""
 
 
 def answer(m: Matrix, table: Table, parameters: float, tokens: int, named: str = "") -> Answer:
@@ -64,12 +69,21 @@ def answer(m: Matrix, table: Table, parameters: float, tokens: int, named: str =
             rate, words = _rate(m, spec, slowest, gpus)
             if rate is None:
                 missing.append(f"the rate of {slowest} between two {models[0]}: not listed for sure in this matrix")
+    pair, ring = rate, table_rings(table, spec)
+    if ring is not None and spec is not None and rate is not None and (spec.nvlink_total_gb_s or 0) > 0:
+        wide, wider = ring_rate(spec, ring, slowest)
+        rate, words = (wide, wider) if wide > rate * EQUAL else (rate, words)
+    ring = ring if rate != pair else None
     notes = list(table.notes)
     board = _board(m, spec, len(gpus))
     if slowest and board is not None and board.pairs_only and len(gpus) > 2:
         notes.append(f"NVLink's bridge joins two {models[0]} at most")
     fastest = _fastest(spec, board, table, rate, notes) if slowest and rate else None
-    costs = _costs(len(gpus), parameters, tokens, rate, spec, fastest) if slowest else []
+    costs = _costs(len(gpus), parameters, tokens, rate, pair, spec, fastest) if slowest else []
+    strange = odd(table, _own_nvlink(spec, board))
+    joined = joined_islands(table) if not strange else ()
+    if joined and ring is None:
+        notes.append(island_words(table, joined, slowest))
     return Answer(
         schema_version=SCHEMA_VERSION,
         devices=table.devices,
@@ -81,12 +95,14 @@ def answer(m: Matrix, table: Table, parameters: float, tokens: int, named: str =
         rate_gb_s=rate,
         rate_words=words,
         fastest=fastest,
-        verdict=meaning(slowest, costs, fastest, rate or 0.0),
+        verdict=meaning("Rings over NVLink" if ring else slowest, costs, fastest, rate or 0.0),
         parameters=parameters,
         tokens=tokens,
         costs=tuple(costs),
         missing=tuple(missing),
-        odd=odd(table, _own_nvlink(spec, board)),
+        odd=strange,
+        ring=tuple(gpus[at].name for at in ring.order) if ring else (),
+        islands=tuple(tuple(gpus[at].name for at in island) for island in joined),
     )
 
 
@@ -129,7 +145,7 @@ def _fastest(spec: GpuSpec | None, board: Board | None, table: Table, rate: floa
     if board.node_gb_s == board.nvlink_gb_s:
         links = spec.nvlink_links or 0
         rows = [[cell for cell in row if cell != "X"] for row in table.between_each()]
-        if rate * EQUAL < board.node_gb_s and all(
+        if len(rows) > 2 and all(
             all(cell.startswith("NV") for cell in row) and sum(int(cell[2:]) for cell in row) == links for row in rows
         ):
             notes.append(f"all {links:g} NVLinks of each GPU are in use; NVSwitch would give each two GPUs NV{links:g}")
@@ -167,8 +183,15 @@ def _rate(m: Matrix, spec: GpuSpec | None, slowest: str, gpus: list[Device]) -> 
 
 
 def _costs(
-    count: int, parameters: float, tokens: int, rate: float | None, spec: GpuSpec | None, fastest: Fastest | None
+    count: int,
+    parameters: float,
+    tokens: int,
+    rate: float | None,
+    pair: float | None,
+    spec: GpuSpec | None,
+    fastest: Fastest | None,
 ) -> list[Cost]:
+    """rate: of collectives that rings carry; pair: of the slowest two GPUs, which experts' all-to-all goes by."""
     link = rate or 0.0
     board = Board(name="", count=count, memory=0.0, nvlink_gb_s=link, pcie_gb_s=link, network_gb_s=link)
     shape, work = typical(parameters), Work(sequence=tokens)
@@ -186,10 +209,12 @@ def _costs(
             found["expert parallel"] = rung.sent - found["DDP"]  # the gradients' sum is DDP's own row
     costs = []
     for way, sent in found.items():
-        seconds = sent / (link * 1e9) if link else None
+        own = pair or 0.0 if way == "expert parallel" else link
+        seconds = sent / (own * 1e9) if own else None
         here = computing / count if computing and way in ("tensor parallel", "pipeline parallel") else computing
         share = seconds / here if seconds is not None and here else None
-        best = share * link / fastest.rate_gb_s if share is not None and fastest else None
+        best = share * own / fastest.rate_gb_s if share is not None and fastest else None
+        known = replace(fastest, reached=False) if fastest and own * EQUAL < link else fastest
         costs.append(Cost(way=way, bytes_per_step=sent, seconds=seconds, share_of_computing=share, fastest_share=best,
-                          grade=grade_of(way, share), verdict=verdict(way, share, fastest, best)))  # fmt: skip
+                          grade=grade_of(way, share), verdict=verdict(way, share, known, best)))  # fmt: skip
     return costs

@@ -60,6 +60,10 @@ class Table(Struct, frozen=True, kw_only=True):
         gpus = [i for i, device in enumerate(self.devices) if device.is_gpu]
         return [[self.links[i][j] for j in gpus] for i in gpus]
 
+    def bonds(self) -> list[list[int]]:
+        """How many NVLinks join each two GPUs."""
+        return [[int(cell[2:]) if cell.startswith("NV") else 0 for cell in row] for row in self.between_each()]
+
     def nearest_nics(self) -> dict[str, list[str]]:
         """NICs on the shortest way from each GPU."""
         found = {}

@@ -13,8 +13,7 @@ _MOST_ODD = 1 / 3
 def odd(table: Table, has_nvlink: str) -> tuple[str, ...]:
     """A sentence for each. has_nvlink: NV18, where every such board has NVLink by itself (no bridges); else ''."""
     names = [device.name for device in table.devices if device.is_gpu]
-    rows = table.between_each()
-    bonds = [[int(cell[2:]) if cell.startswith("NV") else 0 for cell in row] for row in rows]
+    bonds = table.bonds()
     if len(names) < 2:
         return ()
     if not any(map(any, bonds)):
@@ -30,8 +29,8 @@ def odd(table: Table, has_nvlink: str) -> tuple[str, ...]:
     without = [at for at, row in enumerate(bonds) if not any(row)]
     joined = [at for at in range(len(names)) if at not in without]
     all_joined = all(bonds[i][j] for i in joined for j in joined if i != j)
-    found = []
-    if without and all_joined and len(joined) > 1 and len(without) <= max(1, len(names) * _MOST_ODD):
+    found = []  # of two that are joined by a bridge, a third is no odd one
+    if without and all_joined and len(joined) > 2 and len(without) <= max(1, len(names) * _MOST_ODD):
         lone = ", ".join(names[at] for at in without)
         found.append(
             f"{lone} alone {'has' if len(without) == 1 else 'have'} no NVLink, while the other {len(joined)} GPUs are "

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from .matrix import Device, Table
 
+_BEFORE = re.compile(
+    r"\s*(?:[>#*]+\s|\d{1,5}[:>]\s|\[?\d{4}-\d\d-\d\d[T ][\d:.,+Z-]{5,30}\]?\s|\[?\d\d:\d\d:\d\d[\d.,]{0,10}\]?\s"
+    r"|[\w.-]{1,60}\s{0,20}\|\s|\|\s|\[[\w, .:/-]{1,40}\](?:<\w{1,10}>)?:?\s?)"
+)
+"""What a mail's quote, a log's clock, docker compose or mpirun puts before each line."""
 _ESCAPES = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
 _DEVICE = re.compile(r"GPU\d{1,4}|NIC\d{1,4}|mlx\d_\w{1,20}|[a-z][a-z0-9]{1,15}_\d{1,3}")
 _CELL = re.compile(r"X|SYS|NODE|PHB|PXB|PIX|PSB|SOC|NV\d{1,2}")
@@ -26,8 +32,7 @@ def parse_table(text: str) -> Table:
     rows: dict[str, list[str]] = {}
     nics: dict[str, str] = {}
     models: dict[str, str] = {}
-    for number, raw in enumerate(text.splitlines(), 1):
-        row = _ESCAPES.sub("", raw)
+    for number, row in _bare_rows(text):
         cells = row.split()
         if nic := _NIC.fullmatch(row):
             nics[nic[1]] = nic[2]
@@ -69,6 +74,24 @@ def parse_table(text: str) -> Table:
     notes = [] if tail else ["the columns of CPU and NUMA affinity are not in this text"]
     notes += [f"the rows of {lost[0]}{f' to {lost[-1]}' if len(lost) > 1 else ''} are not in this text"] if lost else []
     return Table(devices=devices, links=links, notes=tuple(notes))
+
+
+def rows_of(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Number and cells of each line."""
+    return ((number, row.split()) for number, row in _bare_rows(text))
+
+
+def _bare_rows(text: str) -> Iterator[tuple[int, str]]:
+    """Each line without colors, and without what stands before all of a table's rows."""
+    for number, raw in enumerate(text.splitlines(), 1):
+        row = _ESCAPES.sub("", raw)
+        if "GPU" in row or "NIC" in row or "mlx" in row:
+            for _ in range(4):
+                before = _BEFORE.match(row)
+                if before is None:
+                    break
+                row = row[before.end() :]
+        yield number, row.strip("|") if row.rstrip().endswith("|") else row
 
 
 _HEADS = ("CPU", "NUMA")
