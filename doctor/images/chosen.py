@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -21,19 +21,20 @@ _TORCH = ("torch", "pytorch")
 
 
 def chosen_in(
-    m: Matrix, shells: Iterable[str], platform: str, python: str, have: str = ""
+    m: Matrix, shells: Iterable[tuple[str, Mapping[str, str]]], platform: str, python: str, have: str = ""
 ) -> list[tuple[TorchInstall, ...]]:
-    """For each shell text its installs of torch, with what the installers choose. have: the torch that the base brings.
+    """For each shell text with its variables its installs of torch, as the installers choose. have: the torch that the
+    base brings.
 
     A torch that is there and that the requirement allows is kept, unless it is upgraded or was taken out: such a
     command installs none.
     """
     found = []
-    for shell in shells:
+    for shell, env in shells:
         if removes(shell, _TORCH):
             have = ""
         made = []
-        for one in torch_installs(shell):
+        for one in torch_installs(shell, env):
             if have and not one.upgrades and not one.pinned_by and _allows(one.specifier, have):
                 continue
             made.append(chosen(m, one, platform, python))

@@ -80,9 +80,10 @@ def evidence(image: Image, m: Matrix, spdx: Mapping[str, Any] | None = None, *, 
     if to_be_built:
         platform = "linux_aarch64" if image.config.get("architecture") == "arm64" else "linux_x86_64"
         minor = ".".join(python.split(".")[:2])
-        installs = [one for each in chosen_in(m, runs, platform, minor, stated.partition("+")[0]) for one in each]
+        shells = [(run, env) for run in runs]
+        installs = [one for each in chosen_in(m, shells, platform, minor, stated.partition("+")[0]) for one in each]
     else:
-        installs = [one for run in runs for one in torch_installs(run)]
+        installs = [one for run in runs for one in torch_installs(run, env)]
     torch = torch_of(env, stated, where, installs, image, m)
     if spdx and not (torch.version and torch.build):
         torch = torch_of_spdx(spdx, m, image) or torch

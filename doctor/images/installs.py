@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath
 from urllib.parse import unquote
@@ -13,6 +13,8 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from compat_matrix.installer import INDEX_TAG, PYPI, index_source
+
+from .install_variables import assigned, options
 
 _LONGEST_WORD = 1 << 16
 _BEFORE_PROGRAM = re.compile(r"[A-Za-z_]\w*=.*|sudo|exec|time|env|then|do|else|if|!|\{")
@@ -58,13 +60,16 @@ class TorchInstall(Struct, frozen=True):
         return not self.tag and not self.build
 
 
-def torch_installs(shell: str) -> Iterator[TorchInstall]:
-    """Every install of torch in a shell text, in its order."""
+def torch_installs(shell: str, env: Mapping[str, str] | None = None) -> Iterator[TorchInstall]:
+    """Every install of torch in a shell text, in its order. env: the variables that it runs with."""
     if not any(name in shell for name in ("torch", "vllm", "sglang")):
         return
-    for words in commands(shell):
-        words = program(words)
-        found = _of_pip(words) or _of_conda(words)
+    exported = dict(env or {})
+    for all_words in commands(shell):
+        if all_words[:1] == ["export"]:
+            exported.update(assigned(all_words))
+        words = program(all_words)
+        found = _of_pip(words, {**exported, **assigned(all_words)}) or _of_conda(words)
         if found:
             yield found
 
@@ -122,10 +127,12 @@ class _Bounded(io.StringIO):
         return super().read(size)
 
 
-def _of_pip(words: list[str]) -> TorchInstall | None:
+def _of_pip(words: list[str], variables: Mapping[str, str]) -> TorchInstall | None:
     at = next((i for i, word in enumerate(words[:8]) if word == "install"), None)
     if at is None or not _RUNS_PIP.fullmatch(words[0]) or not any(_PIP.fullmatch(word) for word in words[:at]):
         return None
+    text, tool = " ".join(words), "uv" if "uv" in [PurePosixPath(word).name for word in words[:at]] else "pip"
+    words = [*words, *options(tool, words, variables)]
     indexes = [_value(words, i) for i, word in enumerate(words) if word.partition("=")[0] in _INDEX_OPTIONS]
     backend = next((_value(words, i) for i, w in enumerate(words) if w.partition("=")[0] == "--torch-backend"), "")
     of_index = next((found[1] for url in indexes if (found := INDEX_TAG.search(url.rstrip("/")))), backend)
@@ -153,7 +160,7 @@ def _of_pip(words: list[str]) -> TorchInstall | None:
     build = "" if not tag else "cuda" if tag.startswith("cu") else re.sub(r"[\d.]+$", "", tag)
     build = build if build in ("cuda", "cpu", "rocm", "xpu") else ""
     return TorchInstall(
-        version, tag, build, " ".join(words), pinned_by, installer=installer,
+        version, tag, build, text, pinned_by, installer=installer,
         specifier=f"=={version}" if version and not specifier else specifier, indexes=sources,
         upgrades=bool(_UPGRADES & set(words)),
     )  # fmt: skip

@@ -87,3 +87,38 @@ def test_a_history_with_an_extra_index_leaves_the_build_of_an_open_torch_unknown
     for command, tag in commands.items():
         (one,) = torch_installs(command)
         assert one.tag == tag, command
+
+
+@for_each(
+    ("shell", "env", "indexes", "installer"),
+    [
+        ("UV_INDEX_STRATEGY=unsafe-best-match uv pip install torch", {}, ("pypi",), "pip"),
+        ("uv pip install torch", {"UV_INDEX_STRATEGY": "unsafe-best-match"}, ("pypi",), "pip"),
+        ("export UV_INDEX_STRATEGY=unsafe-first-match && uv pip install torch", {}, ("pypi",), "uv"),
+        ("uv pip install torch --index-strategy first-index", {"UV_INDEX_STRATEGY": "unsafe-best-match"}, ("pypi",), "uv"),
+        ("uv pip install torch", {"UV_TORCH_BACKEND": "cu128"}, ("cu128",), "uv"),
+        ("uv pip install torch", {"UV_EXTRA_INDEX_URL": f"{WHL}/cu126 {WHL}/cpu"}, ("cu126", "cpu", "pypi"), "uv"),
+        ("uv pip install torch", {"UV_INDEX": f"torch={WHL}/cu126"}, ("cu126", "pypi"), "uv"),
+        ("uv pip install torch", {"UV_DEFAULT_INDEX": f"{WHL}/cu118"}, ("cu118",), "uv"),
+        ("PIP_EXTRA_INDEX_URL=" + f"{WHL}/cu118 pip install torch", {}, ("cu118", "pypi"), "pip"),
+        ("sudo PIP_INDEX_URL=" + f"{WHL}/cu118 pip install torch", {}, ("cu118",), "pip"),
+        ("pip install torch", {"PIP_INDEX_URL": f"{WHL}/cu121"}, ("cu121",), "pip"),
+        ("pip install torch -i https://pypi.org/simple", {"PIP_INDEX_URL": f"{WHL}/cu121"}, ("pypi",), "pip"),
+        ("uv pip install torch", {"PIP_INDEX_URL": f"{WHL}/cu121"}, ("pypi",), "uv"),  # uv does not read pip's
+        ("pip install torch", {"PIP_EXTRA_INDEX_URL": "$URL"}, ("pypi",), "pip"),
+    ],
+)  # fmt: skip
+def test_variables_stand_for_options(shell: str, env: dict[str, str], indexes: tuple[str, ...], installer: str) -> None:
+    (one,) = torch_installs(shell, env)
+    assert (one.indexes, one.installer) == (indexes, installer)
+    assert one.text in shell  # as it was run
+
+
+def test_a_variable_of_a_dockerfile_counts(tmp_path: Path) -> None:
+    file = tmp_path / "Dockerfile"
+    answers = []
+    for env in ("", f"ENV UV_EXTRA_INDEX_URL={WHL}/cu118\n", f"ENV PIP_EXTRA_INDEX_URL={WHL}/cu118\n"):
+        file.write_text(f"FROM python:3.12-slim\nRUN pip install uv\n{env}RUN uv pip install --system torch\n")
+        done = gpudoctor("dockerfile", str(file), "--driver", "535", "--gpu", "A100")
+        answers.append(done.returncode)
+    assert answers == [1, 0, 1]  # CUDA 13 of PyPI is too new for this driver

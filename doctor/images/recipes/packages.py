@@ -81,7 +81,7 @@ def removals(steps: Sequence[Step], names: Sequence[str]) -> list[int]:
 
 def torch_of(step: Step) -> list[TorchInstall]:
     """The installs of torch in one step."""
-    return list(torch_installs(step.value))
+    return list(torch_installs(step.value, step.env))
 
 
 def line_in(step: Step, rows: Sequence[str], *needles: str) -> int:

@@ -77,7 +77,7 @@ def _dockerfile(
     runs = [step for step in stage.whole if step.word == "RUN"]
     brought = base.torch or (row.torch if row and base.ngc else "")
     have = brought.partition("+")[0] or ("0" if base.ngc else "")
-    each = zip(runs, chosen_in(m, [step.value for step in runs], platform, python, have), strict=True)
+    each = zip(runs, chosen_in(m, [(step.value, step.env) for step in runs], platform, python, have), strict=True)
     today = tuple((step, one) for step, installs in each for one in installs)
     judged = Judged(stage=stage, base=base, rows=rows, m=m, files=_context(folder, stage, rows), today=today)
     unresolved = tuple(dict.fromkeys(re.findall(r"\$\{?(\w+)", stage.image)))

@@ -75,7 +75,7 @@ def _cuda_tag(m: Matrix, version: str, tag: str) -> str:
     ubuntu = re.search(r"-ubuntu(\d\d)\.(\d\d)$", tag)
     if ubuntu and systems:
         wanted = f"ubuntu{ubuntu[1]}{ubuntu[2]}"
-        if wanted > systems[-1] or (wanted < systems[0] and minor >= (12, 2)):
+        if wanted > systems[-1] or wanted < systems[0]:
             have = ", ".join(dict.fromkeys(f"{one[6:8]}.{one[8:]}" for one in systems))
             return f"CUDA {version} was published for Ubuntu {have}."
     cudnn = re.search(r"-cudnn(\d?)-", tag)
@@ -83,6 +83,8 @@ def _cuda_tag(m: Matrix, version: str, tag: str) -> str:
         return f"From 12.4.1 on the tags have cudnn without a number: {tag.replace(cudnn[0], '-cudnn-')}."
     if cudnn and minor <= (12, 2) and cudnn[1] not in ("7", "8"):
         return f"{tag}: up to CUDA 12.2 the tags have cudnn8 (or cudnn7)."
+    if cudnn and minor == (12, 3) and not cudnn[1]:
+        return f"{tag}: of CUDA 12.3 the tags have cudnn with its number (12.3.2 has cudnn9)."
     return ""
 
 
