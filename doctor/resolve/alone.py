@@ -89,7 +89,7 @@ def _extension(m: Matrix, q: Question, one: Pinned) -> tuple[DeadLine | None, In
     best = next(iter(resolve(m, replace(q, wishes=(Wish(one.wish.package),))).candidates), None)
     if best is None:
         return out, None
-    return out, Instead(one.number, f"{best.chosen[0].requirement}{one.tail}", "a release that runs here")
+    return out, Instead(one.number, f"{best.chosen[0].requirement}{one.tail}", "a release that runs here", one.text)
 
 
 def _framework(m: Matrix, q: Question, one: Pinned) -> tuple[DeadLine | None, Instead | None]:
@@ -101,7 +101,9 @@ def _framework(m: Matrix, q: Question, one: Pinned) -> tuple[DeadLine | None, In
     better = next((row for row in others if not _framework_lacks(m, q, row)), None)
     if better is None:
         return dead, None
-    return dead, Instead(one.number, f"{better.package}=={better.version}.*{one.tail}", f"built for CUDA {better.cuda}")
+    return dead, Instead(
+        one.number, f"{better.package}=={better.version}.*{one.tail}", f"built for CUDA {better.cuda}", one.text
+    )
 
 
 def _framework_lacks(m: Matrix, q: Question, row: Framework) -> str:

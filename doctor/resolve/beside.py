@@ -43,7 +43,7 @@ def with_the_rest(m: Matrix, q: Question, file: Asked, answered: Answered) -> An
         for one in built_for_torch(m, file)
     ]
     changed += _python(m, torch, file)
-    lines, index = _indexes(file, tag, answered.index)
+    lines, index = (_named_index if file.kind != "requirements" else _indexes)(file, tag, answered.index)
     return replace(answered, instead=(*changed, *lines), index=index, unknown=tuple(unknown))
 
 
@@ -56,12 +56,12 @@ def _other(
     if asked is not None and agree(one.specifier, asked.specifier):
         return
     if is_cuda_wheel(one.name):
-        yield Instead(one.number, "", f"torch {torch}+{tag} brings its own CUDA libraries")
+        yield Instead(one.number, "", f"torch {torch}+{tag} brings its own CUDA libraries", one.text)
     elif asked is not None:
         exact = asked.specifier.startswith("==")
         write = "" if exact else f"{one.name}{one.extras}{asked.specifier}{one.tail}"
         verb = "brings" if exact else "needs"
-        yield Instead(one.number, write, f"torch {torch} {verb} {one.name}{asked.specifier}")
+        yield Instead(one.number, write, f"torch {torch} {verb} {one.name}{asked.specifier}", one.text)
     else:
         yield from _companion(m, torch, one, unknown)
 
@@ -75,7 +75,9 @@ def _python(m: Matrix, torch: str, file: Asked) -> Iterator[Instead]:
     low = re.search(r"(>=|\^|~=?)\s*(3\.\d+)(?:\.\d+)?", file.requires.text)
     if low and numbers(low[2]) < numbers(floor[1]):
         write = file.requires.text.replace(low[0], f"{low[1]}{floor[1]}", 1)
-        yield Instead(file.requires.number, write, f"torch {torch} is for Python {floor[1]} or newer")
+        yield Instead(
+            file.requires.number, write, f"torch {torch} is for Python {floor[1]} or newer", file.requires.text
+        )
 
 
 def _companion(m: Matrix, torch: str, one: Other, unknown: list[str]) -> Iterator[Instead]:
@@ -86,7 +88,7 @@ def _companion(m: Matrix, torch: str, one: Other, unknown: list[str]) -> Iterato
         return
     if grade.expected:
         write = f"{one.name}{one.extras}=={grade.expected[-1]}{one.tail}"
-        yield Instead(one.number, write, f"goes with torch {torch}")
+        yield Instead(one.number, write, f"goes with torch {torch}", one.text)
     else:
         unknown.append(f"line {one.number}: {grade.reason}, and no {one.name} for torch {torch} is listed")
 
@@ -103,11 +105,23 @@ def _indexes(file: Asked, tag: str, index: str) -> tuple[list[Instead], str]:
         if not line.tag or line.tag == tag:
             continue
         if own in urls and own:
-            changed.append(Instead(line.number, _moved(line, tag, own), f"the index of torch {tag}"))
+            changed.append(Instead(line.number, _moved(line, tag, own), f"the index of torch {tag}", line.text))
             urls.remove(own)
         else:
-            changed.append(Instead(line.number, "", f"the index of another build than {tag}"))
+            changed.append(Instead(line.number, "", f"the index of another build than {tag}", line.text))
     return changed, " ".join(urls)
+
+
+def _named_index(file: Asked, tag: str, index: str) -> tuple[list[Instead], str]:
+    """Of a file in which indexes have names: the one that torch is from gets the new address, the others stay."""
+    urls = index.split()
+    own = next((url for url in urls if url.endswith(f"/{tag}")), "")
+    old = next((one.local for one in file.lines if one.name == "torch"), "")
+    line = next((one for one in file.indexes if one.tag and one.tag == old and old != tag), None)
+    if not own or line is None:
+        return [], index
+    urls.remove(own)
+    return [Instead(line.number, _moved(line, tag, own), f"the index of torch {tag}", line.text)], " ".join(urls)
 
 
 def _moved(line: IndexLine, tag: str, url: str) -> str:

@@ -99,12 +99,17 @@ def _changes(file: Asked, best: CondaChoice, python: str) -> list[Instead]:
         plain = f"conda-forge::{one.name}"
         write = f"conda-forge::{best.spec}" if one.name == "torch" else plain
         why = "dead as it is" if one.name == "torch" else f"goes with torch {best.row.torch}"
-        written.append(Instead(one.number, write, why))
+        written.append(Instead(one.number, write, why, one.text))
     for other in file.others:
         if other.name in CUDA_NAMES:
-            written.append(Instead(other.number, "", f"conda-forge's build brings CUDA {best.row.cuda}"))
+            written.append(Instead(other.number, "", f"conda-forge's build brings CUDA {best.row.cuda}", other.text))
         elif other.name == "python" and python:
             written.append(
-                Instead(other.number, f"python={python}", f"torch {best.row.torch} has no build for {other.text}")
+                Instead(
+                    other.number,
+                    f"python={python}",
+                    f"torch {best.row.torch} has no build for {other.text}",
+                    other.text,
+                )
             )
     return written

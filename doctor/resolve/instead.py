@@ -35,11 +35,13 @@ class DeadLine(Struct, frozen=True):
 
 
 class Instead(Struct, frozen=True):
-    """What to write in the place of a line. number: 0 for a line that is not there yet; write: '' to delete it."""
+    """What to write in the place of a requirement. number: 0 for a line that is not there yet; write: '' to delete it;
+    text: what it replaces, of which a line may hold several."""
 
     number: int
     write: str
     reason: str = ""
+    text: str = ""
 
 
 class Answered(Struct, frozen=True, kw_only=True):
@@ -88,12 +90,16 @@ def instead(
     reasons = {line.number: line.reason for line in dead}
     written = []
     for line in lines:
+        if line.wish.package in OWN and line.wish.package not in texts and "+" in line.text:
+            free = f"{line.name}=={line.wish.specifier}{line.tail}"  # of this release no build is for one torch alone
+            written.append(Instead(line.number, free, f"goes with torch {one.build.torch}", line.text))
+            continue
         new = _written(
             m, q, line, texts.get(line.wish.package, ""), one, chosen.get(line.wish.package), bool(own_index)
         )
         if new:
             why = "dead as it is" if line.number in reasons else f"goes with torch {one.build.torch}"
-            written.append(Instead(line.number, new, why))
+            written.append(Instead(line.number, new, why, line.text))
     if torch is None and base != one.build.torch:
         written.append(Instead(0, texts["torch"], "otherwise the installer takes another torch"))
     named = {line.wish.package for line in lines if line.number in {out.number for out in dead}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from .files.dialect import tables
-from .files.edit import note, text_of
+from .files.edit import note
 from .files.lines import Asked
 from .instead import Answered
 from .machine import Machine
@@ -38,7 +38,7 @@ def _changes(file: Asked, answered: Answered, verify: str) -> list[str]:
         rows += ["Write instead:", *(f"  --extra-index-url {url}" for url in urls)]
         rows += [f"  {one.write}{note(one)}" for one in write]
     if delete:
-        rows += ["Delete:", *(f"  {text_of(file, one.number)}{note(one)}" for one in delete)]
+        rows += ["Delete:", *(f"  {one.text}{note(one)}" for one in delete)]
     added = tables(file, answered)
     if added:
         rows += ["Add:", *(f"  {row}" if row else "" for row in added.splitlines())]

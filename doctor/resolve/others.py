@@ -30,7 +30,7 @@ def unsupported(m: Matrix, q: Question, file: Asked) -> Iterator[tuple[DeadLine,
         dead = DeadLine(one.number, one.text, f"{one.name} {pin[1]} does not support {lacks}")
         version = _better(rows, row, q) if row else ""
         write = f"{one.name}{one.extras}{version}{one.tail}"
-        yield dead, Instead(one.number, write, f"with support for {lacks}") if version else None
+        yield dead, Instead(one.number, write, f"with support for {lacks}", one.text) if version else None
 
 
 def built_for_torch(m: Matrix, file: Asked) -> Iterator[Other]:

@@ -436,6 +436,40 @@ def test_of_several_torches_one_has_to_run(
     assert any("is dead here" in one for one in found["unknown"]) == (not dead)
 
 
+NAMED = f"""\
+[project]
+dependencies = ["torch==2.7.0", "torchvision==0.22.0"]
+[[tool.uv.index]]
+name = "old"
+url = "{WHL}/cu118"
+explicit = true
+[[tool.uv.index]]
+name = "cpu"
+url = "{WHL}/cpu"
+explicit = true
+[tool.uv.sources]
+torch = {{ index = "old" }}
+torchvision = {{ index = "old" }}
+other = {{ index = "cpu" }}
+"""
+
+
+def test_several_on_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "pyproject.toml"
+    path.write_text('[project]\ndependencies = ["torchvision", "torch<2.5", "triton==3.1.0", "torch-geometric"]\n')
+    run(["resolve", "-r", str(path), *BLACKWELL, "--format", "edited"])
+    after = '[project]\ndependencies = ["torchvision", "torch<=2.7.1", "torch-geometric"]\n'
+    assert capsys.readouterr().out == after
+
+
+def test_an_index_of_something_else_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "pyproject.toml"
+    path.write_text(NAMED)
+    assert ask(path, capsys)["code"] == 1
+    run(["resolve", "-r", str(path), *BLACKWELL, "--format", "edited"])
+    assert capsys.readouterr().out == NAMED.replace("cu118", "cu128")
+
+
 def test_the_lock_beside_a_project_names_its_tool(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = ["torch==2.5.1"]\n')
     assert not ask(tmp_path / "pyproject.toml", capsys)["add"]

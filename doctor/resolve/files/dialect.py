@@ -7,7 +7,6 @@ import re
 from msgspec.structs import replace
 
 from ..instead import OWN, Answered, Instead
-from .edit import text_of
 from .lines import Asked
 
 ENTRIES = ("poetry", "pipenv", "pixi")
@@ -20,11 +19,13 @@ def spelled(file: Asked, answered: Answered) -> Answered:
     if file.kind not in TOML or file.kind == "pixi-conda":
         return answered
     tag = answered.gives.partition("+")[2]
-    return replace(answered, instead=tuple(_one(file, one, tag, answered.index) for one in answered.instead))
+    spelled_ = [_one(file, one, tag, answered.index) for one in answered.instead]
+    changed = [one for one in spelled_ if not one.number or one.write != one.text]
+    return replace(answered, instead=tuple(changed))
 
 
 def _one(file: Asked, one: Instead, tag: str, index: str) -> Instead:
-    old = text_of(file, one.number)
+    old = one.text
     write = one.write
     if not write or (file.requires and one.number == file.requires.number):
         return one

@@ -5,15 +5,7 @@ from __future__ import annotations
 import re
 
 from ..instead import Answered, Instead
-from .lines import Asked, IndexLine, Other, Pinned
-
-
-def text_of(file: Asked, number: int) -> str:
-    """What a line of the file names; '' for one that is not there yet."""
-    every: tuple[Pinned | Other | IndexLine, ...] = (*file.lines, *file.others, *file.indexes)
-    if file.requires and number == file.requires.number:
-        return file.requires.text
-    return next((one.text for one in every if number and one.number == number), "")
+from .lines import Asked
 
 
 def edited(text: str, file: Asked, answered: Answered, tables: str = "") -> str:
@@ -21,9 +13,12 @@ def edited(text: str, file: Asked, answered: Answered, tables: str = "") -> str:
     if file.kind == "requirements":
         return _requirements(text, answered)
     rows = text.splitlines()
-    for one in sorted((one for one in answered.instead if one.number), key=lambda one: one.number, reverse=True):
-        row = _without(rows[one.number - 1], text_of(file, one.number), one.write)
-        rows[one.number - 1 : one.number] = [row] if row is not None else []
+    for number in sorted({one.number for one in answered.instead if one.number}, reverse=True):
+        row: str | None = rows[number - 1]
+        for one in answered.instead:
+            if one.number == number and row is not None:
+                row = _without(row, one.text, one.write)
+        rows[number - 1 : number] = [row] if row is not None else []
     if file.kind == "conda-pip":
         at = next((i for i, row in enumerate(rows) if re.match(r"\s*-\s*pip\s*:", row)), len(rows) - 1)
         space = re.match(r"\s*", rows[at + 1])[0] if at + 1 < len(rows) else "    "  # type: ignore[index]
@@ -33,9 +28,10 @@ def edited(text: str, file: Asked, answered: Answered, tables: str = "") -> str:
 
 def _without(row: str, old: str, write: str) -> str | None:
     """The row with the new text; None where nothing is left of it."""
+    place = rf"(?<![\w.-]){re.escape(old)}(?![\w.-])"  # torch is a part of torchvision
     if write:
-        return row.replace(old, write, 1)
-    left = re.sub(rf"\s*([\"']?){re.escape(old)}\1\s*,?", "", row, count=1)
+        return re.sub(place, lambda _: write, row, count=1)
+    left = re.sub(rf"\s*([\"']?){place}\1\s*,?", "", row, count=1)
     bare = left.split("#")[0].strip()
     return None if bare in ("", "-", ",") else left
 
