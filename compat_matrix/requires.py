@@ -24,10 +24,10 @@ _CUDA = re.compile(
 
 
 class Asks(msgspec.Struct, frozen=True, kw_only=True):
-    """One package: specifier as torch writes it ('' any version, None not known: CUDA wheels of other indexes)."""
+    """One package: specifier as torch writes it, '' for any version."""
 
     name: str
-    specifier: str | None
+    specifier: str
 
 
 def is_cuda_wheel(name: str) -> bool:

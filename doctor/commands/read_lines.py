@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from ..guard import Refusal
-from ..resolve.files.lines import MOST_LINES, Asked
+from ..resolve.files.lines import MOST_LINES, RequirementFile
 from ..resolve.files.requirements import read_requirements
 from ..resolve.machine import Unclear
 
@@ -24,7 +24,7 @@ KINDS = (
 )
 
 
-def read_file(path: str, text: str, q: Question) -> Asked:
+def read_file(path: str, text: str, q: Question) -> RequirementFile:
     """Raises Unclear, Refusal."""
     file = _reader(path)(text, path, q)
     if len(file.lines) > MOST_LINES:
@@ -32,7 +32,7 @@ def read_file(path: str, text: str, q: Question) -> Asked:
     return file
 
 
-def _reader(path: str) -> Callable[[str, str, Question], Asked]:
+def _reader(path: str) -> Callable[[str, str, Question], RequirementFile]:
     name = PurePath(path).name.lower()
     if re.search(r"conda-lock\S*\.ya?ml$", name) or name == "pixi.lock":
         return _conda_locks
@@ -49,7 +49,7 @@ def _reader(path: str) -> Callable[[str, str, Question], Asked]:
     return read_requirements
 
 
-def _toml(text: str, path: str, q: Question) -> Asked:
+def _toml(text: str, path: str, q: Question) -> RequirementFile:
     from ..resolve.files import locks, pixi, pyproject
     from .toml import NotToml, loads
 
@@ -70,7 +70,7 @@ def _toml(text: str, path: str, q: Question) -> Asked:
     return replace(file, kind=beside, regenerate=f"{beside} lock") if file.kind == "pep621" and beside else file
 
 
-def _pipenv(text: str, path: str, q: Question) -> Asked:
+def _pipenv(text: str, path: str, q: Question) -> RequirementFile:
     from ..resolve.files.locks import of_pipenv
 
     try:
@@ -80,19 +80,19 @@ def _pipenv(text: str, path: str, q: Question) -> Asked:
     return of_pipenv(content, text, path, q)
 
 
-def _cfg(text: str, path: str, q: Question) -> Asked:
+def _cfg(text: str, path: str, q: Question) -> RequirementFile:
     from ..resolve.files.setup_cfg import of_setup_cfg
 
     return of_setup_cfg(text, path, q)
 
 
-def _conda_locks(text: str, path: str, q: Question) -> Asked:
+def _conda_locks(text: str, path: str, q: Question) -> RequirementFile:
     from ..resolve.files.locks import of_conda_locks
 
     return of_conda_locks(text, path, q)
 
 
-def _environment(text: str, path: str, q: Question) -> Asked:
+def _environment(text: str, path: str, q: Question) -> RequirementFile:
     from ..images.recipes.instructions import Unparsed
     from ..images.recipes.manifests import documents
     from ..resolve.files.conda import of_environment

@@ -12,7 +12,7 @@ from ..guard import Refusal
 from ..resolve.conda_lines import conda_lines
 from ..resolve.files.dialect import spelled, tables
 from ..resolve.files.edit import edited
-from ..resolve.files.lines import Asked
+from ..resolve.files.lines import RequirementFile
 from ..resolve.forks import every_fork
 from ..resolve.instead import Answered
 from ..resolve.lines_text import lines_text, machine_flags
@@ -75,13 +75,13 @@ def run_dead_lines(m: Matrix, machine: Machine, flags: dict[str, Any]) -> int:
     return 1 if answered.instead else 3
 
 
-def _answered(m: Matrix, q: Question, file: Asked) -> Answered:
+def _answered(m: Matrix, q: Question, file: RequirementFile) -> Answered:
     if file.kind in ("conda", "pixi-conda"):
         return conda_lines(m, q, file)
     return spelled(file, every_fork(m, q, file))
 
 
-def _refuse_for(file: Asked, path: str, flags: dict[str, Any]) -> None:
+def _refuse_for(file: RequirementFile, path: str, flags: dict[str, Any]) -> None:
     """Raises Refusal where a flag is for files of another kind."""
     if file.kind != "requirements" and flags["verify"]:
         raise Refusal(f"--verify is for a requirements.txt; {path} is of another kind")

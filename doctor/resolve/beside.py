@@ -13,7 +13,7 @@ from compat_matrix.requires import Asks, agree, is_cuda_wheel, torch_asks
 from compat_matrix.resolver import Question
 from compat_matrix.versions import numbers
 
-from .files.lines import Asked, IndexLine, Other
+from .files.lines import IndexLine, Other, RequirementFile
 from .instead import Answered, Instead
 from .others import built_for_torch, unsupported
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from compat_matrix import Matrix
 
 
-def with_the_rest(m: Matrix, q: Question, file: Asked, answered: Answered) -> Answered:
+def with_the_rest(m: Matrix, q: Question, file: RequirementFile, answered: Answered) -> Answered:
     """The answer for the lines of torch, with dead lines of others, and with what else has to change with them."""
     for dead, write in unsupported(m, q, file):
         more = (write,) if write else ()
@@ -52,21 +52,21 @@ def _other(
 ) -> Iterator[Instead]:
     if not one.specifier:
         return
-    asked = next((ask for ask in asks if ask.name == one.name), None)
-    if asked is not None and agree(one.specifier, asked.specifier):
+    need = next((ask for ask in asks if ask.name == one.name), None)
+    if need is not None and agree(one.specifier, need.specifier):
         return
     if is_cuda_wheel(one.name):
         yield Instead(one.number, "", f"torch {torch}+{tag} brings its own CUDA libraries", one.text)
-    elif asked is not None:
-        exact = asked.specifier.startswith("==")
-        write = "" if exact else f"{one.name}{one.extras}{asked.specifier}{one.tail}"
+    elif need is not None:
+        exact = need.specifier.startswith("==")
+        write = "" if exact else f"{one.name}{one.extras}{need.specifier}{one.tail}"
         verb = "brings" if exact else "needs"
-        yield Instead(one.number, write, f"torch {torch} {verb} {one.name}{asked.specifier}", one.text)
+        yield Instead(one.number, write, f"torch {torch} {verb} {one.name}{need.specifier}", one.text)
     else:
         yield from _companion(m, torch, one, unknown)
 
 
-def _python(m: Matrix, torch: str, file: Asked) -> Iterator[Instead]:
+def _python(m: Matrix, torch: str, file: RequirementFile) -> Iterator[Instead]:
     """The project's oldest Python, where this torch has no wheel for it: uv, Poetry and PDM then find no solution."""
     row = m.torch_release(torch).release
     floor = re.search(r">=\s*(3\.\d+)", row.requires_python) if row else None
@@ -93,7 +93,7 @@ def _companion(m: Matrix, torch: str, one: Other, unknown: list[str]) -> Iterato
         unknown.append(f"line {one.number}: {grade.reason}, and no {one.name} for torch {torch} is listed")
 
 
-def _indexes(file: Asked, tag: str, index: str) -> tuple[list[Instead], str]:
+def _indexes(file: RequirementFile, tag: str, index: str) -> tuple[list[Instead], str]:
     """Lines of PyTorch's other indexes, replaced by the new one or deleted; what is left to add."""
     urls = index.split()
     own = next((url for url in urls if url.endswith(f"/{tag}")), "")
@@ -112,7 +112,7 @@ def _indexes(file: Asked, tag: str, index: str) -> tuple[list[Instead], str]:
     return changed, " ".join(urls)
 
 
-def _named_index(file: Asked, tag: str, index: str) -> tuple[list[Instead], str]:
+def _named_index(file: RequirementFile, tag: str, index: str) -> tuple[list[Instead], str]:
     """Of a file in which indexes have names: the one that torch is from gets the new address, the others stay."""
     urls = index.split()
     own = next((url for url in urls if url.endswith(f"/{tag}")), "")

@@ -12,14 +12,14 @@ from compat_matrix.versions import numbers, tag_cuda
 from compat_matrix.wish import allowed
 
 from .files.conda import CUDA_NAMES
-from .files.lines import Asked, Pinned
+from .files.lines import Pinned, RequirementFile
 from .instead import Answered, DeadLine, Instead, exact_of
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
 
 
-def conda_lines(m: Matrix, q: Question, file: Asked) -> Answered:
+def conda_lines(m: Matrix, q: Question, file: RequirementFile) -> Answered:
     """A build of the pytorch channel is judged as the wheel of its version and CUDA, whose machine code it shares; one
     of conda-forge by its recipe."""
     torch = next(one for one in file.lines if one.name == "torch")
@@ -33,12 +33,12 @@ def conda_lines(m: Matrix, q: Question, file: Asked) -> Answered:
     best, python = _best(m, q, torch, file)
     if best is None:
         return Answered(dead=dead)
-    told = (f"No build of torch for Python {q.python} runs here.",) if python else ()
+    notes = (f"No build of torch for Python {q.python} runs here.",) if python else ()
     return Answered(
         dead=dead,
         instead=tuple(_changes(file, best, python)),
         gives=f"{best.row.torch}+cu{best.row.cuda.replace('.', '')}",
-        unknown=(*told, "Put conda-forge first in channels: its packages do not mix with those of other channels."),
+        unknown=(*notes, "Put conda-forge first in channels: its packages do not mix with those of other channels."),
     )
 
 
@@ -73,7 +73,7 @@ def _builds(m: Matrix, q: Question, python: str | None) -> tuple[CondaChoice, ..
     return conda_builds(m, q.gpus, q.driver or None, q.os, q.arch, python)
 
 
-def _best(m: Matrix, q: Question, torch: Pinned, file: Asked) -> tuple[CondaChoice | None, str]:
+def _best(m: Matrix, q: Question, torch: Pinned, file: RequirementFile) -> tuple[CondaChoice | None, str]:
     """The build nearest to the one that the file names, and the Python to write ('' for that of the file)."""
     python = q.python.rstrip("t")
     found, other = _builds(m, q, python or None), ""
@@ -93,7 +93,7 @@ def _distance(one: tuple[int, ...], base: tuple[int, ...]) -> int:
     return abs((one[0] - base[0]) * 100 + one[1] - base[1]) if len(base) == 2 else 0
 
 
-def _changes(file: Asked, best: CondaChoice, python: str) -> list[Instead]:
+def _changes(file: RequirementFile, best: CondaChoice, python: str) -> list[Instead]:
     written = []
     for one in file.lines:
         plain = f"conda-forge::{one.name}"

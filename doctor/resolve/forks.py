@@ -11,28 +11,28 @@ from compat_matrix.resolver import Question
 
 from .beside import with_the_rest
 from .dead import dead_lines
-from .files.lines import Asked
+from .files.lines import RequirementFile
 from .instead import Answered
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
 
 
-def every_fork(m: Matrix, q: Question, file: Asked) -> Answered:
+def every_fork(m: Matrix, q: Question, file: RequirementFile) -> Answered:
     """The answer for the fork that runs here, else for the first with a CUDA build; what is dead in others is told."""
     answers = [(name, with_the_rest(m, q, fork, dead_lines(m, q, fork.lines))) for name, fork in _forks(file)]
     runs = next((one for one in answers if not one[1].dead), None)
     if runs is None:
         return answers[0][1]
-    told = [
+    notes = [
         f"{name}: line {dead.number} is dead here: {dead.text}"
         for name, answered in answers
         for dead in answered.dead[:1]
     ]
-    return replace(runs[1], unknown=(*runs[1].unknown, *told))
+    return replace(runs[1], unknown=(*runs[1].unknown, *notes))
 
 
-def _forks(file: Asked) -> Iterator[tuple[str, Asked]]:
+def _forks(file: RequirementFile) -> Iterator[tuple[str, RequirementFile]]:
     """(name, file with the lines of one torch), those of CUDA or of PyPI first."""
     torches = [one for one in file.lines if one.wish.package == "torch"]
     if len(torches) < 2 or file.kind == "requirements":

@@ -73,8 +73,8 @@ def instead(
     if found is None and q.python:
         other = instead(m, replace(q, python=""), lines, dead, base, tag, unknown, takes)
         if other.instead:
-            told = f"Nothing fits for Python {q.python}. What is written is for a newer Python."
-            return replace(other, unknown=(told, *other.unknown))
+            note = f"Nothing fits for Python {q.python}. What is written is for a newer Python."
+            return replace(other, unknown=(note, *other.unknown))
     if found is None:
         named = {line.number for line in dead}
         more = [out for one in lines if one.number not in named and (out := dead_alone(m, q, one))]
@@ -102,9 +102,10 @@ def instead(
             written.append(Instead(line.number, new, why, line.text))
     if torch is None and base != one.build.torch:
         written.append(Instead(0, texts["torch"], "otherwise the installer takes another torch"))
-    named = {line.wish.package for line in lines if line.number in {out.number for out in dead}}
+    numbers_of_dead = {out.number for out in dead}
+    known = {line.wish.package for line in lines if line.number in numbers_of_dead}
     sentences = [*unknown]
-    sentences += [f"{name} has no wheel for torch {one.build.torch}: build it" for name in without if name not in named]
+    sentences += [f"{name} has no wheel for torch {one.build.torch}: build it" for name in without if name not in known]
     if one.compat_package:
         sentences.append(f"{one.compat_package} from NVIDIA's repository must be on the loader's path")
     if not q.python and any(choice.url for choice in one.chosen):

@@ -6,12 +6,12 @@ import shlex
 
 from .files.dialect import tables
 from .files.edit import note
-from .files.lines import Asked
+from .files.lines import RequirementFile
 from .instead import Answered
 from .machine import Machine
 
 
-def lines_text(path: str, machine: Machine, file: Asked, answered: Answered, verify: str) -> str:
+def lines_text(path: str, machine: Machine, file: RequirementFile, answered: Answered, verify: str) -> str:
     """verify: the command that solves the changed file against its indexes; '' where there is none."""
     rows = [f"{path} on {machine}"]
     if not answered.dead:
@@ -29,7 +29,7 @@ def lines_text(path: str, machine: Machine, file: Asked, answered: Answered, ver
     return "\n".join(rows) + "\n"
 
 
-def _changes(file: Asked, answered: Answered, verify: str) -> list[str]:
+def _changes(file: RequirementFile, answered: Answered, verify: str) -> list[str]:
     write = [one for one in answered.instead if one.write]
     delete = [one for one in answered.instead if not one.write]
     rows = []
@@ -54,7 +54,7 @@ def _changes(file: Asked, answered: Answered, verify: str) -> list[str]:
 _SOURCE = {"pipenv lock": "Pipfile", "pixi lock": "pixi.toml", "conda-lock": "environment.yml"}
 
 
-def _for_a_lock(machine: Machine, file: Asked, answered: Answered) -> list[str]:
+def _for_a_lock(machine: Machine, file: RequirementFile, answered: Answered) -> list[str]:
     first = answered.instead[0].write.partition("+")[0]
     rows = ["Write instead:", *(f"  {one.write}{note(one)}" for one in answered.instead)]
     if file.regenerate in _SOURCE:

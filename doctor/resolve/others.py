@@ -10,7 +10,7 @@ from compat_matrix.packages import plain
 from compat_matrix.resolver import Question
 from compat_matrix.versions import numbers
 
-from .files.lines import Asked, Other
+from .files.lines import Other, RequirementFile
 from .instead import DeadLine, Instead
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from compat_matrix.rows_more import Extension
 
 
-def unsupported(m: Matrix, q: Question, file: Asked) -> Iterator[tuple[DeadLine, Instead | None]]:
+def unsupported(m: Matrix, q: Question, file: RequirementFile) -> Iterator[tuple[DeadLine, Instead | None]]:
     """Pinned lines of packages such as TensorRT whose release lacks one of these GPUs, and what to write instead."""
     for one in file.others:
         pin = re.fullmatch(r"={2,3}([^*,]+)", one.specifier)
@@ -33,7 +33,7 @@ def unsupported(m: Matrix, q: Question, file: Asked) -> Iterator[tuple[DeadLine,
         yield dead, Instead(one.number, write, f"with support for {lacks}", one.text) if version else None
 
 
-def built_for_torch(m: Matrix, file: Asked) -> Iterator[Other]:
+def built_for_torch(m: Matrix, file: RequirementFile) -> Iterator[Other]:
     """Lines of packages that are compiled for the torch that is installed."""
     built = {plain(row.package) for row in m.extensions if row.torch.startswith("built ")}
     return (one for one in file.others if one.name in built)

@@ -11,7 +11,7 @@ import pytest
 
 from compat_matrix.resolver import Question
 from doctor.cli import run
-from doctor.resolve.files.requirements import of_requirements
+from doctor.resolve.files.requirements import read_requirements
 
 from ..cli.command import gpudoctor, one_line
 from ..rows import Faults, for_each
@@ -141,7 +141,9 @@ def test_markers_are_those_of_the_platform_asked_for() -> None:
         (Question(gpus=(), arch="aarch64", python="3.13t"), ["2.4.1", "2.3.1", "2.2.2", "2.1.2", "1.13.1"]),
         (Question(gpus=(), os="wsl"), ["2.4.1", "2.3.1", "2.2.2", "2.0.1"]),
     ):
-        assert [one.wish.specifier for one in of_requirements(lines, "requirements.txt", question)] == wanted, question
+        assert [one.wish.specifier for one in read_requirements(lines, "requirements.txt", question).lines] == wanted, (
+            question
+        )
 
 
 def test_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ from compat_matrix.resolver import Question
 from doctor.images.chosen import chosen
 from doctor.images.installs import torch_installs
 from doctor.resolve.dead import dead_lines
-from doctor.resolve.files.requirements import of_requirements
+from doctor.resolve.files.requirements import read_requirements
 
 from ..cli.command import gpudoctor
 from ..rows import for_each
@@ -53,7 +53,7 @@ def test_a_requirement_file_and_a_dockerfile_get_the_same_torch(options: str, re
     m = Matrix.load()
     q = Question(gpus=("9.0",), driver="580.65.06", arch="x86_64", python="3.12")
     rows = options.replace(" --extra", "\n--extra")
-    answer = dead_lines(m, q, of_requirements(f"{rows}\n{requirement}\n", "requirements.txt", q))
+    answer = dead_lines(m, q, read_requirements(f"{rows}\n{requirement}\n", "requirements.txt", q).lines)
     (one,) = torch_installs(f"pip install '{requirement}' {options}")
     one = chosen(m, one, "linux_x86_64", "3.12")
     assert answer.takes == f"{one.version}+{one.tag}"

@@ -12,7 +12,7 @@ from compat_matrix.resolver import Question
 from compat_matrix.wish import Wish
 
 from ..machine import Unclear
-from .lines import Asked, Other, Pinned
+from .lines import Other, Pinned, RequirementFile
 from .requirements import read_requirements
 
 _TORCH = {"pytorch": "torch", "pytorch-gpu": "torch", "torchvision": "torchvision", "torchaudio": "torchaudio"}
@@ -37,7 +37,7 @@ def conda_spec(text: str) -> CondaSpec | None:
         return None
     rest = found[3].strip()
     bracket = re.search(r"\[(.*)\]\s*$", rest)
-    inside = dict(re.findall(r"(\w+)\s*=\s*[\"']?([^\"',\]]+)", bracket[1])) if bracket else {}
+    inside: dict[str, str] = dict(re.findall(r"(\w+)\s*=\s*[\"']?([^\"',\]]+)", bracket[1])) if bracket else {}
     rest = rest[: bracket.start()].strip() if bracket else rest
     build = ""
     exact = re.fullmatch(r"={1,2}\s*([^=<>!~,\s]+)(?:[=\s]+(\S+))?", rest)
@@ -48,30 +48,32 @@ def conda_spec(text: str) -> CondaSpec | None:
         version = parts[0] if parts else ""
         build = parts[1] if len(parts) > 1 and not re.match(r"[<>=!~]", parts[1]) else ""
     return CondaSpec(
-        name=found[2].lower(), version=inside.get("version", version), build=inside.get("build", build),
+        name=found[2].lower(), version=str(inside.get("version", version)), build=str(inside.get("build", build)),
         channel=found[1] or inside.get("channel", ""),
     )  # fmt: skip
 
 
-def of_environment(content: Any, numbers: Mapping[str, int], text: str, path: str, q: Question) -> Asked:
+def of_environment(content: Any, numbers: Mapping[str, int], text: str, path: str, q: Question) -> RequirementFile:
     """content: the document; numbers: line of each dependency's text. Raises Unclear."""
     listed = content.get("dependencies") if isinstance(content, dict) else None
     if not isinstance(listed, list):
         raise Unclear(f"{path} is YAML, but not a conda environment (no dependencies)")
     specs = [(str(one), spec) for one in listed if isinstance(one, str) and (spec := conda_spec(str(one)))]
-    pip = next((one["pip"] for one in listed if isinstance(one, dict) and isinstance(one.get("pip"), list)), [])
+    pip: list[Any] = next(
+        (one["pip"] for one in listed if isinstance(one, dict) and isinstance(one.get("pip"), list)), []
+    )
     lines, others = of_specs([(one, numbers.get(one, 0), spec) for one, spec in specs])
     python = next(
         (found[0] for _, one in specs if one.name == "python" and (found := re.match(r"3\.\d+", one.version))), ""
     )
     if lines:
-        return Asked(kind="conda", lines=tuple(lines), others=tuple(others), python=python)
+        return RequirementFile(kind="conda", lines=tuple(lines), others=tuple(others), python=python)
     rows = [""] * (len(text.splitlines()) + 1)
     for one in pip:
         if isinstance(one, str) and numbers.get(one):
             rows[numbers[one] - 1] = one
     within = read_requirements("\n".join(rows), path, q)
-    return Asked(
+    return RequirementFile(
         kind="conda-pip", lines=within.lines, others=(*within.others, *others), indexes=within.indexes, python=python,
         unsolved=within.unsolved,
     )  # fmt: skip

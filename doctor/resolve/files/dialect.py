@@ -7,14 +7,14 @@ import re
 from msgspec.structs import replace
 
 from ..instead import OWN, Answered, Instead
-from .lines import Asked
+from .lines import RequirementFile
 
 ENTRIES = ("poetry", "pipenv", "pixi")
 """Kinds with `name = "version"`."""
 TOML = (*ENTRIES, "uv", "pdm", "pep621", "pixi-conda")
 
 
-def spelled(file: Asked, answered: Answered) -> Answered:
+def spelled(file: RequirementFile, answered: Answered) -> Answered:
     """What is written, as this kind of file has it. An index of its own for torch needs no local version."""
     if file.kind not in TOML or file.kind == "pixi-conda":
         return answered
@@ -24,7 +24,7 @@ def spelled(file: Asked, answered: Answered) -> Answered:
     return replace(answered, instead=tuple(changed))
 
 
-def _one(file: Asked, one: Instead, tag: str, index: str) -> Instead:
+def _one(file: RequirementFile, one: Instead, tag: str, index: str) -> Instead:
     old = one.text
     write = one.write
     if not write or (file.requires and one.number == file.requires.number):
@@ -40,7 +40,7 @@ def _one(file: Asked, one: Instead, tag: str, index: str) -> Instead:
     return replace(one, write=write)
 
 
-def _entry(file: Asked, old: str, write: str, tag: str) -> str:
+def _entry(file: RequirementFile, old: str, write: str, tag: str) -> str:
     """`torch = { version = "==2.7.1", source = "pytorch-cu128" }` of a requirement; other keys of a table stay."""
     name = re.match(r"([\w.-]+)(\[[^\]]*\])?\s*(@?)\s*([^;]*)", write)
     if name is None:
@@ -63,7 +63,7 @@ def _entry(file: Asked, old: str, write: str, tag: str) -> str:
     return f"{left} = {{ {inner} }}"
 
 
-def tables(file: Asked, answered: Answered) -> str:
+def tables(file: RequirementFile, answered: Answered) -> str:
     """What has to be added to the file for the index of torch; '' where nothing has."""
     if not answered.index or file.kind not in ("uv", "pdm", "poetry", "pipenv"):
         return ""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from ..instead import Answered, Instead
-from .lines import Asked
+from .lines import RequirementFile
 
 
-def edited(text: str, file: Asked, answered: Answered, tables: str = "") -> str:
+def edited(text: str, file: RequirementFile, answered: Answered, tables: str = "") -> str:
     """The whole file. tables: what is added to a TOML file."""
     if file.kind == "requirements":
         return _requirements(text, answered)
@@ -28,10 +28,10 @@ def edited(text: str, file: Asked, answered: Answered, tables: str = "") -> str:
 
 def _without(row: str, old: str, write: str) -> str | None:
     """The row with the new text; None where nothing is left of it."""
-    place = rf"(?<![\w.-]){re.escape(old)}(?![\w.-])"  # torch is a part of torchvision
+    pattern = rf"(?<![\w.-]){re.escape(old)}(?![\w.-])"  # torch is a part of torchvision
     if write:
-        return re.sub(place, lambda _: write, row, count=1)
-    left = re.sub(rf"\s*([\"']?){place}\1\s*,?", "", row, count=1)
+        return re.sub(pattern, lambda _: write, row, count=1)
+    left = re.sub(rf"\s*([\"']?){pattern}\1\s*,?", "", row, count=1)
     bare = left.split("#")[0].strip()
     return None if bare in ("", "-", ",") else left
 

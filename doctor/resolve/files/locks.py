@@ -15,11 +15,11 @@ from compat_matrix.wish import Wish
 
 from ..machine import Unclear
 from .conda import CondaSpec, conda_tag
-from .lines import Asked, Other, Pinned, environment, index_tag, line_of, requirement_of, split
+from .lines import Other, Pinned, RequirementFile, environment, index_tag, line_of, requirement_of, split
 from .pyproject import only_python, pep440
 
 
-def of_uv(content: Mapping[str, Any], text: str, path: str, q: Question) -> Asked:
+def of_uv(content: Mapping[str, Any], text: str, path: str, q: Question) -> RequirementFile:
     """The packages of a uv.lock. Raises Unclear."""
     packages = content.get("package")
     if not isinstance(packages, list) or not isinstance(content.get("version"), int):
@@ -40,7 +40,7 @@ def of_uv(content: Mapping[str, Any], text: str, path: str, q: Question) -> Aske
         one = locked(number, package["name"], version, index_tag(str(source.get("registry") or "")))
         found += [one] if one else []
     lines, others = split(found)
-    return Asked(kind="lock", lines=lines, others=others, regenerate="uv lock")
+    return RequirementFile(kind="lock", lines=lines, others=others, regenerate="uv lock")
 
 
 def locked(number: int, name: str, version: str, tag: str) -> Pinned | Other | None:
@@ -61,7 +61,7 @@ def holds(marker: str, about: dict[str, str], path: str) -> bool:
         raise Unclear(f"{path} is not a lock file: the marker {marker[:60]!r} cannot be read") from None
 
 
-def of_poetry(content: Mapping[str, Any], text: str, path: str, q: Question) -> Asked:
+def of_poetry(content: Mapping[str, Any], text: str, path: str, q: Question) -> RequirementFile:
     """A poetry.lock: its head names the Pythons that the project allows."""
     about = environment(q)
     numbers = [n for n, line in enumerate(text.splitlines(), 1) if line.strip() == "[[package]]"]
@@ -81,10 +81,12 @@ def of_poetry(content: Mapping[str, Any], text: str, path: str, q: Question) -> 
     lines, others = split(found)
     metadata = content.get("metadata")
     python = str(metadata.get("python-versions") or "") if isinstance(metadata, dict) else ""
-    return Asked(kind="lock", lines=lines, others=others, python=only_python(pep440(python)), regenerate="poetry lock")
+    return RequirementFile(
+        kind="lock", lines=lines, others=others, python=only_python(pep440(python)), regenerate="poetry lock"
+    )
 
 
-def of_pipenv(content: Any, text: str, path: str, q: Question) -> Asked:
+def of_pipenv(content: Any, text: str, path: str, q: Question) -> RequirementFile:
     """A Pipfile.lock."""
     if not isinstance(content, dict) or not isinstance(content.get("_meta"), dict):
         raise Unclear(f"{path} is JSON, but not a Pipfile.lock (no _meta)")
@@ -105,7 +107,7 @@ def of_pipenv(content: Any, text: str, path: str, q: Question) -> Asked:
     lines, others = split(found)
     requires = meta.get("requires")
     python = str(requires.get("python_version") or "") if isinstance(requires, dict) else ""
-    return Asked(kind="lock", lines=lines, others=others, python=python, regenerate="pipenv lock")
+    return RequirementFile(kind="lock", lines=lines, others=others, python=python, regenerate="pipenv lock")
 
 
 _PLATFORM = {"linux_x86_64": "linux-64", "linux_aarch64": "linux-aarch64", "windows": "win-64"}
@@ -115,7 +117,7 @@ _CONDA_FILE = re.compile(
 )
 
 
-def of_conda_locks(text: str, path: str, q: Question) -> Asked:
+def of_conda_locks(text: str, path: str, q: Question) -> RequirementFile:
     """A pixi.lock or conda-lock.yml: conda's packages of this platform by the names of their files, those of PyPI by
     their wheels."""
     command = "pixi lock" if re.search(r"^environments:", text, re.M) else "conda-lock"
@@ -140,9 +142,9 @@ def of_conda_locks(text: str, path: str, q: Question) -> Asked:
             one = locked(number, need.name, str(need.specifier)[2:], index_tag(row))
             found.update({one.name: one} if one and one.name not in found else {})
     if conda:
-        return Asked(kind="conda", lines=tuple(conda), regenerate=command)
+        return RequirementFile(kind="conda", lines=tuple(conda), regenerate=command)
     lines, others = split(list(found.values()))
-    return Asked(kind="lock", lines=lines, others=others, regenerate=command)
+    return RequirementFile(kind="lock", lines=lines, others=others, regenerate=command)
 
 
 def _of_wheel(name: str, q: Question) -> Requirement | None:

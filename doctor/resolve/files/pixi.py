@@ -11,7 +11,7 @@ from compat_matrix.resolver import Question
 
 from ..machine import Unclear
 from .conda import CondaSpec, of_specs
-from .lines import Asked, split
+from .lines import Other, Pinned, RequirementFile, index_tag, split
 from .pyproject import entries, table
 from .toml_rows import Rows
 
@@ -20,12 +20,13 @@ _PLATFORM = {"linux_x86_64": ("linux-64", "linux", "unix"), "linux_aarch64": ("l
 """Platform of the matrix -> pixi's names of it in [target.*]."""
 
 
-def of_pixi(content: Mapping[str, Any], text: str, path: str, q: Question) -> Asked:
+def of_pixi(content: Mapping[str, Any], text: str, path: str, q: Question) -> RequirementFile:
     """Raises Unclear."""
     if not (table(content, "workspace") or table(content, "project")):
         raise Unclear(f"{path} is TOML, but not a pixi.toml (no [workspace] or [project])")
     rows = Rows(text)
-    specs, found = [], []
+    specs: list[tuple[str, int, CondaSpec]] = []
+    found: list[Pinned | Other] = []
     for prefix, part in _parts(content, q):
         for name, value in table(part, "dependencies").items():
             number, row = rows.entry([f"{prefix}dependencies"], name)
@@ -33,9 +34,11 @@ def of_pixi(content: Mapping[str, Any], text: str, path: str, q: Question) -> As
         found += entries(table(part, "pypi-dependencies"), [f"{prefix}pypi-dependencies"], rows, q, {})
     conda, others = of_specs(specs)
     if conda:
-        return Asked(kind="pixi-conda", lines=tuple(conda), others=tuple(others), regenerate="pixi lock")
+        return RequirementFile(kind="pixi-conda", lines=tuple(conda), others=tuple(others), regenerate="pixi lock")
     lines, beside = split(found)
-    return Asked(kind="pixi", lines=tuple(_with_tag(one) for one in lines), others=beside, regenerate="pixi lock")
+    return RequirementFile(
+        kind="pixi", lines=tuple(_with_tag(one) for one in lines), others=beside, regenerate="pixi lock"
+    )
 
 
 def _parts(content: Mapping[str, Any], q: Question) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -58,9 +61,7 @@ def _spec(name: str, value: Any) -> CondaSpec:
     )  # fmt: skip
 
 
-def _with_tag(one: Any) -> Any:
+def _with_tag(one: Pinned) -> Pinned:
     """`index = "https://download.pytorch.org/whl/cu128"` of the entry itself."""
-    from .lines import index_tag
-
     tag = index_tag(one.text)
     return replace(one, local=tag) if tag and not one.local else one

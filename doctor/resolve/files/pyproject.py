@@ -14,13 +14,13 @@ from compat_matrix.installer import index_source
 from compat_matrix.resolver import Question
 
 from ..machine import Unclear
-from .lines import Asked, IndexLine, Other, Pinned, environment, index_tag, line_of, pytorch_tag, split
+from .lines import IndexLine, Other, Pinned, RequirementFile, environment, index_tag, line_of, pytorch_tag, split
 from .toml_rows import Rows
 
 PYTHONS = tuple(f"3.{minor}" for minor in range(6, 16))
 
 
-def of_pyproject(content: Mapping[str, Any], text: str, path: str, q: Question) -> Asked:
+def of_pyproject(content: Mapping[str, Any], text: str, path: str, q: Question) -> RequirementFile:
     """Raises Unclear where no table of dependencies is known."""
     rows = Rows(text)
     tool = table(content, "tool")
@@ -33,7 +33,7 @@ def of_pyproject(content: Mapping[str, Any], text: str, path: str, q: Question) 
     found += _poetry_lines(poetry, rows, q)
     lines, others = split(found)
     indexes = _indexes_of(uv) if _manager(content) == "uv" else ()
-    return Asked(
+    return RequirementFile(
         kind=_manager(content),
         lines=tuple(_of_index(one, _tag_of(tags, one), indexes) for one in lines),
         others=others,
@@ -44,7 +44,7 @@ def of_pyproject(content: Mapping[str, Any], text: str, path: str, q: Question) 
     )
 
 
-def of_pipfile(content: Mapping[str, Any], text: str, path: str, q: Question) -> Asked:
+def of_pipfile(content: Mapping[str, Any], text: str, path: str, q: Question) -> RequirementFile:
     """A Pipfile."""
     rows = Rows(text)
     sources = {
@@ -53,7 +53,7 @@ def of_pipfile(content: Mapping[str, Any], text: str, path: str, q: Question) ->
     found = list(entries(table(content, "packages"), ["packages"], rows, q, sources))
     found += entries(table(content, "dev-packages"), ["dev-packages"], rows, q, sources)
     lines, others = split(found)
-    return Asked(
+    return RequirementFile(
         kind="pipenv", lines=lines, others=others, indexes=tuple(_urls(rows, sources.values())),
         python=str(table(content, "requires").get("python_version") or ""), regenerate=_LOCKS["pipenv"],
     )  # fmt: skip
@@ -262,5 +262,5 @@ def only_python(specifier: str) -> str:
         allowed = SpecifierSet(specifier)
     except InvalidSpecifier:
         return ""
-    fits = [one for one in PYTHONS if any(allowed.contains(f"{one}.{patch}") for patch in range(25))]
-    return "" if not fits or allowed.contains("3.99") or fits[-1] == PYTHONS[-1] else fits[-1]
+    matching = [one for one in PYTHONS if any(allowed.contains(f"{one}.{patch}") for patch in range(25))]
+    return "" if not matching or allowed.contains("3.99") or matching[-1] == PYTHONS[-1] else matching[-1]

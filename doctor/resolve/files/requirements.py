@@ -12,10 +12,10 @@ from compat_matrix.resolver import Question
 
 from .lines import (
     MOST_LINES,
-    Asked,
     IndexLine,
     Other,
     Pinned,
+    RequirementFile,
     environment,
     index_tag,
     line_of,
@@ -29,12 +29,7 @@ _GENERATED = re.compile(r"#\s+((?:uv pip compile|pip-compile)(?: [\w./=:+@-]+){0
 _HASH = re.compile(r"^[^#\n]*\s--hash[=\s]", re.M)
 
 
-def of_requirements(text: str, path: str, q: Question) -> tuple[Pinned, ...]:
-    """The lines that name a package of the matrix and are for this platform. Raises Unclear."""
-    return read_requirements(text, path, q).lines
-
-
-def read_requirements(text: str, path: str, q: Question) -> Asked:
+def read_requirements(text: str, path: str, q: Question) -> RequirementFile:
     """The whole file. Raises Unclear."""
     found: list[Pinned | Other] = []
     pinned = 0
@@ -68,7 +63,7 @@ def read_requirements(text: str, path: str, q: Question) -> Asked:
         found.append(one)
         pinned += isinstance(one, Pinned)
     lines, others = split(found)
-    return Asked(
+    return RequirementFile(
         kind="requirements",
         lines=tuple(_with_indexes(lines, index, (*extra, default))),
         others=others,

@@ -10,11 +10,11 @@ from packaging.requirements import InvalidRequirement, Requirement
 from compat_matrix.resolver import Question
 
 from ..machine import Unclear
-from .lines import Asked, environment, line_of, split
+from .lines import RequirementFile, environment, line_of, split
 from .pyproject import only_python
 
 
-def of_setup_cfg(text: str, path: str, q: Question) -> Asked:
+def of_setup_cfg(text: str, path: str, q: Question) -> RequirementFile:
     """Raises Unclear."""
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     try:
@@ -38,9 +38,9 @@ def of_setup_cfg(text: str, path: str, q: Question) -> Asked:
             except InvalidRequirement as error:
                 raise Unclear(f"{path}: {wanted[:60]!r} is no requirement: {str(error).splitlines()[0]}") from None
             if need.marker is None or need.marker.evaluate(about):
-                place = re.compile(rf"(?:[\w-]+\s*[=:]\s*)?{re.escape(wanted)};?")
-                number = next((n for n, row in enumerate(rows, 1) if place.fullmatch(row)), 0)
+                pattern = re.compile(rf"(?:[\w-]+\s*[=:]\s*)?{re.escape(wanted)};?")
+                number = next((n for n, row in enumerate(rows, 1) if pattern.fullmatch(row)), 0)
                 found.append(line_of(number, wanted, need))
     lines, others = split(found)
     python = only_python(parser.get("options", "python_requires", fallback=""))
-    return Asked(kind="cfg", lines=lines, others=others, python=python)
+    return RequirementFile(kind="cfg", lines=lines, others=others, python=python)
