@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from compat_matrix.resolver import Question
 from doctor.cli import run
-from doctor.resolve.files.conda import CondaSpec, conda_spec
-from doctor.resolve.files.pyproject import only_python, pep440
+from doctor.commands.toml import loads
+from doctor.resolve.files.conda import CondaSpec, conda_spec, of_environment
+from doctor.resolve.files.locks import of_pipenv, of_poetry
+from doctor.resolve.files.pixi import of_pixi
+from doctor.resolve.files.pyproject import of_pipfile, of_pyproject, only_python, pep440
+from doctor.resolve.machine import Unclear
 
 from ..rows import for_each
 
@@ -476,3 +483,44 @@ def test_the_lock_beside_a_project_names_its_tool(tmp_path: Path, capsys: pytest
     (tmp_path / "uv.lock").write_text("version = 1\n")
     found = ask(tmp_path / "pyproject.toml", capsys)
     assert found["regenerate"] == "uv lock" and found["add"].startswith("[tool.uv.sources]")
+
+
+def _spoiled(value: Any) -> Iterator[Any]:
+    """The document with each value, one after the other, of another type."""
+    for other in (3, "x", [3], {"x": 3}, True):
+        yield other
+    if isinstance(value, dict):
+        for key in value:
+            for other in _spoiled(value[key]):
+                yield {**value, key: other}
+    elif isinstance(value, list):
+        for at in range(len(value)):
+            for other in _spoiled(value[at]):
+                yield [*value[:at], other, *value[at + 1 :]]
+
+
+def test_a_value_of_another_type_is_no_crash() -> None:
+    """Of each kind that is made of tables: read, or refused in one line."""
+    q = Question(gpus=("12.0",), driver="575.64.05")
+    lock = '[[package]]\nname = "torch"\nversion = "2.5.1"\nmarkers = "os_name == \'posix\'"\n[package.source]\nurl = "x"\n'
+    pipenv = {"_meta": {"requires": {"python_version": "3.10"}, "sources": [{"name": "a", "url": "x"}]},
+              "default": {"torch": {"version": "==2.1.2", "index": "a", "markers": "os_name == 'posix'"}}}  # fmt: skip
+    environment = {"dependencies": ["python=3.8", "pytorch=1.11", {"pip": ["torch==2"]}]}
+    readers: list[tuple[Any, Callable[[Any], Any]]] = [
+        *((loads(text), lambda c, t=text: of_pyproject(c, t, "f", q)) for text in (UV, UV_PYPI, POETRY, FORKS)),
+        (loads(PIPFILE), lambda c: of_pipfile(c, PIPFILE, "f", q)),
+        (loads(PIXI), lambda c: of_pixi(c, PIXI, "f", q)),
+        (loads(PIXI_PYPI), lambda c: of_pixi(c, PIXI_PYPI, "f", q)),
+        (loads(lock), lambda c: of_poetry(c, lock, "f", q)),
+        (pipenv, lambda c: of_pipenv(c, json.dumps(pipenv, indent=1), "f", q)),
+        (environment, lambda c: of_environment(c, {}, "", "f", q)),
+    ]
+    tried = 0
+    for content, read in readers:
+        assert read(content).lines
+        for spoiled in _spoiled(content):
+            tried += 1
+            if isinstance(spoiled, dict):
+                with suppress(Unclear):
+                    read(spoiled)
+    assert tried > 500

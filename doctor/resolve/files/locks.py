@@ -16,7 +16,7 @@ from compat_matrix.wish import Wish
 from ..machine import Unclear
 from .conda import CondaSpec, conda_tag
 from .lines import Other, Pinned, RequirementFile, environment, index_tag, line_of, requirement_of, split
-from .pyproject import only_python, pep440
+from .pyproject import only_python, pep440, tables_of
 
 
 def of_uv(content: Mapping[str, Any], text: str, path: str, q: Question) -> RequirementFile:
@@ -91,7 +91,7 @@ def of_pipenv(content: Any, text: str, path: str, q: Question) -> RequirementFil
     if not isinstance(content, dict) or not isinstance(content.get("_meta"), dict):
         raise Unclear(f"{path} is JSON, but not a Pipfile.lock (no _meta)")
     meta, about = content["_meta"], environment(q)
-    urls = {str(one.get("name")): str(one.get("url")) for one in meta.get("sources") or () if isinstance(one, dict)}
+    urls = {str(one.get("name")): str(one.get("url")) for one in tables_of(meta, "sources")}
     rows = text.splitlines()
     found: list[Pinned | Other] = []
     for section in ("default", "develop"):

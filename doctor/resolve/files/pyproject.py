@@ -47,9 +47,7 @@ def of_pyproject(content: Mapping[str, Any], text: str, path: str, q: Question) 
 def of_pipfile(content: Mapping[str, Any], text: str, path: str, q: Question) -> RequirementFile:
     """A Pipfile."""
     rows = Rows(text)
-    sources = {
-        str(one.get("name")): str(one.get("url")) for one in content.get("source") or () if isinstance(one, dict)
-    }
+    sources = {str(one.get("name")): str(one.get("url")) for one in tables_of(content, "source")}
     found = list(entries(table(content, "packages"), ["packages"], rows, q, sources))
     found += entries(table(content, "dev-packages"), ["dev-packages"], rows, q, sources)
     lines, others = split(found)
@@ -74,6 +72,12 @@ def table(content: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     """A table in another one; empty where there is none."""
     found = content.get(key)
     return found if isinstance(found, dict) else {}
+
+
+def tables_of(content: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    """An array of tables; empty where something else stands there."""
+    found = content.get(key)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
 def _requirements(content: Mapping[str, Any], rows: Rows, path: str, q: Question) -> Iterator[Pinned | Other]:
@@ -102,11 +106,12 @@ def _requirements(content: Mapping[str, Any], rows: Rows, path: str, q: Question
 
 
 def _poetry_lines(poetry: Mapping[str, Any], rows: Rows, q: Question) -> Iterator[Pinned | Other]:
-    sources = {str(one.get("name")): str(one.get("url")) for one in poetry.get("source") or () if isinstance(one, dict)}
+    sources = {str(one.get("name")): str(one.get("url")) for one in tables_of(poetry, "source")}
     tables = [("tool.poetry.dependencies", table(poetry, "dependencies"))]
     tables += [("tool.poetry.dev-dependencies", table(poetry, "dev-dependencies"))]
     for name, group in table(poetry, "group").items():
-        tables.append((f"tool.poetry.group.{name}.dependencies", table(group, "dependencies")))
+        inner = table(group, "dependencies") if isinstance(group, dict) else {}
+        tables.append((f"tool.poetry.group.{name}.dependencies", inner))
     for name, one in tables:
         yield from entries(one, [name], rows, q, sources)
 
@@ -185,7 +190,7 @@ def _tag_of(tags: Mapping[str, Mapping[str, str]], one: Pinned) -> str:
 def _uv_tags(uv: Mapping[str, Any], q: Question) -> dict[str, dict[str, str]]:
     """Package -> group -> the tag of the index that tool.uv.sources names for it on this machine. Where that differs by
     extra without lines of its own, a CUDA build is what is judged."""
-    urls = {str(one.get("name")): str(one.get("url")) for one in uv.get("index") or () if isinstance(one, dict)}
+    urls = {str(one.get("name")): str(one.get("url")) for one in tables_of(uv, "index")}
     found: dict[str, dict[str, str]] = {}
     for name, source in table(uv, "sources").items():
         tags = found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), {})
@@ -213,8 +218,8 @@ def _for_machine(marker: Any, q: Question) -> bool:
 def _indexes_of(uv: Mapping[str, Any]) -> tuple[str, ...]:
     """What uv asks in this order, the default last."""
     default, extra = "pypi", []
-    for one in uv.get("index") or ():
-        if not isinstance(one, dict) or one.get("explicit"):
+    for one in tables_of(uv, "index"):
+        if one.get("explicit"):
             continue
         source = index_source(str(one.get("url")))
         if one.get("default"):
@@ -228,8 +233,8 @@ def _indexes_of(uv: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _index_lines(rows: Rows, *tools: Mapping[str, Any]) -> Iterator[IndexLine]:
     for tool in tools:
-        several = [*(tool.get("index") or ()), *(tool.get("source") or ())]
-        yield from _urls(rows, [str(one.get("url")) for one in several if isinstance(one, dict)])
+        several = [*tables_of(tool, "index"), *tables_of(tool, "source")]
+        yield from _urls(rows, [str(one.get("url")) for one in several])
         urls = tool.get("extra-index-url")
         yield from _urls(rows, map(str, urls if isinstance(urls, list) else ()))
 
