@@ -105,7 +105,9 @@ def _fields(package: str, release: Release, text: str, libraries: Iterable[str])
         line for line, need in needs.items()
         if need.name == "torch" and (need.marker is None or need.marker.evaluate({**_LINUX, "extra": "srt"}))
     ]  # fmt: skip
-    fields: dict[str, Any] = {"date": release.day, "requires_python": release.requires_python}
+    fields: dict[str, Any] = {"date": release.day}
+    if release.requires_python:
+        fields["requires_python"] = release.requires_python
     if here:
         fields["torch"] = re.sub(r"^torch|[\s()]", "", here[0].partition(";")[0])  # in the order of the metadata
     if (platforms := platforms_of(release.wheels)) and package not in ELSEWHERE:
@@ -161,7 +163,7 @@ def _libraries(release: Release) -> tuple[str, ...]:
     if not url:
         return ()
     with zipfile.ZipFile(io.BufferedReader(_Ranges(url), 1 << 16)) as archive:
-        found = (re.search(r"libbitsandbytes_cuda(\d{3})\.so$", name) for name in archive.namelist())
+        found = (re.search(r"libbitsandbytes_cuda(\d{3})(?:_nocublaslt)?\.so$", name) for name in archive.namelist())
         return tuple(match[1] for match in found if match)
 
 
