@@ -15,7 +15,9 @@ FORMATS = ("text", "json", "html", "requirements", "pyproject", "dockerfile", "e
 @click.option("--driver", metavar="VERSION", help="Its version or branch; none: what to install first.")
 @click.option("--os", "os_", type=click.Choice(("linux", "windows", "wsl")), help="Default: linux, or this machine's.")
 @click.option("--arch", type=click.Choice(("x86_64", "aarch64")), help="Default: x86_64, or this machine's.")
-@click.option("--python", "python_", metavar="VERSION", help="Such as 3.12 or 3.13t. Default: any, or this machine's.")
+@click.option(
+    "--python", "python_version", metavar="VERSION", help="Such as 3.12 or 3.13t. Default: any, or this machine's."
+)
 @click.option("--from", "from_", metavar="REPORT", help="The machine of a saved JSON report ('-': stdin).")
 @click.option("--keep", is_flag=True, help="Keep this environment: the smallest change that makes it fit.")
 @click.option("-r", "requirements", metavar="FILE", help="Which lines of a file of requirements are dead here.")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ..snapshot import Snapshot
 
-_WORDS = ("gpus", "os_", "arch", "python_")
+_WORDS = {"gpus": "--gpu", "os_": "--os", "arch": "--arch", "python_version": "--python"}
 
 
 def run_keep(m: Matrix, flags: dict[str, Any], snapshot: Snapshot) -> int:
@@ -37,10 +37,9 @@ def run_keep(m: Matrix, flags: dict[str, Any], snapshot: Snapshot) -> int:
 
 def refuse_words(flags: dict[str, Any]) -> None:
     """--keep is of an environment that is there. Raises Refusal."""
-    for name in _WORDS:
+    for name, flag in _WORDS.items():
         if flags[name]:
-            flag = name.rstrip("_s") if name == "gpus" else name.rstrip("_")
-            raise Refusal(f"--keep and --{flag} exclude each other: it keeps an environment that is there")
+            raise Refusal(f"--keep and {flag} exclude each other: it keeps an environment that is there")
     if flags["verify"] or flags["explain_all"]:
         raise Refusal("--keep prints one change: it takes no --verify and no --explain-all")
     if flags["format_"] not in ("text", "json"):
