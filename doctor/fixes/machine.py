@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Literal
 
 from msgspec import Struct
@@ -95,9 +95,29 @@ def cards(s: Snapshot, m: Matrix) -> dict[str, tuple[str, str]]:
     return found
 
 
+def not_listed(s: Snapshot, m: Matrix) -> list[SeenGpu]:
+    """Cards on the bus, of another kind than those that NVML lists, that it does not list; none in a container or job,
+    which has the cards that it was given, and none where NVML lists no GPU."""
+    listed = known(s.gpus)
+    if not listed or guest(s):
+        return []
+    own = {known(gpu.pci_address) or gpu.key for gpu in listed}
+    seen = {capability for key, (_, capability) in cards(s, m).items() if key in own}
+    return [
+        SeenGpu(key, name, capability)
+        for key, (name, capability) in cards(s, m).items()
+        if key not in own and capability and capability not in seen
+    ]
+
+
 def capabilities(s: Snapshot, m: Matrix) -> list[str]:
     """The different compute capabilities that programs here get, oldest first."""
-    found = {g.capability for g in visible_gpus(s, m) if g.capability}
+    return kinds(visible_gpus(s, m))
+
+
+def kinds(gpus: Iterable[SeenGpu]) -> list[str]:
+    """The different compute capabilities of these GPUs, oldest first."""
+    found = {g.capability for g in gpus if g.capability}
     return sorted(found, key=lambda cc: tuple(int(part) for part in cc.split(".") if part.isdecimal()))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from compat_matrix.builds import ranked_build
 from compat_matrix.resolver import Question
@@ -13,7 +14,7 @@ from compat_matrix.which_torch import Which
 from compat_matrix.which_torch import which_torch as by_question
 
 from ..snapshot import Snapshot, known
-from .machine import capabilities, driver_version, glibc, python_version, torch_cuda
+from .machine import SeenGpu, driver_version, glibc, kinds, not_listed, python_version, torch_cuda, visible_gpus
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -41,28 +42,46 @@ def which_torch(
 ) -> Choice | None:
     """The torch of the policy (`compat_matrix.which_torch`) for this machine; None where no build fits it.
 
-    gpus: compute capabilities in the place of the machine's. keep: another version to stay with than the installed one;
-    '' to take what `resolve` recommends at once.
+    gpus: compute capabilities in the place of those of `gpus_to_serve`. keep: another version to stay with than the
+    installed one; '' to take what `resolve` recommends at once.
     """
-    wanted = tuple(capabilities(s, m) if gpus is None else gpus)
+    q = _question(s, m, any_python, any_driver)
+    wanted = tuple(kinds(_served(s, m, q)) if gpus is None else gpus)
     if not wanted or not has_wheels(s):
         return None
-    system = "wsl" if known(s.host.wsl) in (1, 2) else known(s.host.system) or "linux"
-    q = Question(
-        gpus=wanted,
-        driver="" if any_driver else driver_version(s, m) or "",
-        os=system,
-        arch="aarch64" if known(s.host.architecture) in ("aarch64", "arm64") else "x86_64",
-        python="" if any_python else python_version(s) or "",
-        glibc=glibc(s),
-        any_gpu=gpus is not None,
-    )
+    q = replace(q, gpus=wanted, any_gpu=gpus is not None)
     version, tag = installed_torch(s, m)
     found = by_question(m, q, version if keep is None else keep, tag)
     if found is None:
         return None
     build = ranked_build(m, found.build, q.python or None, COMPANIONS)
     return Choice(build=build, recommended=found.recommended.build.torch, which=found.which)
+
+
+def gpus_to_serve(s: Snapshot, m: Matrix) -> list[SeenGpu]:
+    """The GPUs to install torch for: those that programs get, and with them the cards on the bus that the driver does
+    not list (it is repaired later), where one build serves all."""
+    return _served(s, m, _question(s, m))
+
+
+def _served(s: Snapshot, m: Matrix, q: Question) -> list[SeenGpu]:
+    seen = visible_gpus(s, m)
+    every = [*seen, *not_listed(s, m)]
+    if len(every) > len(seen) and by_question(m, replace(q, gpus=tuple(kinds(every))), "", ""):
+        return every
+    return seen
+
+
+def _question(s: Snapshot, m: Matrix, any_python: bool = False, any_driver: bool = False) -> Question:
+    """What a build has to fit here, but for the GPUs."""
+    return Question(
+        gpus=(),
+        driver="" if any_driver else driver_version(s, m) or "",
+        os="wsl" if known(s.host.wsl) in (1, 2) else known(s.host.system) or "linux",
+        arch="aarch64" if known(s.host.architecture) in ("aarch64", "arm64") else "x86_64",
+        python="" if any_python else python_version(s) or "",
+        glibc=glibc(s),
+    )
 
 
 def installed_torch(s: Snapshot, m: Matrix) -> tuple[str, str]:

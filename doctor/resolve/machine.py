@@ -15,8 +15,8 @@ from compat_matrix.versions import numbers
 from compat_matrix.wish import Wish
 from compat_matrix.wishes import KNOWN
 
-from ..fixes.machine import driver_version, glibc, python_version, visible_gpus
-from ..fixes.which_torch import has_wheels, installed_torch
+from ..fixes.machine import driver_version, glibc, not_listed, python_version
+from ..fixes.which_torch import gpus_to_serve, has_wheels, installed_torch
 from ..snapshot import Snapshot, known
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def of_snapshot(s: Snapshot, m: Matrix) -> Machine:
     """The machine that was looked at. Raises Unclear where none of its GPUs is known, or torch has no wheels for it."""
     cards: dict[str, Card] = {}
     notes = []
-    visible = visible_gpus(s, m)
+    visible = gpus_to_serve(s, m)
     for seen in visible:
         if not seen.capability:
             if not any(other.capability for other in visible):
@@ -217,6 +217,9 @@ def of_snapshot(s: Snapshot, m: Matrix) -> Machine:
         cards[seen.name] = Card(
             seen.name.removeprefix("NVIDIA "), seen.capability, count, forward, bool(row and row.tegra)
         )
+    for seen in not_listed(s, m):
+        able = "the builds here have code for it too" if seen in visible else "no build serves it and the others"
+        notes.append(f"The driver does not list {seen.name}, which is on the PCI bus; {able}.")
     if not cards:
         raise Unclear("no NVIDIA GPU is seen here: name one, such as 'RTX 4090' (--gpu; in Python gpus=)", unknown=True)
     if not has_wheels(s):

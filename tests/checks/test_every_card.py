@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from compat_matrix.resolver import resolve
+from compat_matrix.served import served_by
+from compat_matrix.versions import tag_cuda
 from doctor.findings import Policy
+from doctor.fixes.machine import visible_gpus
+from doctor.fixes.which_torch import gpus_to_serve, which_torch
+from doctor.resolve.machine import of_snapshot
 from doctor.snapshot import ABSENT, LibraryFile, MigInstance, Missing, PciDevice, Snapshot, TorchRun
 
 from ..healthy import MODELS, gpu, healthy
-from ..judging import POLICY, assert_fix_works, report, run
+from ..judging import POLICY, assert_fix_works, matrix, report, run
 from ..rows import for_each
 
 OPEN, DROPPED, LOADED = "open-kernel-module-required", "driver-dropped-gpu", "driver-not-loaded"
@@ -125,7 +131,6 @@ CPU = {"torch.build": "cpu", "torch.cuda": ABSENT, "torch.version": "2.9.1+cpu",
 @for_each(
     ("first", "other", "words"),
     [
-        ("rtx4090", "gtx1080", "no code for NVIDIA GeForce GTX 1080 (sm_61). torch 2."),
         ("rtx5090", "gtx1080", "no code for NVIDIA GeForce GTX 1080 (sm_61). No published build"),
         ("rtx4090", "t4", ""),
         ("rtx3060", "h100", ""),
@@ -139,6 +144,37 @@ def test_a_torch_build_is_judged_by_every_card(first: str, other: str, words: st
         shown = bool(words) and not container
         assert ("no code for" in found) == shown, "a container has the cards that it was given"
         assert words in found or not shown
+
+
+@for_each(("first", "other"), [("rtx4090", "gtx1080"), ("t4", "v100"), ("h100", "v100"), ("rtx3060", "gtx1080")])
+@for_each("version", ["2.9.1+cpu", ""])
+def test_the_torch_to_install_serves_every_card_where_one_does(version: str, first: str, other: str) -> None:
+    """`resolve` and the fix name the same build; with the card alone, or in a container, it is another one."""
+    torch = CPU if version else {"torch.version": ABSENT, "torch.build": ABSENT, "torch.cuda": ABSENT}
+    alone = healthy(first).replace({**torch, "torch_run": TorchRun(), "torch.sass": (), "torch.ptx": ()})
+    both = alone.replace({"driver.pci_devices": (card(first, 0), card(other, 1))})
+    m = matrix()
+    capabilities = [m.gpu(None, str(MODELS[name]["pci"])).capability for name in (first, other)]
+    choice, machine = which_torch(both, m), of_snapshot(both, m)
+    assert choice and isinstance(served_by(m, choice.build.rows[0], capabilities), dict)
+    assert {one.capability for one in machine.cards} == set(capabilities)
+    best = resolve(m, machine.question([])).candidates[0].build
+    assert choice.recommended == best.torch and isinstance(served_by(m, best, capabilities), dict)
+    found = steps(both, "cpu-only-torch" if version else "torch-not-installed")[0]
+    assert f"Install torch {choice.build.torch} for CUDA {tag_cuda(choice.build.tag)}" in found
+    assert "no code for" not in found
+    inside = healthy(first, container=True).replace({"driver.pci_devices": both.driver.pci_devices})
+    assert gpus_to_serve(inside, m) == visible_gpus(inside, m)
+    assert {one.capability for one in of_snapshot(alone, m).cards} == set(capabilities[:1])
+
+
+def test_a_gpu_that_is_hidden_on_purpose_is_only_named() -> None:
+    whole = healthy("rtx4090", "gtx1080").replace(CPU)
+    devices = whole.driver.cuda_devices
+    assert not isinstance(devices, Missing)
+    found = steps(whole.replace({"driver.cuda_devices": devices[:1]}), "cpu-only-torch")[0]
+    assert "no code for NVIDIA GeForce GTX 1080 (sm_61). torch 2." in found and "has code for all GPUs" in found
+    assert "no code for" not in steps(whole, "cpu-only-torch")[0]
 
 
 @for_each(("other", "lost"), [("gtx1080", "NVIDIA GeForce GTX 1080 (sm_61)"), ("t4", ""), ("h100", "")])

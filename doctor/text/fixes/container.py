@@ -54,6 +54,8 @@ def _apptainer(t: Evidence) -> Iterable[Fix]:
 
 
 def _runtime(t: Evidence) -> Iterable[Fix]:
+    if t.symptom.id == "k8s-runtime-handler":  # the pod was scheduled: the node offers its GPU
+        return (default_runtime(t.s),)
     if _at_provider(t):
         return (
             (default_runtime(t.s), inspect_plugin(t.s))
@@ -61,8 +63,6 @@ def _runtime(t: Evidence) -> Iterable[Fix]:
             else (other_host(t.s, "whose container engine knows the NVIDIA runtime"),)
         )
     lower = t.text.lower()
-    if t.symptom.id == "k8s-runtime-handler":
-        return (default_runtime(t.s),)
     return install_toolkit(t.s, _engine(t), rootless="rootless" in lower, snap="snap" in lower)
 
 
