@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
 from pkgutil import get_data
@@ -134,10 +134,11 @@ def catalogue() -> tuple[Message, ...]:
     return tuple(_message(entry) for entry in _file()[0])
 
 
-def find_hits(haystack: Haystack, spoken: Haystack | None = None) -> list[Hit]:
+def find_hits(haystack: Haystack, spoken: Haystack | None = None, joined: Collection[Line] = frozenset()) -> list[Hit]:
     """Every entry's first hits, in the order of the text; of equal lines the first counts.
 
-    `spoken`: where people's words are looked for, if not everywhere.
+    `spoken`: where people's words are looked for, if not everywhere. `joined`: lines of the haystack that several of
+    the text may be; what one of these says by itself is found there.
     """
     found: list[Hit] = []
     for entry in _file()[0]:
@@ -148,8 +149,14 @@ def find_hits(haystack: Haystack, spoken: Haystack | None = None) -> list[Hit]:
             )
             if agrees(entry.limit, groups)
         )
-        found += islice(hits, _MOST_HITS)
+        first = list(islice(hits, _MOST_HITS))
+        alone = [hit for hit in first if hit.line not in joined] if joined else []
+        found += [hit for hit in first if not (hit.line in joined and _says_it(alone, hit))] if alone else first
     return sorted(found, key=lambda hit: hit.line.number)
+
+
+def _says_it(alone: Iterable[Hit], whole: Hit) -> bool:
+    return any(hit.groups == whole.groups and hit.line.text.strip() in whole.line.text for hit in alone)
 
 
 def proven(hits: list[Hit]) -> Iterator[Statement]:

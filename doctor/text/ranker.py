@@ -29,6 +29,7 @@ _MOST_CHARACTERS = 100_000
 _MOST_WORDS = 200
 """Words of a line: more stand in dumps of arrays alone."""
 _LONGEST_WORD = 30
+_QUOTED = 300
 _SHORT = 60
 """Lines of a text that is read whole: somebody chose each of them."""
 _BEFORE, _AFTER = 2, 2
@@ -203,11 +204,17 @@ def ranked(lines: list[Line], heard: Collection[int]) -> tuple[tuple[Ranked, ...
             cause=trained.causes[row],
             share=round(shares[row], 4),
             line=heavy[row].number if row in heavy else 0,
-            text=heavy[row].text.strip()[:300] if row in heavy else "",
+            text=_as_written(lines, heavy[row])[:_QUOTED] if row in heavy else "",
         )
         for row in order
     )
     return found, vector
+
+
+def _as_written(lines: Iterable[Line], heavy: Line) -> str:
+    """The line of the text: what `heavy` reads in its place (`nvidia_smi:` as the name of a value) nobody wrote."""
+    first = next((line.text for line in lines if line.number == heavy.number), heavy.text)
+    return (first if len(first) <= _QUOTED else heavy.text).strip()
 
 
 def _heaviest(

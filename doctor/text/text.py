@@ -152,7 +152,7 @@ def _understood(lines: list[Line], text: str, part: Excerpt, name: str) -> tuple
             statements += reader.read(lines)
     whole = [*unwrapped(lines), *joined(lines), *lshw(lines)]
     every = Haystack([*lines, *whole], Words([*lines, *whole])) if whole else haystack
-    hits = find_hits(every, _spoken(lines) or every)
+    hits = find_hits(every, _spoken(lines) or every, frozenset(whole))
     if len(lines) > _NOTE and not any(words.may_hold(word) for word in _SUBJECT):
         hits = [hit for hit in hits if hit.message.decides and not hit.message.people]
         statements = [found for found in statements if found.path != "gpu.prose"]
