@@ -9,7 +9,7 @@ from ..snapshot.device_names import in_short
 from ..snapshot.measured_proof import PROVES_NOTHING
 from .measured_driver import OUT_OF_MEMORY, driver_error, driver_failed
 from .measured_results import wrong_results
-from .watched_run import loader_at_limit
+from .watched_run import ended_early, loader_at_limit
 
 Word: TypeAlias = Literal["gpu-path-used", "gpu-path-unused", "gpu-wrong-results", "unknown"]
 SLOW = ("slow", "starved")
@@ -21,10 +21,6 @@ WORK_SM_PERCENT = 0.005
 0.000, one that ran 117 steps of a small layer 0.018 (`tests/fixtures/h100`)."""
 COPY_MB_S = 100.0
 """Over PCIe to the GPU, above which a program copies data. Idle, the same H100 received 1 MB/s."""
-SHORT_S = 2.0
-"""A program that is watched for less may not have come to its GPU part."""
-STOPPED_S = 30.0
-"""The same for one that a signal ended: imports and loading of a model may take that long."""
 
 
 class Path(NamedTuple):
@@ -217,7 +213,7 @@ def _watched(m: Measured, w: Watch) -> Path:
         detail = w.uses_gpu.detail if isinstance(w.uses_gpu, Missing) else ""
         why = f": {detail}" if detail else ""
         return Path("unknown", f"whether {w.program} used a GPU could not be seen{why}", "watch", key)
-    early = _early(w)
+    early = ended_early(w)
     if not used:
         span = f"{w.seconds:.0f} s" if w.seconds >= 1 else "less than a second"
         ran = f"{w.program} {'was watched for' if w.attached else 'ran'} {span} and held no GPU"
@@ -258,12 +254,3 @@ def _idle_by_utilization(m: Measured, w: Watch, opened: str, key: str) -> Path:
 def shared(w: Watch) -> bool:
     """Whether NVML could not tell this program's work on the GPU from that of others there."""
     return w.gpu_busy_by == "device" and bool(known(w.others_on_gpu))
-
-
-def _early(w: Watch) -> str:
-    """How the run ended before it may have come to its GPU part; empty where it did not."""
-    if code := known(w.exit_code):
-        return f"ended with exit code {code}"
-    if known(w.signal) is not None and w.seconds < STOPPED_S:
-        return "was stopped early"
-    return "was watched too shortly" if w.seconds < SHORT_S else ""

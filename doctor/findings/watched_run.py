@@ -23,6 +23,10 @@ _SLEEPS_CORES, _NOTHING = 0.1, 1.0
 """Cores, and percent of a GPU's time, below which a program does nothing."""
 _SLEEPS_PERCENT = 50.0
 """Share of the time in which it does nothing, from which on that is what it does: it imported before."""
+SHORT_S = 2.0
+"""A program that is watched for less may not have come to its GPU part."""
+STOPPED_S = 30.0
+"""The same for one that a signal ended: imports and loading of a model may take that long."""
 FED_BY_WORKERS, _WAITS_FOR_THEM = 0.4, 0.5
 """Cores of each loader worker, and of the main process: beyond the first and below the second it waits for them."""
 WORK_POWER, _STILL_POWER, _IDLE_POWER = 0.25, 0.15, 0.1
@@ -221,6 +225,15 @@ def _copies(w: Watch, loads: list[Load], share: str, busy: float) -> Watched | N
     return None
 
 
+def ended_early(w: Watch) -> str:
+    """How the run ended before it may have come to its GPU part; empty where it did not."""
+    if code := known(w.exit_code):
+        return f"ended with exit code {code}"
+    if known(w.signal) is not None and w.seconds < STOPPED_S:
+        return "was stopped early"
+    return "was watched too shortly" if w.seconds < SHORT_S else ""
+
+
 def loader_at_limit(w: Watch) -> bool:
     """Whether the loader's workers use nearly all the cores that they could."""
     workers, used, cores = known(w.workers) or 0, known(w.workers_cores), known(w.cores)
@@ -240,6 +253,10 @@ def _host(w: Watch, waits: str, alone: bool = False, sleeps: bool = False) -> Wa
     full = loader_at_limit(w)
     if main is not None and main >= ONE_CORE and (alone or not full):
         return Watched("cpu", f"{waits}, and its process used {main:.1f} cores without a pause")
+    if full:
+        words = f"{waits}; its {workers} loader workers used {worker_cores:.1f} cores"
+        less = f", and its main thread waited for one in {kept:.0f} % of the time" if kept >= _KEPT_PERCENT else ""
+        return Watched("dataloader", words + less)
     if main is not None and kept >= _KEPT_PERCENT and main + kept / 100 >= ONE_CORE:
         used = f"its process used {main:.1f} cores and waited for one in {kept:.0f} % of the time"
         return Watched("cpu", f"{waits}; {used} (other programs or a CPU quota had it)")
@@ -247,13 +264,16 @@ def _host(w: Watch, waits: str, alone: bool = False, sleeps: bool = False) -> Wa
     if workers and stuck >= _DISK_PERCENT:
         return Watched("dataloader", f"{waits}; its loader workers waited for a disk in {stuck:.0f} % of it", True)
     fed = workers and (worker_cores or 0.0) >= FED_BY_WORKERS * workers and (main or 0.0) < _WAITS_FOR_THEM
-    if full or (fed and not alone):
+    if fed and not alone:
         return Watched("dataloader", f"{waits}; its {workers} loader workers used {worker_cores:.1f} cores")
     if total is not None and cores and total >= WORKERS_FULL * cores:
         return Watched("cpu", f"{waits}, and all of its {cores:g} cores were in use")
     if main is None and total is None:
         words = "how busy its processor cores were is not known"
         return Watched("unknown" if alone else "unclear", f"{waits}; {words}")
+    early = ended_early(w) if w.seconds < STOPPED_S else ""
+    if early:
+        return Watched("unclear", f"{waits}; it {early}")
     idle = (total if total is not None else main or 0.0) < _SLEEPS_CORES
     idle = idle or (known(w.cpu_idle_percent) or 0.0) >= _SLEEPS_PERCENT
     if (alone or sleeps) and idle and kept < _KEPT_PERCENT:

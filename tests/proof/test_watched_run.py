@@ -103,6 +103,25 @@ def test_a_board_of_70_watts_at_work_is_at_work() -> None:
             "dataloader",
             "disk in 70 %",
         ),
+        # the loader's own workers have the cores, no other program
+        (
+            {
+                "main_cores": 0.1,
+                "workers": 8,
+                "workers_cores": 3.4,
+                "cpu_cores": 3.5,
+                "cores": 4.0,
+                "core_wait_percent": 80.0,
+            },
+            "dataloader",
+            "8 loader workers used 3.4 cores, and its main thread waited for one in 80 %",
+        ),
+        (
+            {"main_cores": 0.9, "workers": 4, "workers_cores": 0.3, "workers_blocked_percent": 60.0},
+            "cpu",
+            "0.9 cores without a pause",
+        ),
+        ({"main_cores": 0.5, "cpu_cores": 3.5, "cores": 4.0, "busiest_thread": 0.5}, "cpu", "all of its 4 cores"),
         ({"main_cores": 0.01, "cpu_cores": 0.01, "busiest_thread": 0.01}, "sleep", "waited for something else"),
         ({"main_cores": 0.3, "cpu_cores": 0.4, "busiest_thread": 0.3}, "unclear", "neither its main process"),
         (
@@ -115,3 +134,22 @@ def test_a_board_of_70_watts_at_work_is_at_work() -> None:
 def test_a_program_without_a_gpu_gets_an_answer_too(watch: dict[str, Any], bound: str, words: str) -> None:
     done = judged({"uses_gpu": False, **watch})
     assert done.watch_bound == bound and words in done.watch_reason and "it used no GPU" in done.watch_reason
+
+
+@for_each(
+    ("end", "words"),
+    [
+        ({"seconds": 0.2, "exit_code": 1}, "it ended with exit code 1"),
+        ({"seconds": 8.0, "exit_code": 1}, "it ended with exit code 1"),
+        ({"seconds": 1.0}, "it was watched too shortly"),
+        ({"seconds": 9.0, "exit_code": Missing("absent"), "signal": 2}, "it was stopped early"),
+        ({"seconds": 400.0, "exit_code": 1}, ""),
+        ({"seconds": 40.0}, ""),
+    ],
+)
+@for_each("cores", [0.01, 0.3])
+def test_a_program_that_ended_at_once_waited_for_nothing(cores: float, end: dict[str, Any], words: str) -> None:
+    idle = {"main_cores": cores, "cpu_cores": cores, "busiest_thread": cores}
+    done = judged({"uses_gpu": False, **idle, **end})
+    assert bool(words) != any("waited for something else" in line for line in (done.watch_reason, *done.advice))
+    assert words in done.watch_reason and (done.watch_bound == "unclear" or not words)
