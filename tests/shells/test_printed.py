@@ -40,6 +40,24 @@ def test_every_file_says_how_far_it_was_tried_and_leaves_no_mark() -> None:
                 assert what == "node-problem-detector" or re.search(r"[Cc]hecked[\s:]", text)
 
 
+def test_no_rule_of_ours_speaks_against_our_own_files(tmp_path: Path) -> None:
+    """Each file that `dockerfile` reads, for one GPU and for eight."""
+    read = set()
+    with Faults() as faults:
+        for what in WHAT:
+            for expect in () if what == "pre-commit" else ("gpu", "8xH100"):
+                with faults.of(f"{what} --expect {expect}"):
+                    path = tmp_path / f"{what}-{expect}.yaml"
+                    path.write_text(printed(what, "--expect", expect))
+                    done = gpudoctor("dockerfile", path, "--format", "json")
+                    if done.returncode == 2:
+                        assert one_line(done)  # no file of containers
+                        continue
+                    read.add(what)
+                    assert (done.returncode, json.loads(done.stdout)["findings"]) == (0, []), done.stdout
+    assert read == {"compose", "kubernetes"}
+
+
 def test_a_flag_changes_the_file_or_is_refused() -> None:
     plain = {what: printed(what) for what in WHAT}
     for flag, value in (("--expect", "4xH200"), ("--image", "registry.example/g:1")):
