@@ -115,7 +115,7 @@ def card(m: Matrix, text: str) -> Card:
     if not match.rows:
         if re.search(r"(?i)\b(radeon|instinct|amd|intel|arc|apple|mi\d{2,3}x?)\b", name):
             raise Unclear(f"{name!r} is not an NVIDIA GPU")
-        raise Unclear(f"GPU {name!r} is not listed in this matrix{_close(m, name)}", unknown=bool(pci))
+        raise Unclear(f"GPU {name!r} is not listed in this matrix{_close(m, name)}", unknown=True)
     if not match.capability:
         several = ", ".join(sorted({f"{row.name} ({row.cc})" for row in match.rows})[:6])
         raise Unclear(f"{name!r} may be {several}: say which")

@@ -90,3 +90,17 @@ def test_other_formats_say_it_too(form: str, capsys: pytest.CaptureFixture[str])
 def test_a_machine_without_a_build_is_still_told_so(capsys: pytest.CaptureFixture[str]) -> None:
     code = run(["resolve", "--gpu", "GTX 680", "--driver", "470", "vllm"])
     assert code == 3 and "Nothing fits" in capsys.readouterr().out
+
+
+@for_each("gpu", ["RTX 6090", "foo", "10de:ffff", "13.0", "Jetson Foo", "2x RTX 6090"])
+def test_a_gpu_that_the_matrix_does_not_list_is_no_wrong_usage(gpu: str) -> None:
+    """By name, PCI id, capability or module: every command that is asked about one says so alike."""
+    assert run(["resolve", "--gpu", gpu, "--driver", "580"]) == 3
+    assert run(["what-if", "--os", "linux", "--gpu", gpu, "--driver", "580", "--torch", "2.8"]) == 3
+    if gpu.isascii() and gpu[:1].isalpha():
+        assert run(["fit", "--params", "7B", "--gpus", gpu]) == 3
+
+
+@for_each("gpu", ["Radeon 7900", "", "0x A100"])
+def test_what_is_no_gpu_of_nvidia_is_wrong_usage(gpu: str) -> None:
+    assert run(["resolve", "--gpu", gpu, "--driver", "580"]) == 2

@@ -185,7 +185,7 @@ def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
         ((*here, "--python", "2.7"), 2),
         (("--os", "linux", "--gpu", "Jetson AGX Orin"), 2),
         (("--os", "wsl", "--gpu", "RTX 3060", "--driver", "572"), 2),
-        (("--os", "linux", "--gpu", "RTX 9999", "--driver", "580"), 2),
+        (("--os", "linux", "--gpu", "RTX 9999", "--driver", "580"), 3),
     ]
     with Faults() as faults:
         for words, code in rows:
