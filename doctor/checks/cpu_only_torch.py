@@ -11,7 +11,8 @@ an image that was built where there is no GPU, or another package that replaced 
 How to fix it: replace it with a CUDA build of the same version. With pip, remove the old one first: pip takes
 `2.8.0+cpu` for 2.8.0.
 
-A remark under `--expect none`, and under `--expect any` where there is no GPU.
+A remark under `--expect none`, and under `--expect any` where there is no GPU. Under `--expect none --require torch`
+(an image build) it is a warning: on a host with a GPU this torch computes on the CPU.
 
 Source: torch/version.py of the installed build.
 """
@@ -44,7 +45,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails where torch was built without CUDA, ROCm or XPU and a GPU is expected."""
+    """Fails where torch was built without CUDA, ROCm or XPU and a GPU is expected; warns in an image build."""
     if build_kind(s) != "cpu":
         return
     if s.host.system == "darwin":
@@ -54,6 +55,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     facts = {"torch": version, "build": "cpu", "installer": known(s.torch.installer)}
     detail = "This build has no CUDA support; no driver or setting can change that."
     if not gpu_needed(s, p):
+        if p.expect.kind == "none" and "torch" in p.require:
+            detail += " torch is required: on a host with a GPU it will compute on the CPU."
+            fix = compatible_torch(s, m)
+            yield CHECK.warn(title, detail, facts=facts, fixes=(fix,) if fix else ())
+            return
         yield CHECK.remark(title, f"{detail} No GPU is expected here, so nothing is wrong.", facts=facts)
         return
     if not capabilities(s, m):

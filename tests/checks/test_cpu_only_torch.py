@@ -45,6 +45,23 @@ def test_expectations(kind: str, gpu: bool, status: str) -> None:
     assert findings[0].severity == ("error" if status == "fail" else "info")
 
 
+@for_each(("expect", "require", "status"), [
+    ("none", ("torch",), "warn"), ("none", ("torchvision",), "pass"), ("any", ("torch",), "pass"), ("none", (), "pass"),
+])  # fmt: skip
+def test_in_an_image_build_a_required_torch_is_one_for_gpus(expect: str, require: tuple[str, ...], status: str) -> None:
+    """Who builds an image for the CPU says --expect none, and requires nothing."""
+    sick = without_gpu(with_other_build(healthy()))
+    policy = Policy(expect=Expect(kind=expect), require=require)  # type: ignore[arg-type]
+    got, _, findings = run(ID, sick, policy)
+    assert got == status
+    shown = [finding for finding in report(sick, policy).findings if finding.id == ID]
+    assert bool(shown) == (status == "warn")
+    if shown:
+        assert "for CUDA" in findings[0].fixes[0].title or "CUDA build" in findings[0].fixes[0].title
+        assert_fix_works(sick, findings[0], policy)
+    assert run(ID, healthy(), policy)[0] == "pass"
+
+
 def test_the_local_tag_tells_where_the_version_file_is_missing() -> None:
     sick = with_other_build(healthy()).replace({"torch.build": Missing("absent")})
     assert run(ID, sick)[0] == "fail"
