@@ -10,8 +10,8 @@ from typing import Any
 
 from ..findings import Policy
 from ..guard import Refusal, say, traced
-from ..snapshot import Snapshot
-from ..snapshot.measured import Measured
+from ..snapshot import Snapshot, known
+from ..snapshot.measured import Measured, StepEnd
 from ..targets.interrupts import forget
 from .assess import matrix_of
 from .config import base_policy
@@ -98,8 +98,13 @@ def _program(pid: int) -> str:
 
 
 def _report(watched: Any, policy: Policy, flags: dict[str, Any]) -> None:
-    measured = Measured(level="watch", watch=watched.watch, loads=watched.loads, ended=watched.ended)
-    snapshot = _facts(watched, flags).with_(measured=measured)
+    snapshot = _facts(watched, flags)
+    ended = watched.ended
+    if watched.unseen and not watched.python and not flags["python_"]:
+        words = f"it ended before it was seen, so this report is about {_judged(snapshot)}"
+        ended += (StepEnd(agent="watch", step=f"the Python of {watched.watch.program}", fault="skipped", detail=words),)
+    measured = Measured(level="watch", watch=watched.watch, loads=watched.loads, ended=ended)
+    snapshot = snapshot.with_(measured=measured)
     from .run_check import print_report
 
     if flags["output"] == "-":
@@ -113,6 +118,13 @@ def _report(watched: Any, policy: Policy, flags: dict[str, Any]) -> None:
                 raise
             say(str(refusal), 0)
             print_report(snapshot, policy, {**flags, "output": None})
+
+
+def _judged(s: Snapshot) -> str:
+    """The environment that a report is about, and why it was chosen."""
+    where = known(s.python.patient.prefix) or known(s.python.patient.executable) or "no Python"
+    because = known(s.python.chosen_because)
+    return f"{where} ({because})" if because else where
 
 
 def _facts(watched: Any, flags: dict[str, Any]) -> Snapshot:

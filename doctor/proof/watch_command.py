@@ -56,6 +56,7 @@ class Command:
     def __init__(self, words: Sequence[str], signals: Signals) -> None:
         """Start it. Raises CannotStart."""
         env = own_environment()
+        self.words = tuple(words)
         try:
             self.pid = self._spawn(list(words), env, signals)
         except OSError as error:

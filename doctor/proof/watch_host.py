@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 _FIRST_NAMESPACE = "pid:[4026531836]"
 """PROC_PID_INIT_INO of the kernel: the namespace that NVML's numbers of processes belong to."""
+PYTHON = re.compile(r"(?:python|pypy)[\d.]*[a-z]*$")
+"""The file's name of a Python interpreter."""
 _NODES = ("dxg", "nvmap", "nvhost-gpu")
 _CGROUP = "/sys/fs/cgroup"
 
@@ -108,3 +111,25 @@ def program_path(program: str, cwd: str, env: Mapping[str, str] | None) -> str:
         return os.path.join(cwd, program) if cwd or program.startswith("/") else ""  # noqa: PTH118
     path = (os.environ if env is None else env).get("PATH", os.defpath)
     return shutil.which(program, path=path) or "" if program else ""
+
+
+def python_of(words: Sequence[str], cwd: str) -> str:
+    """The Python that a command starts: its first word, or what the first line (`#!`) of that script names; '' else.
+
+    For a command that ended before it was looked at.
+    """
+    program = program_path(words[0], cwd, None)
+    if PYTHON.match(os.path.basename(program)):  # noqa: PTH119
+        return program
+    try:
+        with open(program, "rb") as file:
+            first = file.read(512).split(b"\n", 1)[0]
+    except OSError:
+        return ""
+    if not first.startswith(b"#!"):
+        return ""
+    named = [word for word in os.fsdecode(first[2:]).split() if not word.startswith("-")]
+    if named and os.path.basename(named[0]) == "env":  # noqa: PTH119
+        named = [word for word in named[1:] if "=" not in word]
+    found = program_path(named[0], cwd, None) if named else ""
+    return found if PYTHON.match(os.path.basename(found)) else ""  # noqa: PTH119

@@ -11,13 +11,13 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from .watch_host import PYTHON
 from .watch_stat import Seen, Thread, link_target, read_bytes, read_stat
 
 _BUSY_SHARE = 0.02
 """A process that used less of one core since it was looked at last has no thread worth reading."""
 _MAX_FDS = 8192
 _MAX_MAPS = 16 << 20
-_PYTHON = re.compile(r"(?:python|pypy)[\d.]*[a-z]*$")
 _LIBRARY = re.compile(
     rb"/(lib(?:cuda|cudart|cublas|cublasLt|cudnn\w*|nccl|nvrtc|cufft|cusparse|cusolver|torch_cuda\w*|c10_cuda|"
     rb"tensorflow_gpu\w*|onnxruntime_providers_cuda)(?:-[0-9a-f]+)?\.so[\w.]*)$",
@@ -136,7 +136,7 @@ class Tree:
         line = read_bytes(self.proc, f"{stat.pid}/cmdline", 4096)
         words = line.split(b"\0")
         program = os.fsdecode(words[0])
-        python = bool(_PYTHON.match(os.path.basename(program)) or _PYTHON.match(stat.name))  # noqa: PTH119
+        python = bool(PYTHON.match(os.path.basename(program)) or PYTHON.match(stat.name))  # noqa: PTH119
         parent = self._members.get(stat.parent)
         worker = stat.name.startswith("pt_data_worker") or b"--multiprocessing-fork" in words
         if parent is not None and parent.about[0] and line and line == parent.about[3]:

@@ -11,10 +11,10 @@ from ..snapshot.fact import Missing
 from ..snapshot.measured import StepEnd, Watch
 from .watch_command import Command, Signals
 from .watch_gpu import GpuSum
-from .watch_host import cores, environment_of, has_gpu_nodes, own_numbers, program_path
+from .watch_host import cores, environment_of, has_gpu_nodes, own_numbers, program_path, python_of
 from .watch_proc import Tree
 from .watch_sampler import PATIENCE_S, WatchSampler
-from .watch_tree import TreeSum
+from .watch_tree import Main, TreeSum
 from .watched import ABSENT, Watched, percent, share
 
 INTERVAL_S = 0.5
@@ -75,6 +75,8 @@ class _Watcher:
         self.libraries: set[str] | None = None
         self.unreadable = False
         self.next_libraries, self.next_files = list(_LIBRARIES_S), list(_FILES_S)
+        self.seen = False
+        """Whether any of its processes was looked at while it ran."""
         self.cores: float | None = None
         self.env = environment_of(pid) if command is None else None
         self.cwd = _cwd(pid) if command is None and self.env is not None else ""
@@ -132,6 +134,7 @@ class _Watcher:
         now, spent = monotonic(), thread_time()
         seen = self.tree.take_sample(now)
         self.cost_s += 0.3 * (thread_time() - spent - self.cost_s)
+        self.seen = self.seen or any(process.state not in "ZX" for process in seen)
         passed = now - self.start
         before, self.pids = self.pids, self.tree.pids
         if self.sampler is not None:
@@ -176,11 +179,17 @@ class _Watcher:
             loads=loads or Missing("absent", "no sample of NVML"),
             ended=ended,
             code=128 - code if code < 0 else code,
-            python=program_path(main.path, self.cwd or _cwd(os.getpid()), self.env) if main is not None else "",
+            python=self.python(main),
+            unseen=not self.seen,
             env=self.env,
             cwd=self.cwd,
             hurried=self.hurried,
         )
+
+    def python(self, main: Main | None) -> str:
+        """The interpreter of the main process; of a command that ended before it was seen, the one that it names."""
+        seen = program_path(main.path, self.cwd or _cwd(os.getpid()), self.env) if main is not None else ""
+        return seen or (python_of(self.command.words, _cwd(os.getpid())) if self.command is not None else "")
 
     def facts(self, seconds: float, code: int, cpu_s: float) -> Watch:
         """CPU in cores: seconds of CPU time over seconds of watching."""

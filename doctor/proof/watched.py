@@ -21,6 +21,8 @@ class Watched(Struct, frozen=True, kw_only=True):
     """The exit code to pass on: the command's, 128 + N after signal N, 0 of a process that ran before."""
     python: str = ""
     """The interpreter of its main process, where that is a Python."""
+    unseen: bool = False
+    """It ended before any of its processes was looked at."""
     env: dict[str, str] | None = None
     cwd: str = ""
     """Variables and working directory of a process that ran before, where it is the same user's."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from ..rows import for_each
+from ..rows import Faults, for_each
 from .run import COMMAND, environment, python, run
 
 
@@ -228,3 +228,34 @@ def test_the_python_of_the_watched_program_is_the_one_that_is_judged(tmp_path: P
     )
     python_ = json.loads(report.read_bytes())["snapshot"]["python"]
     assert (python_["patient"]["prefix"], python_["chosen_because"]) == (str(venv), "the watched program")
+
+
+def test_a_program_that_ended_before_it_was_seen_has_the_python_that_it_names(tmp_path: Path) -> None:
+    """The command's own word, a name on PATH, and a script's first line; else the report says that it saw none."""
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True, timeout=60)
+    own = venv / "bin" / "python"
+    for name, first in (("named", f"#!{own} -S"), ("by-env", "#!/usr/bin/env -S python -S"), ("other", "#!/bin/sh")):
+        (tmp_path / name).write_text(f"{first}\nexit\n")
+        (tmp_path / name).chmod(0o755)
+    env = {**os.environ, "PATH": f"{venv}/bin:/usr/bin:/bin"}
+    env.pop("VIRTUAL_ENV", None)
+    rows = {
+        str(own): [str(own), "-S", "-c", "import nosuch"],
+        "python": ["python", "-S", "-c", "import nosuch"],
+        "#!": [str(tmp_path / "named")],
+        "env": [str(tmp_path / "by-env")],
+        "sh": [str(tmp_path / "other")],
+    }
+    with Faults() as faults:
+        for name, words in rows.items():
+            with faults.of(name):
+                report = tmp_path / "report.json"
+                run("--format", "json", "-o", str(report), "--no-redact", "--", *words, env=env)
+                s = json.loads(report.read_bytes())["snapshot"]
+                told = [one for one in s["measured"].get("ended", ()) if one["step"].startswith("the Python of")]
+                if name == "sh":
+                    assert [one["step"] for one in told] == ["the Python of other"] and "about" in told[0]["detail"]
+                else:
+                    assert (s["python"]["patient"]["prefix"], told) == (str(venv), [])
+                    assert s["python"]["chosen_because"] == "the watched program"
