@@ -75,7 +75,7 @@ def run_resolve(flags: dict[str, Any]) -> int:
 
 def machine_of(m: Matrix, flags: dict[str, Any]) -> Machine:
     """The machine in words, with what is not told taken from the report or this machine where no GPU is named."""
-    asked = python(flags["python_version"]) if flags["python_version"] else ""
+    requested = python(flags["python_version"]) if flags["python_version"] else ""
     if flags["gpus"]:
         base = Machine(cards=tuple(card(m, text) for text in flags["gpus"]))
     else:
@@ -86,7 +86,7 @@ def machine_of(m: Matrix, flags: dict[str, Any]) -> Machine:
     if flags["driver"] is not None:
         version, note = driver(m, flags["driver"], system)
         notes += [note] if note else []
-    machine = replace(base, os=system, arch=flags["arch"] or base.arch, driver=version, python=asked or base.python)
+    machine = replace(base, os=system, arch=flags["arch"] or base.arch, driver=version, python=requested or base.python)
     if machine.python != base.python:
         machine = replace(machine, torch="", tag="")  # what is installed is another Python's
     if flags["gpus"] and not flags["arch"] and any(one.with_grace for one in machine.cards):

@@ -29,7 +29,7 @@ def test_every_form_on_a_machine_with_a_gpu(on_machine: Callable[..., dict[str, 
     env = on_machine("healthy-h100")
     (tmp_path / "requirements.txt").write_text("torch==2.8.0\n")
 
-    def asked(*words: str) -> dict[str, Any]:
+    def answer(*words: str) -> dict[str, Any]:
         done = gpudoctor("resolve", *words, "--format", "json", env=env, cwd=tmp_path)
         assert done.returncode == 0, done
         found: dict[str, Any] = json.loads(done.stdout)
@@ -39,10 +39,10 @@ def test_every_form_on_a_machine_with_a_gpu(on_machine: Callable[..., dict[str, 
         for name, words in {**FORMS, "a file": ["-r", "requirements.txt", "--python", "3.11"]}.items():
             with faults.of(name):
                 wanted = words[-1].removeprefix("--python=").removesuffix(".9")
-                assert asked(*words)["machine"]["python"] == wanted
+                assert answer(*words)["machine"]["python"] == wanted
         with faults.of("a wheel for it"):
-            best = asked("--python", "3.9")["candidates"][0]
-            assert best == asked("--gpu", "H100", "--driver", "580.82.07", "--python", "3.9")["candidates"][0]
+            best = answer("--python", "3.9")["candidates"][0]
+            assert best == answer("--gpu", "H100", "--driver", "580.82.07", "--python", "3.9")["candidates"][0]
         with faults.of("the Python face"):
             ask = "import gpudoctor; print(gpudoctor.resolve(python='3.11').best.torch)"
             subprocess.run([sys.executable, "-c", ask], env=env, check=True, capture_output=True, timeout=60)
