@@ -49,7 +49,8 @@ def reaches(s: Snapshot, m: Matrix, libraries: tuple[CodeLibrary, ...], capabili
 
 def _reach(s: Snapshot, m: Matrix, library: CodeLibrary, capability: str) -> Reach:
     driver = known(s.driver.cuda_version) or known(s.driver.nvml_cuda_version)
-    held = tuple(sorted({e.arch for sec in library.sections for e in sec.archs if e.kind == "sass"}, key=numbers))
+    kinds = {e.arch for sec in library.sections for e in sec.archs if e.kind == "sass"}
+    held = tuple(sorted(kinds, key=lambda arch: (numbers(arch), arch)))  # 9.0 and 9.0a have the same numbers
     if library.problem:
         return Reach("unknown", library.problem, held)
     if library.sass or library.ptx:
