@@ -11,6 +11,8 @@ from doctor.judge import load, run_check
 from doctor.judge.report import Report
 from doctor.snapshot import Snapshot
 
+from . import said
+
 POLICY = Policy(judged_on="2026-11-20")
 
 
@@ -21,7 +23,9 @@ def matrix() -> Matrix:
 
 def report(snapshot: Snapshot, policy: Policy = POLICY) -> Report:
     """The whole catalogue's report."""
-    return assess(snapshot, matrix(), policy)
+    judged = assess(snapshot, matrix(), policy)
+    said.note((*judged.findings, *judged.remarks))
+    return judged
 
 
 def ids(snapshot: Snapshot, policy: Policy = POLICY, status: str = "") -> list[str]:
@@ -31,7 +35,9 @@ def ids(snapshot: Snapshot, policy: Policy = POLICY, status: str = "") -> list[s
 
 def run(check_id: str, snapshot: Snapshot, policy: Policy = POLICY) -> tuple[str, str, list[Finding]]:
     """Status, reason and findings of one check."""
-    return run_check(load(check_id), snapshot, matrix(), policy)[:3]
+    status, reason, findings = run_check(load(check_id), snapshot, matrix(), policy)[:3]
+    said.note_end(check_id, status, reason, findings)
+    return status, reason, findings
 
 
 def assert_fix_works(

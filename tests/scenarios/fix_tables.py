@@ -21,17 +21,18 @@ def tables_of(machine: str, report: dict[str, Any]) -> Tables:
     """Each finding and remark of a machine's report, in words."""
     found: dict[tuple[str, str, str], list[str]] = {}
     for finding in [*report["findings"], *report["remarks"]]:
-        lines = [f"{finding['status']}: {finding['title']}", *_indented(finding["detail"], "  ")]
+        lines = [f"{finding['status']}: {finding['title']}", *indented(finding["detail"], "  ")]
         lines += [f"  caused by {finding['cause']}"] * bool(finding["cause"])
         for fix in finding["fixes"]:
-            lines += _of_fix(fix)
+            lines += of_fix(fix)
         said = found.setdefault((finding["layer"], finding["id"], machine), [])
         if lines != said[-len(lines) :]:  # eight GPUs of one fault say it once
             said += lines
     return {key: "\n".join(lines) for key, lines in found.items()}
 
 
-def _of_fix(fix: dict[str, Any]) -> list[str]:
+def of_fix(fix: dict[str, Any], changes: bool = True) -> list[str]:
+    """A fix with its steps; `changes`: with the facts that each changes."""
     lines = [f"  {fix['id']}: {fix['title']}"]
     for number, step in enumerate(fix["steps"], 1):
         flags = {
@@ -42,15 +43,17 @@ def _of_fix(fix: dict[str, Any]) -> list[str]:
             f"ends {step['ends']}": bool(step["ends"]),
         }
         lines.append(f"    {number}. {', '.join([step['where'], *(flag for flag, holds in flags.items() if holds)])}")
-        lines += _indented(step["text"], "       ")
-        lines += _indented(step["command"], "       $ ")
+        lines += indented(step["text"], "       ")
+        lines += indented(step["command"], "       $ ")
         for other in step["alternatives"]:
-            lines += _indented(other["command"], f"       {other['tool']}$ ")
+            lines += indented(other["command"], f"       {other['tool']}$ ")
+        if not changes:
+            continue
         known = {path: value for path, value in step["changes"].items() if value != {"missing": "recheck"}}
         again = sorted({path.split(".")[0] for path in step["changes"].keys() - known.keys()})
         lines += [f"       {path} = {_short(value)}" for path, value in sorted(known.items())]
         lines += [f"       to look at again: {', '.join(again)}"] * bool(again)
-    return [*lines, *_indented(fix["note"], "    ")]
+    return [*lines, *indented(fix["note"], "    ")]
 
 
 def _short(value: Any) -> str:
@@ -60,7 +63,7 @@ def _short(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _indented(text: str, start: str) -> list[str]:
+def indented(text: str, start: str) -> list[str]:
     return [f"{start}{line}".rstrip() for line in text.splitlines() if line.strip()]
 
 

@@ -1,0 +1,168 @@
+"""All that the tests of a folder make the checks say, word by word: `said/LAYER.txt` and `said/fixes.txt` beside them.
+
+A test asserts what matters to it; the rest of a title, detail, fact or step stands here, and `comparing` fails the test
+whose findings are not written, or are other ones than when they were. `python -m tests.said` runs the folder and writes
+its tables again, `python -m tests.said tests/checks/test_x.py` adds what this file's tests say. Read the difference
+before you commit it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from doctor.findings import Finding
+
+from .scenarios import fix_tables
+
+CHECKS = Path(__file__).with_name("checks")
+WRITE = "GPUDOCTOR_WRITE_SAID"
+"""The variable that has the tables written: `all` of them, `more`, or all into the folder that it names."""
+_HEAD = "\n## "
+_TESTS = "tests"
+_NOW: list[list[Row] | None] = [None]
+"""What the running test's checks said; None where nobody compares it."""
+
+
+class Row(NamedTuple):
+    """One finding, one fix, or how a check that was asked alone ended; `table` is the name of its file."""
+
+    table: str
+    text: str
+
+
+def note(findings: Sequence[Finding]) -> None:
+    """What a report says, in its order."""
+    if _NOW[0] is None:
+        return
+    for finding in findings:
+        _NOW[0].extend(_rows(finding))
+
+
+def note_end(check: str, status: str, reason: str, findings: Sequence[Finding]) -> None:
+    """What one check says, and how it ended."""
+    note(findings)
+    if _NOW[0] is not None:
+        _NOW[0].append(Row("reasons", f"{check} {status}\n  {reason}"))
+
+
+def _rows(finding: Finding) -> Iterator[Row]:
+    head = " ".join(filter(None, (finding.id, finding.status, finding.severity, finding.subject)))
+    head += f", caused by {finding.cause}" if finding.cause else ""
+    facts = json.dumps(msgspec.to_builtins(finding.facts), ensure_ascii=False)
+    fixes = ", ".join(fix.id for fix in finding.fixes)
+    lines = [head, finding.title, *fix_tables.indented(finding.detail, "  ")]
+    lines += [f"  {facts}"] * bool(finding.facts) + [f"  fixes: {fixes}"] * bool(fixes)
+    yield Row(finding.layer, "\n".join(lines))
+    for fix in finding.fixes:
+        yield Row("fixes", "\n".join(fix_tables.of_fix(msgspec.to_builtins(fix), changes=False)).strip())
+
+
+class Tables:
+    """The tables of a folder: the rows, and of each test a digest of what its checks said, in order."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.rows = {Row(path.stem, text) for path in folder.glob("*.txt") for text in _read(path)}
+        self.tests = dict(row.text.rsplit(" ", 1) for row in self.rows if row.table == _TESTS)
+        self.rows = {row for row in self.rows if row.table != _TESTS}
+
+    def fault(self, test: str, heard: Sequence[Row]) -> str:
+        """How what a test heard differs from what is written; empty where it does not."""
+        new = [row for row in dict.fromkeys(heard) if row not in self.rows]
+        if new:
+            shown = "\n\n".join(f"{row.table}: {row.text}" for row in new[:4])
+            return f"{len(new)} rows are not in {self.folder}; {_HOW}\n{shown}"
+        if heard and self.tests.get(test) != digest(heard):
+            shown = "\n".join(row.text.partition("\n")[0] for row in heard[:20])
+            return f"other findings than when {self.folder} was written, or in another order; {_HOW}\n{shown}"
+        return ""
+
+    def write(self, heard: dict[str, list[Row]], whole: bool, folder: Path | None = None) -> None:
+        """Write what these tests heard: `whole` in place of all that was there; or into another folder."""
+        folder = folder or self.folder
+        rows = {row for rows in heard.values() for row in rows} | (set() if whole else self.rows)
+        tests = ({} if whole else self.tests) | {test: digest(rows) for test, rows in heard.items() if rows}
+        rows |= {Row(_TESTS, f"{test} {number}") for test, number in tests.items()}
+        tables = defaultdict(list)
+        for row in sorted(rows):
+            tables[row.table].append(row.text)
+        folder.mkdir(exist_ok=True)
+        for path in folder.glob("*.txt"):
+            path.unlink()
+        for name, texts in tables.items():
+            between = "\n" if name == _TESTS else _HEAD
+            (folder / f"{name}.txt").write_text("".join(f"{between}{text}" for text in texts) + "\n", "utf-8")
+
+
+_HOW = "read them, and if they are right: python -m tests.said"
+
+
+def digest(rows: Sequence[Row]) -> str:
+    return hashlib.sha1("\n\n".join(row.text for row in rows).encode()).hexdigest()[:12]
+
+
+def _read(path: Path) -> list[str]:
+    text = path.read_text("utf-8").rstrip("\n")
+    return text.split("\n" if path.stem == _TESTS else _HEAD)[1:]
+
+
+@cache
+def tables(folder: Path) -> Tables:
+    return Tables(folder / "said")
+
+
+_heard: dict[str, list[Row]] = {}
+
+
+@contextmanager
+def hearing() -> Iterator[list[Row]]:
+    """What checks say while this lasts."""
+    outer, _NOW[0] = _NOW[0], (heard := [])
+    try:
+        yield heard
+    finally:
+        _NOW[0] = outer
+
+
+@contextmanager
+def comparing(folder: Path, test: str, scratch: str = "") -> Iterator[None]:
+    """Around a test: when it passed, what its checks said is compared with the tables of the folder, or kept.
+
+    `scratch`: the test's own temporary folder.
+    """
+    with hearing() as said:
+        yield
+    if scratch:
+        said = [row._replace(text=row.text.replace(scratch, "/scratch")) for row in said]
+    if WRITE in os.environ:
+        _heard[test] = said
+    elif fault := tables(folder).fault(test, said):
+        raise AssertionError(fault)
+
+
+def finish(folder: Path) -> None:
+    """Write what was heard, where that was asked for."""
+    if mode := os.environ.get(WRITE, ""):
+        tables(folder).write(_heard, mode != "more", Path(mode) if "/" in mode else None)
+
+
+def main(arguments: list[str]) -> int:
+    mode = "more" if arguments else "all"
+    command = [sys.executable, "-m", "pytest", "-n", "0", *(arguments or [str(CHECKS)])]
+    return subprocess.run(command, env={**os.environ, WRITE: mode}, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
