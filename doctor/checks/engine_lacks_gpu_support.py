@@ -43,10 +43,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         ):
             continue
         name = engine.kind.capitalize()
+        lacks = f"{name} {known(engine.version)} has no runtime of NVIDIA's and no CDI device of a GPU"
+        if known(s.engines.hook) is not True:
+            lacks += ", and the NVIDIA Container Toolkit's hook is not installed"
         yield CHECK.warn(
             f"{name} on this host cannot give GPUs to containers",
-            f"{name} {known(engine.version)} has no runtime of NVIDIA's and no CDI device of a GPU, and the NVIDIA "
-            "Container Toolkit's hook is not installed. What runs on the host itself is not touched.",
+            f"{lacks}. What runs on the host itself is not touched.",
             facts={"engine": engine.kind, "runtimes": list(known(engine.runtimes) or ())},
             subject=engine.kind,
             fixes=install_toolkit(s, engine.kind, rootless=known(engine.rootless) is True),

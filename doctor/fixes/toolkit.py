@@ -6,7 +6,7 @@ from shlex import quote
 
 from ..findings import Fix, Step
 from ..snapshot import Snapshot, known
-from .distribution import RPM
+from .distribution import install_line, manager
 from .where import RECHECK, start_changes
 
 _DOCS = "docs.nvidia.com/datacenter/cloud-native/container-toolkit: installation guide"
@@ -31,13 +31,13 @@ def install_toolkit(s: Snapshot, engine: str, *, rootless: bool = False, snap: b
             ),
         ]
     )
+    install = _install(s, root)
+    if known(s.engines.hook) is not True:
+        text = "Install nvidia-container-toolkit with this distribution's package manager."
+        if install:
+            text = "Install the toolkit from NVIDIA's repository." if _LIST in install else "Install the toolkit."
+        steps.append(Step(text=text, command=install, where="host", needs_root=True))
     steps += [
-        Step(
-            text="Install the toolkit from NVIDIA's repository.",
-            command=_install(s, root),
-            where="host",
-            needs_root=True,
-        ),
         Step(
             text="Make it known to the engine."
             + (" Its restart ends its containers: do it when none is needed any more." if engine == "docker" else ""),
@@ -55,29 +55,28 @@ def install_toolkit(s: Snapshot, engine: str, *, rootless: bool = False, snap: b
 
 
 def _docker(s: Snapshot, root: str) -> str:
-    system = (known(s.host.os_id) or "").lower()
-    if system in ("arch", "manjaro"):
-        return f"{root}pacman -S --needed docker"
-    if system in RPM or system.startswith(("opensuse", "sles")):
-        return f"curl -fsSL https://get.docker.com | {root}sh"
-    return f"{root}apt-get update && {root}apt-get install -y docker.io"
+    packaged = install_line(s, root, {"apt-get": "docker.io", "pacman": "docker"})
+    return packaged or f"curl -fsSL https://get.docker.com | {root}sh"
 
 
 def _install(s: Snapshot, root: str) -> str:
-    system = (known(s.host.os_id) or "").lower()
-    if system in RPM:
+    """'' where NVIDIA has no repository for the distribution."""
+    tool = manager(s)
+    if tool in ("dnf", "yum"):
         return (
             f"curl -s -L https://{_LIST}/rpm/nvidia-container-toolkit.repo | "
             f"{root}tee /etc/yum.repos.d/nvidia-container-toolkit.repo\n"
-            f"{root}dnf install -y nvidia-container-toolkit"
+            f"{root}{tool} install -y nvidia-container-toolkit"
         )
-    if system.startswith(("opensuse", "sles")):
+    if tool == "zypper":
         return (
             f"{root}zypper ar https://{_LIST}/rpm/nvidia-container-toolkit.repo\n"
             f"{root}zypper --gpg-auto-import-keys install -y nvidia-container-toolkit"
         )
-    if system in ("arch", "manjaro"):
+    if tool == "pacman":
         return f"{root}pacman -S --needed nvidia-container-toolkit"
+    if tool != "apt-get":
+        return ""
     return (
         f"curl -fsSL https://nvidia.github.io/libnvidia-container/gpgkey | {root}gpg --dearmor -o {_KEYRING}\n"
         f"curl -s -L https://{_LIST}/deb/nvidia-container-toolkit.list | "
