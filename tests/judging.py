@@ -24,7 +24,7 @@ def matrix() -> Matrix:
 def report(snapshot: Snapshot, policy: Policy = POLICY) -> Report:
     """The whole catalogue's report."""
     judged = assess(snapshot, matrix(), policy)
-    said.note((*judged.findings, *judged.remarks))
+    said.note(judged)
     return judged
 
 

@@ -23,6 +23,8 @@ from typing import NamedTuple
 import msgspec
 
 from doctor.findings import Finding
+from doctor.judge import load_all
+from doctor.judge.report import Report
 
 from .scenarios import fix_tables
 
@@ -30,7 +32,9 @@ CHECKS = Path(__file__).with_name("checks")
 WRITE = "GPUDOCTOR_WRITE_SAID"
 """The variable that has the tables written: `all` of them, `more`, or all into the folder that it names."""
 _HEAD = "\n## "
-_TESTS = "tests"
+_TESTS, _REASONS = "tests", "reasons"
+_SHORT = (_TESTS, _REASONS, "ends", "catalogue")
+"""Tables of a line for each row."""
 _NOW: list[list[Row] | None] = [None]
 """What the running test's checks said; None where nobody compares it."""
 
@@ -42,19 +46,22 @@ class Row(NamedTuple):
     text: str
 
 
-def note(findings: Sequence[Finding]) -> None:
-    """What a report says, in its order."""
+def note(report: Report) -> None:
+    """What a report says, in its order, and why its checks did not run."""
     if _NOW[0] is None:
         return
-    for finding in findings:
+    for finding in (*report.findings, *report.remarks):
         _NOW[0].extend(_rows(finding))
+    _NOW[0].extend(Row(_REASONS, f"{one.id} {one.status} {one.skip}: {one.reason}") for one in report.checks if one.reason)
 
 
 def note_end(check: str, status: str, reason: str, findings: Sequence[Finding]) -> None:
     """What one check says, and how it ended."""
-    note(findings)
-    if _NOW[0] is not None:
-        _NOW[0].append(Row("reasons", f"{check} {status}\n  {reason}"))
+    if _NOW[0] is None:
+        return
+    for finding in findings:
+        _NOW[0].extend(_rows(finding))
+    _NOW[0].append(Row("ends", f"{check} {status}: {reason}"))
 
 
 def _rows(finding: Finding) -> Iterator[Row]:
@@ -66,7 +73,17 @@ def _rows(finding: Finding) -> Iterator[Row]:
     lines += [f"  {facts}"] * bool(finding.facts) + [f"  fixes: {fixes}"] * bool(fixes)
     yield Row(finding.layer, "\n".join(lines))
     for fix in finding.fixes:
-        yield Row("fixes", "\n".join(fix_tables.of_fix(msgspec.to_builtins(fix), changes=False)).strip())
+        steps = fix_tables.of_fix(msgspec.to_builtins(fix), changes=False)
+        yield Row("fixes", "\n".join([*steps, *[f"    source: {fix.source}"] * bool(fix.source)]).strip())
+
+
+def catalogue() -> list[Row]:
+    """What is constant about each check."""
+    found = []
+    for check in load_all():
+        about = msgspec.to_builtins(check.about)
+        found.append(Row("catalogue", f"{check.id}: {json.dumps({k: about[k] for k in about if k != 'module'})}"))
+    return found
 
 
 class Tables:
@@ -92,7 +109,7 @@ class Tables:
     def write(self, heard: dict[str, list[Row]], whole: bool, folder: Path | None = None) -> None:
         """Write what these tests heard: `whole` in place of all that was there; or into another folder."""
         folder = folder or self.folder
-        rows = {row for rows in heard.values() for row in rows} | (set() if whole else self.rows)
+        rows = {row for rows in heard.values() for row in rows} | {*catalogue()} | (set() if whole else self.rows)
         tests = ({} if whole else self.tests) | {test: digest(rows) for test, rows in heard.items() if rows}
         rows |= {Row(_TESTS, f"{test} {number}") for test, number in tests.items()}
         tables = defaultdict(list)
@@ -102,7 +119,7 @@ class Tables:
         for path in folder.glob("*.txt"):
             path.unlink()
         for name, texts in tables.items():
-            between = "\n" if name == _TESTS else _HEAD
+            between = "\n" if name in _SHORT else _HEAD
             (folder / f"{name}.txt").write_text("".join(f"{between}{text}" for text in texts) + "\n", "utf-8")
 
 
@@ -110,12 +127,13 @@ _HOW = "read them, and if they are right: python -m tests.said"
 
 
 def digest(rows: Sequence[Row]) -> str:
-    return hashlib.sha1("\n\n".join(row.text for row in rows).encode()).hexdigest()[:12]
+    """Of all rows but the reasons: every check has one in every report, and a new check would change every digest."""
+    return hashlib.sha1("\n\n".join(row.text for row in rows if row.table != _REASONS).encode()).hexdigest()[:12]
 
 
 def _read(path: Path) -> list[str]:
     text = path.read_text("utf-8").rstrip("\n")
-    return text.split("\n" if path.stem == _TESTS else _HEAD)[1:]
+    return text.split("\n" if path.stem in _SHORT else _HEAD)[1:]
 
 
 @cache

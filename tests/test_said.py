@@ -49,6 +49,11 @@ def test_what_one_file_adds_leaves_the_rest(tmp_path: Path) -> None:
     assert more.fault("test_two", heard) == ""
 
 
+def test_what_is_constant_about_each_check_stands_there() -> None:
+    table = {row for row in said.tables(said.CHECKS).rows if row.table == "catalogue"}
+    assert {*said.catalogue()} == table, "read them, and if they are right: python -m tests.said"
+
+
 @pytest.mark.slow
 def test_nothing_old_stays(tmp_path: Path) -> None:
     """The tables are what the tests say today, no more."""
