@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from . import said
 from .parts import NEEDS, torch_wheel
 from .shared import made_once
 
@@ -83,6 +84,21 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker in NEEDS:
         if item.get_closest_marker(marker) and (reason := _why_not(marker)):
             pytest.skip(f"{marker}: {reason}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """What checks say in these folders is written in `said`, word by word."""
+    if not item.nodeid.startswith(said.FOLDERS) or any(item.get_closest_marker(marker) for marker in (*AFTER, "drawn")):
+        yield
+        return
+    with said.comparing(item.nodeid, str(getattr(item, "funcargs", {}).get("tmp_path", ""))):
+        yield
+
+
+def pytest_sessionfinish(exitstatus: int) -> None:
+    if not exitstatus:
+        said.finish()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,8 +1,8 @@
-"""All that the tests of a folder make the checks say, word by word: `said/LAYER.txt` and `said/fixes.txt` beside them.
+"""All that the tests of these folders make the checks say, word by word: `LAYER.txt`, `fixes.txt`, `reasons.txt` ...
 
 A test asserts what matters to it; the rest of a title, detail, fact or step stands here, and `comparing` fails the test
-whose findings are not written, or are other ones than when they were. `python -m tests.said` runs the folder and writes
-its tables again, `python -m tests.said tests/checks/test_x.py` adds what this file's tests say. Read the difference
+whose findings are not written, or are other ones than when they were. `python -m tests.said` runs the folders and writes
+the tables again, `python -m tests.said tests/checks/test_x.py` adds what this file's tests say. Read the difference
 before you commit it.
 """
 
@@ -26,9 +26,10 @@ from doctor.findings import Finding
 from doctor.judge import load_all
 from doctor.judge.report import Report
 
-from .scenarios import fix_tables
+from ..scenarios import fix_tables
 
-CHECKS = Path(__file__).with_name("checks")
+HERE = Path(__file__).parent
+FOLDERS = ("tests/checks", "tests/fix", "tests/probes", "tests/proof")
 WRITE = "GPUDOCTOR_WRITE_SAID"
 """The variable that has the tables written: `all` of them, `more`, or all into the folder that it names."""
 _HEAD = "\n## "
@@ -89,7 +90,7 @@ def catalogue() -> list[Row]:
 class Tables:
     """The tables of a folder: the rows, and of each test a digest of what its checks said, in order."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path = HERE) -> None:
         self.folder = folder
         self.rows = {Row(path.stem, text) for path in folder.glob("*.txt") for text in _read(path)}
         self.tests = dict(row.text.rsplit(" ", 1) for row in self.rows if row.table == _TESTS)
@@ -137,8 +138,8 @@ def _read(path: Path) -> list[str]:
 
 
 @cache
-def tables(folder: Path) -> Tables:
-    return Tables(folder / "said")
+def tables() -> Tables:
+    return Tables()
 
 
 _heard: dict[str, list[Row]] = {}
@@ -155,8 +156,8 @@ def hearing() -> Iterator[list[Row]]:
 
 
 @contextmanager
-def comparing(folder: Path, test: str, scratch: str = "") -> Iterator[None]:
-    """Around a test: when it passed, what its checks said is compared with the tables of the folder, or kept.
+def comparing(test: str, scratch: str = "") -> Iterator[None]:
+    """Around a test: when it passed, what its checks said is compared with the tables, or kept.
 
     `scratch`: the test's own temporary folder.
     """
@@ -166,21 +167,18 @@ def comparing(folder: Path, test: str, scratch: str = "") -> Iterator[None]:
         said = [row._replace(text=row.text.replace(scratch, "/scratch")) for row in said]
     if WRITE in os.environ:
         _heard[test] = said
-    elif fault := tables(folder).fault(test, said):
+    elif fault := tables().fault(test, said):
         raise AssertionError(fault)
 
 
-def finish(folder: Path) -> None:
+def finish() -> None:
     """Write what was heard, where that was asked for."""
     if mode := os.environ.get(WRITE, ""):
-        tables(folder).write(_heard, mode != "more", Path(mode) if "/" in mode else None)
+        tables().write(_heard, mode != "more", Path(mode) if "/" in mode else None)
 
 
 def main(arguments: list[str]) -> int:
     mode = "more" if arguments else "all"
-    command = [sys.executable, "-m", "pytest", "-n", "0", *(arguments or [str(CHECKS)])]
+    command = [sys.executable, "-m", "pytest", "-n", "0", *(arguments or FOLDERS)]
     return subprocess.run(command, env={**os.environ, WRITE: mode}, check=False).returncode
 
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
