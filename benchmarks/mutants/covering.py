@@ -20,6 +20,7 @@ from typing import Any
 
 import tomllib
 from coverage import CoverageData
+from coverage.exceptions import DataError
 
 from .checkout import ROOT, copy_checkout, environment, isolation, python_of
 from .following import AGENTS, FOLDER, prepare
@@ -58,7 +59,10 @@ def keep(copy: Path, folder: Path, sources: dict[str, str], tests: dict[str, str
     whole = CoverageData(str(STORE / "contexts"))
     for noted in sorted((folder / "data").iterdir()):
         part = CoverageData(str(noted))
-        part.read()
+        try:
+            part.read()
+        except DataError:  # of a process that was killed while it wrote: some tests do that
+            continue
         whole.update(part, map_path=lambda path: _relative(path, copy))
     whole.write()
     seconds: dict[str, float] = {}
