@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from ..findings import Fix, Step, Where
 from ..snapshot import DeviceNode, Snapshot, known
-from .where import MANAGED, PROVIDERS, container_kind, host_sudo, on_host, start_again, start_changes
+from .where import MANAGED, PROVIDERS, container_kind, host_sudo, notebook, on_host, start_again, start_changes
 
 _TOOLKIT = "docs.nvidia.com/datacenter/cloud-native/container-toolkit"
 _START = {
@@ -36,6 +36,8 @@ def start_with_gpu(s: Snapshot) -> tuple[Fix, ...]:
     provider = PROVIDERS[name] if name in MANAGED else None
     if provider and kind != "kubernetes":
         text = f"On {provider[0]}: start this pod or instance with a GPU type ({provider[1]})."
+        if notebook(s):
+            text = f"On {provider[0]}: {provider[1]}."
         return (
             Fix(
                 id="start-with-gpu",
@@ -130,13 +132,16 @@ def start_with(
     return Fix(id=fix_id, title=title, steps=(step,), source=_TOOLKIT)
 
 
+_OTHER_OPTIONS = ("kubernetes", "apptainer", "lxc", "systemd-nspawn")
+_RUN = {"podman": "podman run --device nvidia.com/gpu=all", "containerd": "nerdctl run --gpus all"}
+
+
 def engine_line(s: Snapshot, options: str) -> str:
-    """The engine's command with these options; empty where the user types none (a provider, a cluster)."""
+    """The engine's command with these options; empty where the user types none (a provider, a cluster) or others."""
     kind = container_kind(s)
-    if kind == "kubernetes" or (known(s.host.provider) or "") in MANAGED:
+    if kind in _OTHER_OPTIONS or (known(s.host.provider) or "") in MANAGED:
         return ""
-    engine = "podman run --device nvidia.com/gpu=all" if kind == "podman" else "docker run --gpus all"
-    return f"{engine} {options} ..."
+    return f"{_RUN.get(kind, 'docker run --gpus all')} {options} ..."
 
 
 def variable_line(s: Snapshot, name: str, value: str) -> str:
