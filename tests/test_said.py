@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -62,3 +65,44 @@ def test_nothing_old_stays(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
     for name in sorted({path.name for folder in (tmp_path, said.HERE) for path in folder.glob("*.txt")}):
         assert (tmp_path / name).read_text("utf-8") == (said.HERE / name).read_text("utf-8"), name
+
+
+PLACES = ("doctor/checks", "doctor/fixes")
+UNSAID = said.HERE / "unsaid.list"
+_SPOKEN = re.compile(r"[A-Za-z]{2,}.*[A-Za-z]{2,}", re.DOTALL)
+_TO_FILL = re.compile(r"\{\w*\}")
+_PATTERNS = ("compile", "lazy", "search", "match", "fullmatch", "sub", "findall", "finditer", "compiled")
+
+
+def sentences(path: Path) -> Iterator[str]:
+    """The texts of two words and more in a file of checks or fixes: no docstrings, no patterns."""
+    tree = ast.parse(path.read_text("utf-8"))
+    left_out = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in _PATTERNS:
+            left_out |= {inner for inner in ast.walk(node) if isinstance(inner, ast.expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and node not in left_out and isinstance(node.value, str):
+            for part in _TO_FILL.split(" ".join(node.value.split())):
+                if " " in part.strip() and _SPOKEN.search(part):
+                    yield part.strip()
+
+
+def test_every_sentence_is_said_somewhere() -> None:
+    """Each text of a check or fix stands in a table that a test compares, or in `unsaid.list`, which only gets shorter.
+
+    Add a machine that hears it to `tests/scenarios/facts`, or a test of the check.
+    """
+    folders = (said.HERE, Path("tests/scenarios/facts"), Path("tests/scenarios/fixes"))
+    tables = [path.read_text("utf-8") for folder in folders for path in sorted(folder.glob("*.txt"))]
+    heard = " ".join("\n".join(tables).replace("\n       $ ", "\n").split()).replace('\\"', '"').encode()
+    never = {
+        f"{path.as_posix()}: {text}"
+        for place in PLACES
+        for path in sorted(Path(place).glob("*.py"))
+        for text in sentences(path)
+        if text.encode() not in heard
+    }
+    listed = set(UNSAID.read_text("utf-8").splitlines())
+    assert sorted(never - listed) == [], "no table has these"
+    assert sorted(listed - never) == [], "these are said now (or gone): delete them from unsaid.list"

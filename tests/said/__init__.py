@@ -53,7 +53,9 @@ def note(report: Report) -> None:
         return
     for finding in (*report.findings, *report.remarks):
         _NOW[0].extend(_rows(finding))
-    _NOW[0].extend(Row(_REASONS, f"{one.id} {one.status} {one.skip}: {one.reason}") for one in report.checks if one.reason)
+    _NOW[0].extend(
+        Row(_REASONS, f"{one.id} {one.status} {one.skip}: {one.reason}") for one in report.checks if one.reason
+    )
 
 
 def note_end(check: str, status: str, reason: str, findings: Sequence[Finding]) -> None:
@@ -181,4 +183,3 @@ def main(arguments: list[str]) -> int:
     mode = "more" if arguments else "all"
     command = [sys.executable, "-m", "pytest", "-n", "0", *(arguments or FOLDERS)]
     return subprocess.run(command, env={**os.environ, WRITE: mode}, check=False).returncode
-
