@@ -192,19 +192,20 @@ def similar_lines(report: Report, width: int) -> list[Line]:
 
 def open_markdown(report: Report, titles: Mapping[str, str], escape: Any, fenced: Any) -> list[str]:
     """The same as Markdown."""
-    text = report.text or TextReport()
-    rows = [f"❔ **{_title(report)}**", "", *(f"> {escape(_quoted(quote))}" for quote in text.errors), ""]
-    rows += [row for message in text.of_program for row in (f"- {escape(_own(message))}", "")]
-    if shown := possible(report, titles):
-        rows += [_possible_words(report), ""]
-        for one in shown:
+    page = open_page(report, titles)
+    rows = [f"❔ **{page['title']}**", "", *(f"> {escape(quote)}" for quote in page["quotes"]), ""]
+    for words, command_line in page["of_program"]:
+        rows += [f"- {escape(words)}", "", *([*fenced(command_line), ""] if command_line else [])]
+    if page["possible"]:
+        rows += [page["possible_words"], ""]
+        for one in page["possible"]:
             name = f" `{one.id}`:" if one.id else ""
             rows.append(f"- {one.chance}{name} {escape(one.words)}{f' ({escape(one.quote)})' if one.quote else ''}")
         rows.append("")
-    if causes := known_causes(report, titles):
-        rows += [*(f"- {escape(words)}" for words in causes), ""]
-    rows += ["To be sure, run there:" if text.open == "sound" else _DECIDE, ""]
-    for need in report.needs:
+    if page["known_causes"]:
+        rows += [*(f"- {escape(words)}" for words in page["known_causes"]), ""]
+    rows += [page["decide"], ""]
+    for need in page["needs"]:
         rows += [escape(need.why), "", *fenced(need.command), ""]
     return rows
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from doctor.judge import load_all
 from doctor.judge.report import Report
-from doctor.report.markdown import render_markdown
+from doctor.report.markdown import escape, render_markdown
+from doctor.report.pasted import open_page
 from doctor.report.terminal import Display, render_terminal
 from doctor.snapshot import Ranked, Snapshot, Symptom, Target
 from doctor.text import read
 from doctor.text.cause_pages import load_causes
 
 from ..judging import report
-from ..rows import for_each
+from ..rows import Faults, for_each
 
 ABOUT = {check.id: check.about for check in (*load_all(), *load_causes())}
 LAYERS = {name: about.layer for name, about in ABOUT.items()}
@@ -223,3 +225,34 @@ def test_facts_strike_causes_off_the_list() -> None:
 def test_a_line_is_named_once_however_many_facts_it_tells() -> None:
     shown = terminal("GPU 0: Tesla V100, torch 2.9.0+cu130, driver 580.82.07")
     assert shown.count("From line 1") == 1 and "From line 1: GPU 0: Tesla V100" in shown
+
+
+OPEN = [
+    f"a\n{NO_IMAGE}\n",
+    "GPU 0: NVIDIA H100\nblorp: fatal error: the frobnicator is not there\n",
+    (Path(__file__).parents[1] / "text" / "texts" / "nccl.txt").read_text("utf-8"),
+]
+
+
+def test_what_stays_open_is_told_alike_on_a_terminal_in_markdown_and_on_a_page() -> None:
+    told: set[str] = set()
+    with Faults() as faults:
+        for text in OPEN:
+            found = judged(text)
+            page = open_page(found, TITLES)
+            assert page, text
+            shown = " ".join(terminal(text).split())
+            parts = {
+                "title": [page["title"]], "decide": [page["decide"]], "quotes": page["quotes"],
+                "of_program": [words for row in page["of_program"] for words in row if words],
+                "possible": [words for row in page["possible"] for words in row if words],
+                "possible_words": [page["possible_words"]] * bool(page["possible"]),
+                "known_causes": page["known_causes"],
+                "needs": [words for need in page["needs"] for words in (need.why, need.command)],
+            }  # fmt: skip
+            told |= {name for name, words in parts.items() if words}
+            for name, words in ((name, words) for name, all_words in parts.items() for words in all_words):
+                with faults.of(f"{text[:40]}: {name}: {words}"):
+                    assert " ".join(words.split()) in shown
+                    assert words in markdown(text) or escape(words) in markdown(text)
+    assert told == parts.keys()
