@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import operator
 import os
 import random
 import time
@@ -249,7 +250,11 @@ base.Tensor = Tensor
 
 
 def _shape(shape):
-    return shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    """The numbers of elements: whole ones, as torch takes no others."""
+    sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    for size in sizes:
+        operator.index(size)
+    return sizes
 
 
 def randn(*shape, generator=None, dtype=float32, device="cpu"):

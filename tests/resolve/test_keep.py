@@ -98,3 +98,19 @@ def test_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
                 assert run(["resolve", *words]) == code
                 printed = capsys.readouterr()
                 assert printed.out == "" and len(printed.err.splitlines()) == 1, printed
+
+
+def test_a_torch_whose_builds_the_matrix_does_not_know_is_no_wrong_usage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 3 and one line, however it is unknown."""
+    with Faults() as faults:
+        for version, cuda in (("2.12.0.dev20260101+cu130", "13.0"), ("2.8.0+cu115", "11.5"), ("of our own", "12.8")):
+            with faults.of(version):
+                s = machine("h100", "580.82.07").replace({"torch.version": version, "torch.cuda": cuda})
+                saved = tmp_path / f"{len(version)}.json"
+                saved.write_bytes(render_json(report(s)))
+                assert run(["resolve", "--keep", "--from", str(saved)]) == 3
+                printed = capsys.readouterr()
+                assert printed.out == "" and len(printed.err.splitlines()) == 1, printed
+                assert version.partition("+")[0] in printed.err
