@@ -100,7 +100,7 @@ def _of_tag(one: Candidate, tag: str) -> bool:
 
 def _of_torch(lines: Sequence[Pinned], torch: Pinned | None, gives: str, reason: str) -> DeadLine:
     """The line of torch, else the first that brings it; gives: which torch, in words."""
-    one = torch or lines[0]
+    one = torch or next((line for line in lines if line.wish.package not in FRAMEWORKS), lines[0])
     return DeadLine(one.number, one.text, f"{gives}: {reason}")
 
 

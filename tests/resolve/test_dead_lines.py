@@ -58,6 +58,7 @@ ROWS: list[tuple[str, str, tuple[str, str], list[int], str]] = [
     ("companion of another", "torch==2.8.0\ntorchvision==0.22.0\n", ("H100", "580"), [2], "torchvision==0.23.0"),
     ("one of two, and one that is not listed", "torch==2.4.0\nflash-attn==2.6.3\n", NEW, [1], "torch==2.7.1+cu128"),
     ("each of two", "torch==2.4.0\nflash-attn==2.8.3\n", NEW, [1], "torch==2.7.1+cu128"),
+    ("torch is what vllm brings, not TensorFlow", "tensorflow==2.21.0\nvllm==0.10.0\n", ("GTX 1080", "470"), [2, 1], ""),
     ("wheel by address", "https://download.pytorch.org/whl/cu128/torch-2.8.0%2Bcu128-cp311-cp311-manylinux_2_28_x86_64.whl\n",
      OLD, [1], "torch==2.8.0+cu126"),
 ]  # fmt: skip
