@@ -53,7 +53,7 @@ def gather_pythons(
         patient["torch"] = _torch(files, patient)
         if env is not None:
             path_folders = [folder for folder in env.get("PATH", "").split(":") if folder.startswith("/")]
-            patient["uv"] = any(files.kind(folder.rstrip("/") + "/uv") == "file" for folder in path_folders)
+            patient["uv"] = any(files.kind(folder + "/uv") == "file" for folder in path_folders)
         files.emit(_cleaned(patient))
         gather_packages(
             files,

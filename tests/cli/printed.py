@@ -47,6 +47,12 @@ resolve torch==2.8 --gpu A100 --driver 580 --format environment-yml --python 3.1
 resolve --gpu 'RTX 5090' --driver 550 --python 3.12 --os linux
 resolve --gpu T4 --driver 999 --python 3.12 --os linux
 resolve --gpu H100 --driver 580 --python 3.13t --os linux --format json
+resolve -r tests/cli/printed/files/plain.txt --gpu 'GTX 1080' --driver 580 --python 3.11 --os linux
+resolve -r tests/cli/printed/files/plain.txt --gpu 'RTX 5090' --driver 580 --python 3.11 --os linux --format json
+resolve -r tests/cli/printed/files/plain.txt --gpu 'RTX 5090' --driver 535 --python 3.11 --os linux
+resolve -r tests/cli/printed/files/range.txt --gpu 'RTX 5090' --driver 580 --python 3.11 --os linux
+resolve -r tests/cli/printed/files/range.txt --gpu 'GTX 1080' --driver 450 --python 3.11 --os linux
+resolve -r tests/cli/printed/files/frameworks.txt --gpu 'GTX 1080' --driver 470 --python 3.11 --os linux
 what-if --os linux --gpu 'GTX 1080' --driver 535 --torch 2.8
 what-if --os linux --gpu 'RTX 5090' --driver 580 --torch 2.6 --python 3.12
 what-if --os linux --gpu A100 --driver 535 --torch none --python 3.14
