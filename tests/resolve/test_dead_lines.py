@@ -58,7 +58,6 @@ ROWS: list[tuple[str, str, tuple[str, str], list[int], str]] = [
     ("companion of another", "torch==2.8.0\ntorchvision==0.22.0\n", ("H100", "580"), [2], "torchvision==0.23.0"),
     ("one of two, and one that is not listed", "torch==2.4.0\nflash-attn==2.6.3\n", NEW, [1], "torch==2.7.1+cu128"),
     ("each of two", "torch==2.4.0\nflash-attn==2.8.3\n", NEW, [1], "torch==2.7.1+cu128"),
-    ("torch is what vllm brings, not TensorFlow", "tensorflow==2.21.0\nvllm==0.10.0\n", ("GTX 1080", "470"), [2, 1], ""),
     ("wheel by address", "https://download.pytorch.org/whl/cu128/torch-2.8.0%2Bcu128-cp311-cp311-manylinux_2_28_x86_64.whl\n",
      OLD, [1], "torch==2.8.0+cu126"),
 ]  # fmt: skip
@@ -93,6 +92,14 @@ def test_requirements(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
                 file.write_text("\n".join([*index, *rest, *written]) + "\n")
                 code, again, printed = ask(words, capsys)
                 assert code == 0 and not again["dead"], again
+
+
+def test_the_line_that_brings_torch_is_none_of_tensorflow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "requirements.txt"
+    file.write_text("tensorflow==2.21.0\nvllm==0.10.0\n")
+    words = ["-r", str(file), "--gpu", "GTX 1080", "--driver", "470", "--python", "3.11"]
+    _, found, _ = ask(words, capsys)
+    assert [one["number"] for one in found["dead"] if "it gives torch" in one["reason"]] == [2]
 
 
 def _numbers(found: dict[str, Any]) -> set[int]:
