@@ -12,8 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from doctor import __version__
+from doctor.commands.assess import assess
 from doctor.commands.run_check import render
+from doctor.judge.plan import plan
 from doctor.judge.report import Report
+from doctor.report.steps import plan_text
+from doctor.report.terminal import Display
+from doctor.snapshot import Engine
 from doctor.text import read
 
 from ..healthy import healthy
@@ -28,6 +33,7 @@ _FEW = ("two causes", "every kind of step", "two GPUs", "text nccl")
 FORMATS: dict[str, tuple[tuple[int, tuple[str, ...]], ...]] = {
     "terminal": ((0, ()), (2, ("two causes", "full proof"))),
     "markdown": ((0, (*_FEW, "watched", "text apt")),),
+    "plan": ((0, ("not loaded", "two causes", "two steps")),),
     "html": ((0, _FEW[1:]),),
     "github": ((0, ()),),
     "junit": ((0, _FEW[:2]),),
@@ -44,6 +50,11 @@ def reports() -> Iterator[tuple[str, Report]]:
     yield "two in a container", report(healthy("h100", "a100", container=True))
     yield "not loaded", report(not_loaded(healthy()))
     yield "two causes", report(not_asked(with_torch(healthy("rtx5090", "gtx1080"), "2.6.0", "cu124")))
+    slurm = {"host.scheduler": "slurm", "torch_run.first_call_code": 999}
+    yield "two steps", report(healthy().replace(slurm))
+    docker = Engine(kind="docker", version="27.3.1", runtimes=("runc",))
+    lacking = {"engines.engines": (docker,), "engines.hook": False, "engines.cdi": ()}
+    yield "a command in a note", report(healthy().replace(lacking))
     yield "every kind of step", sick()
     yield "full proof", told(full_measured())
     yield "two GPUs", told(two_gpus())
@@ -60,7 +71,11 @@ def shown(format_: str, all_reports: dict[str, Report]) -> str:
     for verbose, names in FORMATS[format_]:
         for name in names or all_reports:
             flags = {"format_": format_.replace("terminal", "text"), "output": "report", "verbose": verbose}
-            text = render(all_reports[name], {**flags, "ascii_": False, "no_color": True}).decode()
+            one = all_reports[name]
+            if format_ == "plan":
+                text = plan_text(plan(one.snapshot, matrix(), one.policy, "", assess), Display(width=80))
+            else:
+                text = render(one, {**flags, "ascii_": False, "no_color": True}).decode()
             for changing, word in ((_DRAWN, r"<\1/>"), (_NOW, "NOW"), (_VERSIONS, "VERSION")):
                 text = changing.sub(word, text)
             rows = [row.rstrip() for row in text.splitlines()]
