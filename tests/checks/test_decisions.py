@@ -5,9 +5,11 @@ from __future__ import annotations
 from doctor.checks._boards import is_superchip
 from doctor.checks._code import witnesses
 from doctor.findings import Finding, Fix, Step
+from doctor.fixes.which_torch import which_torch
 from doctor.judge import load
 from doctor.judge.judge import in_words
 from doctor.judge.plan import _asks_for_steps
+from doctor.judge.preflight import _any_build_serves
 from doctor.snapshot import Missing
 
 from ..healthy import gpu, healthy
@@ -74,3 +76,20 @@ def test_a_gpu_whose_last_branch_is_named_gets_no_newer_one() -> None:
         finding = run("open-kernel-module-required", cuda_says(s, 100).replace({"driver.kernel_flavour": "open"}))[2][0]
         fix = next(fix for fix in finding.fixes if fix.id == "install-driver")
         assert branch in fix.title and "newer" not in fix.title + fix.steps[0].text, fix.title
+
+
+def test_no_torch_is_chosen_where_no_gpu_is_known_or_named() -> None:
+    assert which_torch(healthy().replace({"host.system": "darwin"}), matrix()) is None
+    assert which_torch(healthy(), matrix(), gpus=()) is None
+    assert which_torch(healthy(), matrix()) is not None
+
+
+def test_a_torch_of_no_known_version_has_code_where_every_build_of_its_index_has() -> None:
+    def serves(model: str, tag: str, cuda: str) -> bool:
+        unknown = {"torch.version": Missing("not-asked"), "torch.wheel_tag": tag, "torch.cuda": cuda}
+        return _any_build_serves(healthy(model).replace(unknown), matrix())
+
+    assert serves("h100", "cu126", "12.6") and serves("h100", "cu128", "12.8")
+    assert not serves("rtx5090", "cu118", "11.8")
+    assert not serves("gtx1080", "cu130", "13.0")
+    assert not serves("h100", "cu999", "99.9"), "no build has this tag"

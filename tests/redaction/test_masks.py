@@ -213,3 +213,10 @@ def test_a_block_under_a_key_ends_where_the_indent_does() -> None:
         found = masked(text)
         assert "Hunter2" not in found
         assert f"\n{deep}replicas: three\n{deep}  image: cuda\n" in found
+
+
+def test_four_numbers_behind_a_letter_or_a_sign_are_a_version() -> None:
+    for before in ("cublas-", "v", "cudnn_", ">=", "==", "~=", "+", "a/", "<", "!="):
+        text = f"nvidia {before}12.8.4.1 is there"
+        assert redact(text) == text, before
+    assert "12.8.4.1" not in redact("connect to 12.8.4.1")
