@@ -64,7 +64,7 @@ def _row(row: str) -> list[str]:
 def _inside(value: str) -> str:
     """A POSIX shell's word as it stands inside of PowerShell's double quotes."""
     words = "".join(
-        part[1].replace("$", "`$") if part[1] is not None else _VARIABLE.sub(r"${env:\1\2}", part[2] or part[3] or "")
-        for part in _PART.finditer(without_paste(value))
+        literal.replace("$", "`$") + _VARIABLE.sub(r"${env:\1\2}", double + bare)
+        for literal, double, bare in _PART.findall(without_paste(value))
     )
     return _BRACED.sub(r"$env:\1", words)
