@@ -42,7 +42,7 @@ def run_dead_lines(m: Matrix, machine: Machine, flags: dict[str, Any]) -> int:
     path, q = flags["requirements"], machine.question(())
     text = _text(path)
     file = read_file(path, text, q)
-    if file.python and not flags["python_"]:
+    if file.python and not flags["python_version"]:
         machine = replace(machine, python=file.python)
         q = machine.question(())
         file = read_file(path, text, q)

@@ -181,5 +181,5 @@ PARSERS = {
     "text": read_text, "json": read_json, "markdown": read_markdown, "html": read_html, "svg": read_svg,
     "sarif": read_sarif, "junit": read_junit, "github": read_github, "line": read_line,
     "prometheus": read_prometheus, "node-problem-detector": read_line, "requirements": read_requirements,
-    "pyproject": read_pyproject, "dockerfile": read_dockerfile, "environment-yml": read_conda,
+    "pyproject": read_pyproject, "dockerfile": read_dockerfile, "environment-yml": read_conda, "edited": read_requirements,
 }  # fmt: skip

@@ -167,11 +167,12 @@ def test_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [[str(tmp_path / name)] for name in
             ("none.txt", ".", "bad.txt", "bytes.txt", "bad.lock", "other.lock", "odd.lock", "marker.lock")]  # fmt: skip
     rows += [[str(tmp_path / "good.txt"), *more] for more in (["--keep"], ["--format", "pyproject"], ["--explain-all"])]
-    rows += [[str(tmp_path / "good.txt"), "--gpu", "no such GPU"]]
+    unknown = [str(tmp_path / "good.txt"), "--gpu", "no such GPU"]
     with Faults() as faults:
-        for words in rows:
+        for words in [*rows, unknown]:
             with faults.of(" ".join(words)):
-                assert run(["resolve", "--gpu", "T4", "--driver", "580", "-r", *words]) == 2
+                code = 3 if words == unknown else 2
+                assert run(["resolve", "--gpu", "T4", "--driver", "580", "-r", *words]) == code
                 printed = capsys.readouterr()
                 assert printed.out == "" and len(printed.err.splitlines()) == 1, printed
 
