@@ -139,7 +139,9 @@ def faults_of(report: dict[str, Any], *wanted: str) -> str:
     measured = report["snapshot"].get("measured", {})
     found = [f["id"] for f in report["findings"]]
     ended = [
-        f"{end.get('fault')} in {end['step']}" for end in measured.get("ended", []) if end.get("fault") not in QUIET
+        f"{end.get('fault', 'failed')} in {end['step']}: {end.get('detail', '')[:100]}"
+        for end in measured.get("ended", [])
+        if end.get("fault", "failed") not in QUIET
     ]
     missing = [name for name in wanted if not measured.get(name)]
     words = [f"finds {', '.join(found)}"] * bool(found) + ended + [f"no {name}" for name in missing]
@@ -206,7 +208,7 @@ def as_gpu(prefix: Path) -> Seen:
     rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     right = [row["product"]["right"] for row in rows if "product" in row]
     ends = [row["ended"] for row in rows if "ended" in row]
-    faults = [f"{end['step']}: {end['detail'][:200]}" for end in ends if end.get("fault") not in QUIET]
+    faults = [f"{end['step']}: {end['detail'][:200]}" for end in ends if end.get("fault", "failed") not in QUIET]
     faults += ["no product"] * (not right)
     faults += [f"exit {done.returncode}: {done.stderr.strip()[-300:]}"] * bool(done.returncode) + [
         "a wrong product"
