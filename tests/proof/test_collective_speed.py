@@ -105,8 +105,9 @@ def test_the_command_and_its_report(with_torch: Path, tmp_path: Path) -> None:
     words = ["prove", "--links", "--ddp", "--device", "cpu", "--timeout", "100", "--python", str(with_torch)]
     temporary = tmp_path / "tmp"
     temporary.mkdir()
-    found = proved(words, cwd=tmp_path, TMPDIR=str(temporary))
-    assert not list(temporary.iterdir()), "torchrun's logs too are gone"
+    found = proved(words, {**os.environ, "TMPDIR": str(temporary)}, cwd=tmp_path)
+    left = [path.name for path in temporary.iterdir() if not path.name.startswith("torchinductor_")]
+    assert left == [], "torchrun's logs too are gone; torch's own cache is its user's"
     jsonschema.validate(found, json.loads(run(["schema"]).stdout))
     assert (found["exit_code"], found["findings"]) == (0, [])
     measured = found["snapshot"]["measured"]
