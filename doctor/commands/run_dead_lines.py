@@ -48,6 +48,7 @@ def run_dead_lines(m: Matrix, machine: Machine, flags: dict[str, Any]) -> int:
         file = read_file(path, text, q)
     _refuse_for(file, path, flags)
     answered = _answered(m, q, file)
+    answered = replace(answered, unknown=(*answered.unknown, *file.unread))
     added = tables(file, answered)
     from .write import write
 

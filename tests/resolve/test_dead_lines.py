@@ -234,3 +234,11 @@ def test_a_file_without_torch_gets_a_line_of_its_own(tmp_path: Path, capsys: pyt
         "torch": 3,
         "torchvision": 4,
     }
+
+
+def test_a_file_that_it_includes_is_not_read_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "requirements.txt"
+    for line in ("-r base.txt", "--requirement=base.txt", "-c base.txt"):
+        file.write_text(f"numpy\n{line}\n")
+        code, found, printed = ask(["-r", str(file), "--gpu", "RTX 4090", "--driver", "535"], capsys)
+        assert code == 3 and found["unknown"] == ["line 2: base.txt is not read; ask about that file too"], printed

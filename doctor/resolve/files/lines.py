@@ -68,6 +68,8 @@ class RequirementFile(Struct, frozen=True, kw_only=True):
     """The line for Python itself, where its tool makes one lock file for every Python that it allows."""
     regenerate: str = ""
     unsolved: tuple[int, ...] = ()
+    unread: tuple[str, ...] = ()
+    """Sentences about the files that it includes."""
 
 
 MOST_LINES = 300

@@ -35,7 +35,7 @@ def read_requirements(text: str, path: str, q: Question) -> RequirementFile:
     pinned = 0
     index, default = "", "pypi"
     extra: list[str] = []
-    indexes, unsolved = [], []
+    indexes, unsolved, unread = [], [], []
     about = environment(q)
     for number, line in joined(text):
         if not line:
@@ -51,6 +51,8 @@ def read_requirements(text: str, path: str, q: Question) -> RequirementFile:
                 default = source
             else:
                 extra.append(source)
+        if included := re.match(r"(?:-r|-c|--requirement|--constraint)[\s=]*(\S+)", line):
+            unread.append(f"line {number}: {included[1]} is not read; ask about that file too")
         if line.startswith("-"):
             unsolved += [number] if re.match(r"-e\b|--editable\b", line) else []
             continue
@@ -70,6 +72,7 @@ def read_requirements(text: str, path: str, q: Question) -> RequirementFile:
         indexes=tuple(indexes),
         regenerate=_regenerate(text),
         unsolved=tuple(unsolved),
+        unread=tuple(unread),
     )
 
 
