@@ -34,7 +34,6 @@ PINNED = ("vllm", "sglang")
 """Built with the one torch that they pin, so for the CUDA of that torch on the index."""
 ELSEWHERE = ("xformers",)
 """With wheels for more platforms on PyTorch's own index."""
-_INDEX = "https://pypi.org/simple"
 _JSON = "application/vnd.pypi.simple.v1+json"
 _TIMEOUT_S = 60
 _LINUX = {"platform_system": "Linux", "sys_platform": "linux", "platform_machine": "x86_64", "python_version": "3.12"}
@@ -52,10 +51,13 @@ class Release(NamedTuple):
 
 
 def index() -> str:
-    """The package index that pip is set to, or PyPI."""
-    words = [sys.executable, "-m", "pip", "config", "get", "global.index-url"]
-    found = subprocess.run(words, capture_output=True, text=True, check=False)
-    return (os.environ.get("PIP_INDEX_URL") or found.stdout.strip() or _INDEX).rstrip("/")
+    """The package index that pip asks, by its own settings: its help names the address. Raises ValueError."""
+    words = [sys.executable, "-m", "pip", "install", "--help"]
+    said = subprocess.run(words, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "1000"})
+    found = re.search(r"--index-url <url>.*?\(default\s+(\S+)\)", said.stdout, re.DOTALL)
+    if found is None:
+        raise ValueError("pip does not say which package index it asks")
+    return found[1].rstrip("/")
 
 
 def releases(package: str, address: str) -> list[Release]:

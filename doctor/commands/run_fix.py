@@ -116,7 +116,7 @@ def _carried_out(
 
 
 def _shown(door: Callable[[Any], Any], command: str) -> str:
-    """A command for stderr; in words where a name would have to be masked."""
+    """A command as stderr may show it: masked, or a few words in its place where a mask would stay in it."""
     return door(Command(command)).command or "a command with a masked name"
 
 

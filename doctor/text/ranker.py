@@ -212,7 +212,7 @@ def ranked(lines: list[Line], heard: Collection[int]) -> tuple[tuple[Ranked, ...
 
 
 def _as_written(lines: Iterable[Line], heavy: Line) -> str:
-    """The line of the text: what `heavy` reads in its place (`nvidia_smi:` as the name of a value) nobody wrote."""
+    """The line as the text has it, not the form that `heavy` reads (`nvidia_smi:` as the name of a value)."""
     first = next((line.text for line in lines if line.number == heavy.number), heavy.text)
     return (first if len(first) <= _QUOTED else heavy.text).strip()
 

@@ -30,7 +30,7 @@ MANIFEST = {"release_date": "2024-11-20", "release_label": "12.6.3", "cuda_cudar
 
 def report(version: str = "2.11.0", requires: tuple[str, ...] = NEEDS) -> str:
     """What `pip install --dry-run --no-deps --report` says of a wheel of torch."""
-    url = f"https://files.pythonhosted.org/packages/torch-{version}-cp311-cp311-manylinux_2_28_x86_64.whl"
+    url = f"https://files.index.example/packages/torch-{version}-cp311-cp311-manylinux_2_28_x86_64.whl"
     about = {"name": "torch", "version": version, "requires_python": ">=3.10", "requires_dist": list(requires)}
     return json.dumps({"version": "1", "install": [{"download_info": {"url": url}, "metadata": about}]})
 

@@ -24,7 +24,7 @@ requires-python = ">=3.11"
 [[package]]
 name = "numpy"
 version = "2.2.6"
-source = { registry = "https://pypi.org/simple" }
+source = { registry = "https://index.example/simple" }
 
 [[package]]
 name = "torch"
@@ -35,7 +35,7 @@ resolution-markers = ["sys_platform == 'linux'"]
 [[package]]
 name = "torch"
 version = "2.8.0"
-source = { registry = "https://pypi.org/simple" }
+source = { registry = "https://index.example/simple" }
 resolution-markers = ["sys_platform == 'darwin'"]
 """
 OLD, NEW = ("GTX 1080", "580"), ("RTX 5090", "580")
@@ -180,7 +180,7 @@ def test_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_list_that_names_torch_very_often_is_refused(tmp_path: Path) -> None:
     """Each line is judged with all others."""
     table = (
-        '[[package]]\nname = "torch"\nversion = "2.5.1+cu121"\nsource = { registry = "https://pypi.org/simple" }\n\n'
+        '[[package]]\nname = "torch"\nversion = "2.5.1+cu121"\nsource = { registry = "https://index.example/simple" }\n\n'
     )
     for name, text in (
         ("requirements.txt", "".join(f"torch=={n}.0\n" for n in range(20_000))),

@@ -56,7 +56,7 @@ class IndexLine(Struct, frozen=True, kw_only=True):
 
 class RequirementFile(Struct, frozen=True, kw_only=True):
     """A file. kind: how it is edited; python: the one Python that it allows ('' for several); regenerate: the command
-    that makes it anew, for a file that a tool has written; unsolved: lines that no index can answer (paths,
+    that makes it anew, for a file that a tool generates; unsolved: lines that no index can answer (paths,
     repositories)."""
 
     kind: str
