@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def every_fork(m: Matrix, q: Question, file: RequirementFile) -> Answered:
-    """The answer for the fork that runs here, else for the first with a CUDA build; dead lines of the others are listed too."""
+    """The answer for the fork that runs here, else for the first with a CUDA build; others' dead lines are listed."""
     answers = [(name, with_the_rest(m, q, fork, dead_lines(m, q, fork.lines))) for name, fork in _forks(file)]
     runs = next((one for one in answers if not one[1].dead), None)
     if runs is None:

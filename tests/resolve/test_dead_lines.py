@@ -179,9 +179,7 @@ def test_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_list_that_names_torch_very_often_is_refused(tmp_path: Path) -> None:
     """Each line is judged with all others."""
-    table = (
-        '[[package]]\nname = "torch"\nversion = "2.5.1+cu121"\nsource = { registry = "https://index.example/simple" }\n\n'
-    )
+    table = '[[package]]\nname = "torch"\nversion = "2.5.1+cu121"\nsource = { registry = "https://index.example/simple" }\n\n'
     for name, text in (
         ("requirements.txt", "".join(f"torch=={n}.0\n" for n in range(20_000))),
         ("uv.lock", "version = 1\n" + table * 400),
