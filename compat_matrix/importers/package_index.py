@@ -53,8 +53,8 @@ class Release(NamedTuple):
 def index() -> str:
     """The package index that pip asks, by its own settings: its help names the address. Raises ValueError."""
     words = [sys.executable, "-m", "pip", "install", "--help"]
-    said = subprocess.run(words, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "1000"})
-    found = re.search(r"--index-url <url>.*?\(default\s+(\S+)\)", said.stdout, re.DOTALL)
+    printed = subprocess.run(words, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "1000"})
+    found = re.search(r"--index-url <url>.*?\(default\s+(\S+)\)", printed.stdout, re.DOTALL)
     if found is None:
         raise ValueError("pip does not say which package index it asks")
     return found[1].rstrip("/")
