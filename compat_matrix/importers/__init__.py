@@ -2,7 +2,7 @@
 
     python -m compat_matrix.importers torch --last 10              # by pip, from the package index
     python -m compat_matrix.importers torch --report report.json   # what `pip install --dry-run --report` wrote
-    python -m compat_matrix.importers packages --package vllm      # every release: vllm, sglang, bitsandbytes, xformers
+    python -m compat_matrix.importers packages --package vllm      # every release of vllm, jax, cupy ...
     python -m compat_matrix.importers all                          # both: all that needs no file
     python -m compat_matrix.importers torch-notes RELEASE.md       # pytorch's release compatibility matrix
     python -m compat_matrix.importers toolkit redistrib_13.0.2.json

@@ -10,7 +10,10 @@ from pathlib import Path
 
 from ..tables import DATA
 from .files import READERS
-from .package_index import PACKAGES, every
+from .framework_index import FRAMEWORKS
+from .framework_index import read as read_framework
+from .package_index import PACKAGES
+from .package_index import read as read_package
 from .rows import Found, compare, rows_of, write
 from .torch_index import PYTHONS, PipFailed, ask, newest, read_reports
 
@@ -26,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--python", action="append", default=[], help=f"torch: this Python (default: {' '.join(PYTHONS)})"
     )
     parser.add_argument(
-        "--package", action="append", default=[], choices=PACKAGES, help="packages: this one; repeatable"
+        "--package", action="append", default=[], choices=(*PACKAGES, *FRAMEWORKS), help="packages: this; repeatable"
     )
     parser.add_argument("--data", type=Path, default=Path(DATA), help="the data folder (default: this package's)")
     parser.add_argument("--write", action="store_true", help="put what differs into the data folder")
@@ -72,7 +75,14 @@ def _found(flags: argparse.Namespace) -> list[Found]:
 
 def _packages(flags: argparse.Namespace) -> list[Found]:
     builds = {row["torch"]: row["pypi_linux_x86_64"] for row in rows_of(flags.data, "torch_releases")}
-    return list(every(rows_of(flags.data, "extensions"), builds, flags.package))
+    extensions, frameworks = rows_of(flags.data, "extensions"), rows_of(flags.data, "frameworks")
+    found: list[Found] = []
+    for package in flags.package or (*PACKAGES, *FRAMEWORKS):
+        if package in FRAMEWORKS:
+            found += read_framework(package, frameworks)
+        else:
+            found += read_package(package, extensions, builds)
+    return found
 
 
 if __name__ == "__main__":

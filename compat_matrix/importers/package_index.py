@@ -15,7 +15,7 @@ import sys
 import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from email.parser import HeaderParser
@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from packaging.requirements import Requirement
 from packaging.tags import Tag
-from packaging.utils import canonicalize_name, parse_wheel_filename
+from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
 from ..versions import numbers
@@ -83,7 +83,7 @@ def read(package: str, rows: Iterable[dict[str, Any]], builds: dict[str, str], a
     listed = {row["version"]: row for row in rows if row["package"] == package}
     found = releases(package, address)
     with ThreadPoolExecutor(8) as pool:
-        texts = list(pool.map(_metadata, found))
+        texts = list(pool.map(metadata, found))
         names = list(pool.map(_libraries, found)) if package == "bitsandbytes" else [()] * len(found)
     result, day = [], date.today().isoformat()
     for release, text, libraries in zip(found, texts, names, strict=True):
@@ -149,7 +149,7 @@ def platforms_of(wheels: Iterable[str]) -> str:
     return ", ".join([f"linux {' '.join(linux)}"] * bool(linux) + windows)
 
 
-def _metadata(release: Release) -> str:
+def metadata(release: Release) -> str:
     name, url = next(iter(release.wheels.items()))
     try:
         return _read(f"{url}.metadata").decode("utf-8", "replace")
@@ -203,9 +203,3 @@ class _Ranges(io.RawIOBase):
         buffer[: len(part)] = part
         self.at += len(part)
         return len(part)
-
-
-def every(rows: list[dict[str, Any]], builds: dict[str, str], packages: Iterable[str] = ()) -> Iterator[Found]:
-    """The rows of all these packages."""
-    for package in packages or PACKAGES:
-        yield from read(canonicalize_name(package), rows, builds)

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 VLLM = {"0.30.0": "==2.13.0", "0.34.0": "==2.15.0", "0.35.0": ">=2.0"}
 
 
-def wheel(name: str, version: str, needs: tuple[str, ...], *files: str) -> bytes:
+def wheel(name: str, version: str, needs: tuple[str, ...], *files: str, extras: tuple[str, ...] = ()) -> bytes:
     """A wheel with this metadata and these files."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
@@ -31,6 +31,7 @@ def wheel(name: str, version: str, needs: tuple[str, ...], *files: str) -> bytes
             f"Name: {name}",
             f"Version: {version}",
             *(f"Requires-Dist: {n}" for n in needs),
+            *(f"Provides-Extra: {one}" for one in extras),
         ]
         archive.writestr(f"{name}-{version}.dist-info/METADATA", "\n".join(lines) + "\n\nWords.\n")
     return content.getvalue()
@@ -51,6 +52,34 @@ WHEELS = {
         for platform in ("manylinux_2_24_x86_64", "win_amd64")
     },
 }  # fmt: skip
+PLUGIN = ("nvidia-cuda-runtime>=13.1.80; extra == 'with_cuda'", "nvidia-cudnn-cu13<10,>=9.15.0.1; extra == 'with_cuda'")
+TENSORFLOW = tuple(f"nvidia-{name}-cu12<13,>=12.9.79; extra == 'and-cuda'" for name in ("cuda-runtime", "cudnn"))
+ONNX = ("nvidia-cuda-runtime-cu13~=13.0; extra == 'cuda'", "nvidia-cudnn-cu13~=9.0; extra == 'cudnn'")
+WHEELS |= {
+    **{
+        f"jax_cuda13_plugin-0.13.0-{python}-{python}-manylinux_2_27_{machine}.whl": wheel(
+            "jax_cuda13_plugin", "0.13.0", PLUGIN, extras=("with_cuda", "docs")
+        )
+        for python in ("cp313", "cp314", "cp313t")
+        for machine in ("x86_64", "aarch64")
+    },
+    "cupy_cuda13x-14.3.0-cp312-cp312-win_amd64.whl": wheel("cupy_cuda13x", "14.3.0", ("numpy",)),
+    **{
+        f"tensorflow-2.22.{patch}-cp31{patch}-cp31{patch}-{platform}.whl": wheel(
+            "tensorflow", f"2.22.{patch}", TENSORFLOW, extras=("and-cuda",)
+        )
+        for patch in (1, 2)
+        for platform in ("manylinux_2_27_x86_64", "win_amd64", "manylinux_2_27_aarch64")
+    },
+    "tensorflow-2.13.9-cp311-cp311-manylinux_2_27_x86_64.whl": wheel("tensorflow", "2.13.9", ()),
+    "onnxruntime_gpu-1.32.0-cp312-cp312-win_amd64.whl": wheel(
+        "onnxruntime_gpu", "1.32.0", ONNX, extras=("cuda", "cudnn")
+    ),
+    **{
+        f"{name}-1.0-py3-none-any.whl": wheel(name, "1.0", ())
+        for name in ("nvidia_cuda_runtime", "nvidia_cudnn_cu13", "nvidia_cuda_runtime_cu12", "nvidia_cudnn_cu12")
+    },
+}
 WITH_METADATA = "0.30.0"
 """The one release whose metadata is a file of its own on this index."""
 
@@ -76,8 +105,10 @@ class Index(BaseHTTPRequestHandler):
         files = [
             {"filename": f, "url": f"{host}/{f}", "requires-python": ">=3.10", "upload-time": "2026-11-20T01:02:03Z",
              "yanked": "0.35" in f and "broken"}
-            for f in WHEELS if f.startswith(f"{name}-")
+            for f in WHEELS if f.partition("-")[0] == name.replace("-", "_")
         ]  # fmt: skip
+        if not files:
+            return self.answer(404, b"")
         return self.answer(200, json.dumps({"files": files}).encode())
 
     def answer(self, code: int, content: bytes, body: bool = True) -> None:
@@ -100,7 +131,7 @@ def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def test_new_releases_become_rows(index: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("extensions", "torch_releases", "sources"):
+    for name in ("extensions", "frameworks", "torch_releases", "sources"):
         (tmp_path / f"{name}.json").write_bytes((ROOT / "compat_matrix" / "data" / f"{name}.json").read_bytes())
     words = ["packages", "--package", "vllm", "--package", "bitsandbytes", "--data", str(tmp_path)]
     assert main([*words, "--write"]) == 1
@@ -116,6 +147,28 @@ def test_new_releases_become_rows(index: str, tmp_path: Path, capsys: pytest.Cap
     assert rows["vllm", "0.30.0"]["source"] == "pypi-metadata-and-names-of-the-wheels-of-each-vllm-read-2026", (
         "it keeps its own"
     )
+    capsys.readouterr()
+    assert main(words) == 0 and "0 differ" in capsys.readouterr().out, "a second run finds no difference"
+
+
+def test_new_releases_of_frameworks_become_rows(index: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("extensions", "frameworks", "torch_releases", "sources"):
+        (tmp_path / f"{name}.json").write_bytes((ROOT / "compat_matrix" / "data" / f"{name}.json").read_bytes())
+    packages = ("jax-cuda13-plugin", "cupy-cuda13x", "tensorflow", "onnxruntime-gpu")
+    words = ["packages", *(word for one in packages for word in ("--package", one)), "--data", str(tmp_path)]
+    assert main([*words, "--write"]) == 1
+    rows = {(r["package"], r["version"]): r for r in json.loads((tmp_path / "frameworks.json").read_text())}
+    jax = rows["jax-cuda13-plugin", "0.13.0"]
+    assert (jax["cuda"], jax["cudnn"], jax["extra"]) == ("13.1", "9.15", "with-cuda")
+    assert jax["pythons"] == ["3.13", "3.14"] and jax["gpu_platforms"] == ["linux_x86_64", "linux_aarch64"]
+    cupy = rows["cupy-cuda13x", "14.3.0"]
+    assert (cupy["cuda"], cupy["gpu_platforms"]) == ("13", ["windows"]) and "cudnn" not in cupy and "extra" not in cupy
+    tensorflow = rows["tensorflow", "2.22"]
+    assert tensorflow["pythons"] == ["3.12"], "of the last patch"
+    assert tensorflow["gpu_platforms"] == ["linux_x86_64"], "its other wheels use no GPU"
+    assert not {("tensorflow", "2.22.2"), ("tensorflow", "2.13.9")} & rows.keys()
+    onnx = rows["onnxruntime-gpu", "1.32"]
+    assert (onnx["cuda"], onnx["cudnn"]) == ("13", "9") and "extra" not in onnx, "its extra cannot be installed"
     capsys.readouterr()
     assert main(words) == 0 and "0 differ" in capsys.readouterr().out, "a second run finds no difference"
 

@@ -1,0 +1,125 @@
+"""Every release of TensorFlow, JAX's CUDA plugins, CuPy and ONNX Runtime from the package index: the CUDA and cuDNN
+that the extra with CUDA wheels names, and the Pythons and platforms of the wheels.
+
+Sources: packaging.python.org, core metadata (Requires-Dist, Provides-Extra) and wheel file names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from email.parser import HeaderParser
+from typing import Any, NamedTuple
+from urllib.error import HTTPError
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name, parse_wheel_filename
+from packaging.version import Version
+
+from ..versions import numbers
+from .package_index import Release, index, metadata, releases
+from .rows import Found
+
+
+class Framework(NamedTuple):
+    """How a project publishes. extras: those that bring CUDA as wheels, as a row names them; by_minor: one row stands
+    for all patches of a minor; first: the oldest release whose metadata says what it was built with; wheels_alone:
+    platforms whose wheels use a GPU, where others are published that do not."""
+
+    extras: str
+    by_minor: bool = False
+    first: str = "0"
+    wheels_alone: tuple[str, ...] = ()
+
+
+FRAMEWORKS = {
+    "tensorflow": Framework("and-cuda", by_minor=True, first="2.14", wheels_alone=("linux_x86_64",)),
+    "onnxruntime-gpu": Framework("cuda,cudnn", by_minor=True, first="1.21"),
+    "jax-cuda12-plugin": Framework("with-cuda"),
+    "jax-cuda13-plugin": Framework("with-cuda"),
+    "cupy-cuda11x": Framework("ctk"),
+    "cupy-cuda12x": Framework("ctk"),
+    "cupy-cuda13x": Framework("ctk"),
+}
+_PLATFORMS = {"linux_x86_64": "linux.*x86_64", "windows": "win_amd64", "linux_aarch64": "linux.*aarch64"}
+
+
+def read(package: str, rows: Iterable[dict[str, Any]], address: str = "") -> Iterator[Found]:
+    """The rows of a framework's releases. rows: those of `frameworks` that are there. Raises OSError, ValueError."""
+    how, address = FRAMEWORKS[package], address or index()
+    newest: dict[str, Release] = {}
+    for one in releases(package, address):  # oldest first: of a minor the last patch remains
+        if Version(one.version) >= Version(how.first):
+            newest[".".join(one.version.split(".")[:2]) if how.by_minor else one.version] = one
+    with ThreadPoolExecutor(8) as pool:
+        texts = list(pool.map(metadata, newest.values()))
+    listed = {row["version"]: row for row in rows if row["package"] == package}
+    source = f"PyPI: metadata and names of the wheels of each {package} (read {date.today().isoformat()})"
+    on_index: dict[str, bool] = {}
+    for (version, release), text in zip(newest.items(), texts, strict=True):
+        extras, needs = _with_cuda(how, text)
+        in_name = re.search(r"cuda(\d+)x$", package)
+        cuda = in_name[1] if in_name else _lowest(needs, r"nvidia-cuda-runtime(-cu\d+)?")
+        if not cuda:
+            continue  # its metadata does not say
+        fields: dict[str, Any] = {"note": "any CUDA of this major"} if in_name else {}
+        if cudnn := "" if in_name else _lowest(needs, r"nvidia-cudnn-cu\d+"):
+            fields["cudnn"] = cudnn
+        for need in needs:
+            if need.name not in on_index:
+                on_index[need.name] = is_published(need.name, address)
+        if extras and all(on_index[need.name] for need in needs):
+            fields["extra"] = ",".join(map(canonicalize_name, extras))
+        fields |= {"pythons": _pythons(release), "gpu_platforms": list(how.wheels_alone) or _platforms(release)}
+        row = listed.get(version)
+        same = row is not None and numbers(row["cuda"])[:1] == numbers(cuda)[:1]
+        key = (package, version, str(row["cuda"]) if row and same else cuda)
+        yield Found("frameworks", key, fields, "" if row and row.get("sass") else source)
+
+
+def is_published(package: str, address: str) -> bool:
+    """Whether the index has a release: some extras name packages that nobody ever published."""
+    try:
+        return bool(releases(package, address))
+    except HTTPError:
+        return False
+
+
+def _with_cuda(how: Framework, text: str) -> tuple[list[str], list[Requirement]]:
+    """The extras of a release that bring CUDA as wheels, and what they ask for on Linux."""
+    head = HeaderParser().parsestr(text)
+    wanted = how.extras.split(",")
+    extras = [one for one in head.get_all("Provides-Extra", []) if canonicalize_name(one) in wanted]
+    linux = {"sys_platform": "linux", "platform_system": "Linux", "platform_machine": "x86_64"}
+    needs = [
+        need for line in head.get_all("Requires-Dist", [])
+        if (need := Requirement(line)).marker and any(need.marker.evaluate({**linux, "extra": one}) for one in extras)
+        and not need.marker.evaluate({**linux, "extra": ""})
+    ]  # fmt: skip
+    return extras, needs
+
+
+def _lowest(needs: list[Requirement], name: str) -> str:
+    """'12.5' of `nvidia-cuda-runtime-cu12<13,>=12.5.82`; '13' of `~=13.0`, which takes any of that major."""
+    for need in needs:
+        lower = [one for one in need.specifier if one.operator in ("==", ">=", "~=")]
+        if re.fullmatch(name, need.name) and lower:
+            parts = lower[0].version.split(".")
+            return parts[0] if lower[0].operator == "~=" and parts[1:] == ["0"] else ".".join(parts[:2])
+    return ""
+
+
+def _pythons(release: Release) -> list[str]:
+    """'3.12' of each cp312 wheel, without the free-threaded ones."""
+    tags = {tag for name in release.wheels for tag in parse_wheel_filename(name)[3]}
+    found = {
+        f"{m[1]}.{m[2]}" for t in tags if not t.abi.endswith("t") and (m := re.match(r"cp(\d)(\d+)$", t.interpreter))
+    }
+    return sorted(found, key=numbers)
+
+
+def _platforms(release: Release) -> list[str]:
+    tags = {tag.platform for name in release.wheels for tag in parse_wheel_filename(name)[3]}
+    return [name for name, pattern in _PLATFORMS.items() if any(re.search(pattern, tag) for tag in tags)]
