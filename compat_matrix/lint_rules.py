@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from .code import compute_capability
 from .libraries import toolkit
 from .packages import plain
+from .tables import TABLES
 from .torchs import torch_build
 from .versions import arch, minor, numbers, tag_cuda
 
@@ -208,6 +209,16 @@ def _cudnn(m: Store) -> list[str]:
     ]
 
 
+def _publishers(m: Store) -> list[str]:
+    """A publisher's table is there, with the package."""
+    return [
+        f"publishers {row.table} {row.package}: the matrix has no such rows"
+        for row in m.publishers
+        if row.table not in TABLES
+        or not any(getattr(one, "package", "") == row.package or not row.package for one in m.rows(row.table))
+    ]
+
+
 def _homes(m: Store) -> list[str]:
     """A package has one table; what others say of its releases, that table lists; a PCI device has one capability."""
     homes: dict[str, set[str]] = {}
@@ -241,4 +252,4 @@ def _homes(m: Store) -> list[str]:
     return problems
 
 
-RULES = (_homes, _drivers, _forward_compat, _floors, _capabilities, _torch, _conda, _gpus, _boards, _cudnn)
+RULES = (_homes, _publishers, _drivers, _forward_compat, _floors, _capabilities, _torch, _conda, _gpus, _boards, _cudnn)

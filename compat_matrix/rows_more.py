@@ -178,3 +178,16 @@ class Rocm(Row, frozen=True, kw_only=True, gc=False):
     rocm: str
     tag: str
     gfx: tuple[str, ...] = ()
+
+
+class Publisher(Row, frozen=True, kw_only=True, gc=False):
+    """Who publishes what a table lists, how often, and when the table was last compared with it.
+
+    package: the part of the table, where it has several publishers; every_days: usual days between two releases;
+    read_date: the day (YYYY-MM-DD) on which nothing newer was left out."""
+
+    table: str
+    package: str = ""
+    publisher: str
+    every_days: int
+    read_date: str

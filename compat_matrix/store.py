@@ -26,12 +26,13 @@ if TYPE_CHECKING:
         NvLink,
         Pcie,
         Performance,
+        Publisher,
         Rocm,
     )
     from .rows_torch import Companion, CondaBuild, IndexUrl, Preload, TorchBuild, TorchRelease, TorchRequires
 
 T = TypeVar("T")
-SCHEMA_VERSION, SCHEMA_MINOR = 1, 1
+SCHEMA_VERSION, SCHEMA_MINOR = 1, 2
 
 
 class Table(Generic[T]):
@@ -92,6 +93,7 @@ class Store:
     pcie: Table[Pcie] = Table("pcie")
     cpus: Table[Cpu] = Table("cpus")
     rocm: Table[Rocm] = Table("rocm")
+    publishers: Table[Publisher] = Table("publishers")
 
     def __init__(self, directory: str, meta: Meta) -> None:
         self._directory = directory

@@ -48,6 +48,7 @@ TABLES = {
     "pcie": ("rows_more", "Pcie"),
     "cpus": ("rows_more", "Cpu"),
     "rocm": ("rows_more", "Rocm"),
+    "publishers": ("rows_more", "Publisher"),
 }
 
 # What makes a row of a table unique.
@@ -64,6 +65,7 @@ KEYS = {
     "ngc_images": ("release",),
     "extensions": ("package", "version"), "extension_wheels": ("package", "version", "cuda", "torch"),
     "extension_indexes": ("package", "version", "tag"), "rocm": ("torch", "rocm"), "pcie": ("gen",),
+    "publishers": ("table", "package"),
 }  # fmt: skip
 
 

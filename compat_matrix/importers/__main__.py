@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 
 from ..tables import DATA
@@ -14,7 +15,7 @@ from .framework_index import FRAMEWORKS
 from .framework_index import read as read_framework
 from .package_index import PACKAGES
 from .package_index import read as read_package
-from .rows import Found, compare, rows_of, write
+from .rows import Found, compare, mark_read, rows_of, write
 from .torch_index import PYTHONS, PipFailed, ask, newest, read_reports
 
 
@@ -45,6 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for change in changes:
         print("\n".join(change.lines()))
     print(f"{len(found)} rows read, {len(changes)} differ from the matrix")
+    if flags.write and not (flags.files or flags.version):  # all that is on the index was compared
+        mark_read(found, flags.data, date.today().isoformat())
     if flags.write and changes:
         written = write(changes, flags.data, flags.force)
         print(f"{written} written; now set their order and `version` in meta.json, and run gpudoctor matrix lint")

@@ -96,6 +96,17 @@ def write(changes: Iterable[Change], folder: Path, force: bool = False) -> int:
     return len(wanted)
 
 
+def mark_read(found: Iterable[Found], folder: Path, day: str) -> None:
+    """Note in `publishers` the day on which the tables of these rows (of these packages) were compared."""
+    read = {(one.table, package) for one in found for package in ("", one.key[0])}
+    rows = rows_of(folder, "publishers")
+    for row in rows:
+        if (row["table"], row.get("package", "")) in read:
+            row["read_date"] = day
+    text = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    (folder / "publishers.json").write_text(f"[\n{text}\n]\n", "utf-8")
+
+
 def _source_key(text: str, sources: dict[str, str]) -> str:
     """The key of a source's text, put there where it is not yet."""
     for key, known in sources.items():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import click
 
 MATRIX = click.option(
@@ -75,6 +77,17 @@ def sources(key: str | None, path: str | None, format_: str) -> int:
     from .matrix_sources import show_source, show_sources
 
     return show_source(key, format_, path) if key else show_sources(format_, path)
+
+
+@matrix.command()
+@click.option("--on", metavar="DAY", type=click.DateTime(("%Y-%m-%d",)), help="The day to count to. Default: today.")
+@MATRIX
+@FORMAT
+def age(on: datetime | None, path: str | None, format_: str) -> int:
+    """List when each table was last compared with its publisher, and those for which a release is overdue."""
+    from .matrix_age import show_ages
+
+    return show_ages(on.date() if on else None, format_, path)
 
 
 @matrix.command()

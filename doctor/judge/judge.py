@@ -111,6 +111,8 @@ def offered(s: Snapshot, m: Matrix, finding: Finding) -> Finding:
 
 
 OLD_DAYS = 90
+JUDGED_BY = ("drivers", "toolkits", "torch_releases", "companions", "cudnn", "nccl")
+"""Tables by which checks judge what is installed, and that have a publisher with a usual interval."""
 
 
 def _matrix_notes(matrix: Matrix, judged_on: str) -> tuple[str, ...]:
@@ -122,7 +124,11 @@ def _matrix_notes(matrix: Matrix, judged_on: str) -> tuple[str, ...]:
         return notes
     if days <= OLD_DAYS:
         return notes
-    what = "it knows no newer GPU, driver or torch; update gpudoctor, or give a newer matrix with --matrix"
+    from compat_matrix.age import ages
+
+    overdue = ", ".join(one.name for one in ages(matrix, date.fromisoformat(judged_on), JUDGED_BY) if one.is_old)
+    tables = f" Older than their publishers' usual interval (gpudoctor matrix age): {overdue}." if overdue else ""
+    what = f"it knows no newer GPU, driver or torch.{tables} Update gpudoctor, or give a newer matrix with --matrix"
     return (*notes, f"The matrix is {days} days old: {what}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from datetime import date, timedelta
 
 import pytest
 
@@ -141,3 +142,24 @@ def test_sources(capsys: Capture) -> None:
     assert all(row["table"] in TABLES for row in json.loads(capsys.readouterr().out))
     assert run(["matrix", "sources", "endoflife"]) == 0
     assert "drivers: branch=" in capsys.readouterr().out
+
+
+def test_age_names_the_tables_for_which_a_release_is_overdue(capsys: Capture) -> None:
+    m = Matrix.load()
+    row = max(m.publishers, key=lambda one: one.every_days)
+    read = min(date.fromisoformat(row.read_date), date.fromisoformat(m.version.replace(".", "-")))
+    for days, is_old in ((row.every_days, False), (row.every_days + 1, True)):
+        on = (read + timedelta(days=days)).isoformat()
+        assert run(["matrix", "age", "--on", on, "--format", "json"]) == 0
+        tables = json.loads(capsys.readouterr().out)["tables"]
+        assert len(tables) == len(m.publishers)
+        (one,) = [t for t in tables if (t["table"], t["package"]) == (row.table, row.package)]
+        assert (one["days"], one["old"]) == (days, is_old)
+        assert run(["matrix", "age", "--on", on]) == 0
+        old = capsys.readouterr().out.partition("Older than")[2].partition("Compared within")[0]
+        assert (f"{row.table} {row.package}".strip() in old) is is_old
+
+
+def test_age_counts_from_no_day_that_is_none(capsys: Capture) -> None:
+    assert run(["matrix", "age", "--on", "yesterday"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1

@@ -161,3 +161,4 @@ def test_an_old_matrix_is_told(tmp_path: Path, m: Matrix) -> None:
     year, rest = day.split("-", 1)
     (note,) = judge(Snapshot(), m, Policy(judged_on=f"{int(year) + 1}-{rest}")).matrix.notes
     assert note.startswith(("The matrix is 365 days old", "The matrix is 366 days old"))
+    assert "(gpudoctor matrix age): " in note and "torch_releases" in note and "--matrix" in note

@@ -7,12 +7,14 @@ import json
 import threading
 import zipfile
 from collections.abc import Iterator
+from datetime import date
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from compat_matrix import Matrix
 from compat_matrix.importers.__main__ import main
 from compat_matrix.importers.package_index import platforms_of
 
@@ -131,7 +133,7 @@ def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def test_new_releases_become_rows(index: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("extensions", "frameworks", "torch_releases", "sources"):
+    for name in ("extensions", "frameworks", "torch_releases", "publishers", "sources"):
         (tmp_path / f"{name}.json").write_bytes((ROOT / "compat_matrix" / "data" / f"{name}.json").read_bytes())
     words = ["packages", "--package", "vllm", "--package", "bitsandbytes", "--data", str(tmp_path)]
     assert main([*words, "--write"]) == 1
@@ -152,7 +154,7 @@ def test_new_releases_become_rows(index: str, tmp_path: Path, capsys: pytest.Cap
 
 
 def test_new_releases_of_frameworks_become_rows(index: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("extensions", "frameworks", "torch_releases", "sources"):
+    for name in ("extensions", "frameworks", "torch_releases", "publishers", "sources"):
         (tmp_path / f"{name}.json").write_bytes((ROOT / "compat_matrix" / "data" / f"{name}.json").read_bytes())
     packages = ("jax-cuda13-plugin", "cupy-cuda13x", "tensorflow", "onnxruntime-gpu")
     words = ["packages", *(word for one in packages for word in ("--package", one)), "--data", str(tmp_path)]
@@ -167,6 +169,11 @@ def test_new_releases_of_frameworks_become_rows(index: str, tmp_path: Path, caps
     assert tensorflow["pythons"] == ["3.12"], "of the last patch"
     assert tensorflow["gpu_platforms"] == ["linux_x86_64"], "its other wheels use no GPU"
     assert not {("tensorflow", "2.22.2"), ("tensorflow", "2.13.9")} & rows.keys()
+    compared = {(r["table"], r.get("package")): r for r in json.loads((tmp_path / "publishers.json").read_text())}
+    shipped = {r.package or None: r.read_date for r in Matrix.load().publishers if r.table in ("frameworks", "drivers")}
+    assert compared["frameworks", "tensorflow"]["read_date"] == date.today().isoformat()
+    assert compared["frameworks", "cupy-cuda12x"]["read_date"] == shipped["cupy-cuda12x"], "it was not read"
+    assert compared["drivers", None]["read_date"] == shipped[None]
     onnx = rows["onnxruntime-gpu", "1.32"]
     assert (onnx["cuda"], onnx["cudnn"]) == ("13", "9") and "extra" not in onnx, "its extra cannot be installed"
     capsys.readouterr()
