@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -94,26 +94,12 @@ def _conda_locks(text: str, path: str, q: Question) -> RequirementFile:
 
 def _environment(text: str, path: str, q: Question) -> RequirementFile:
     from ..images.recipes.instructions import Unparsed
-    from ..images.recipes.manifests import documents
+    from ..images.recipes.manifests import nodes
     from ..resolve.files.conda import of_environment
+    from ..resolve.files.yaml_spans import plain
 
     try:
-        content = next(documents(text, path), None)
+        root = next(nodes(text, path), None)
     except Unparsed as error:
         raise Unclear(str(error)) from None
-    return of_environment(content, _numbers(content), text, path, q)
-
-
-def _numbers(content: Any) -> dict[str, int]:
-    """The line of each dependency, by its text."""
-    from ..images.recipes.yaml_nodes import line_of
-
-    found: dict[str, int] = {}
-    listed = content.get("dependencies") if isinstance(content, dict) else None
-    for i, one in enumerate(listed if isinstance(listed, list) else ()):
-        if isinstance(one, str):
-            found.setdefault(str(one), line_of(listed, i))
-        elif isinstance(one, dict) and isinstance(one.get("pip"), list):
-            for j, inner in enumerate(one["pip"]):
-                found.setdefault(str(inner), line_of(one["pip"], j))
-    return found
+    return of_environment(plain(root, text) if root else None, path, q)

@@ -9,20 +9,19 @@ import msgspec
 from msgspec.structs import replace
 
 from ..guard import Refusal
-from ..resolve.conda_lines import conda_lines
-from ..resolve.files.dialect import spelled, tables
-from ..resolve.files.edit import edited
+from ..resolve.conda_pip import with_pip
+from ..resolve.files.dialect import spelled
+from ..resolve.files.edit import Unwritable, edited
 from ..resolve.files.lines import RequirementFile
 from ..resolve.forks import every_fork
 from ..resolve.instead import Answered
 from ..resolve.lines_text import lines_text, machine_flags
-from ..resolve.machine import Machine
+from ..resolve.machine import Machine, Unclear
 from .read import read_bounded
 from .read_lines import read_file
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
-    from compat_matrix.resolver import Question
 
 _MAX_BYTES = 64 << 20
 
@@ -39,28 +38,19 @@ def refuse_others(flags: dict[str, Any]) -> None:
 
 def run_dead_lines(m: Matrix, machine: Machine, flags: dict[str, Any]) -> int:
     """Read, ask, print; 0 no line is dead, 1 one is, 3 one is and nothing fits. Raises Unclear, Refusal."""
-    path, q = flags["requirements"], machine.question(())
-    text = _text(path)
-    file = read_file(path, text, q)
-    if file.python and not flags["python_version"]:
-        machine = replace(machine, python=file.python)
-        q = machine.question(())
-        file = read_file(path, text, q)
-    _refuse_for(file, path, flags)
-    answered = _answered(m, q, file)
-    answered = replace(answered, unknown=(*answered.unknown, *file.unread))
-    added = tables(file, answered)
+    path = flags["requirements"]
+    mark, text = _text(path)
+    machine, file, answered = _judged(m, machine, text, flags)
     from .write import write
 
     if flags["format_"] == "json":
-        data = {"machine": machine, "file": path, **msgspec.structs.asdict(answered)}
-        data |= {"add": added, "regenerate": file.regenerate}
+        data = {"machine": machine, "file": path, **msgspec.structs.asdict(answered), "regenerate": file.regenerate}
         printed = msgspec.json.format(msgspec.json.encode(data), indent=2).decode() + "\n"
     elif flags["format_"] == "edited":
-        printed = edited(text, file, answered, added) if answered.instead else text
+        printed = mark + (_edited(m, machine, text, file, answered, flags) if answered.instead else text)
     else:
         same = f"gpudoctor resolve -r {shlex.quote(path)} {' '.join(machine_flags(machine))} --verify"
-        hint = same if file.kind == "requirements" and not flags["verify"] else ""
+        hint = same if file.kind == "requirements" and path != "-" and not flags["verify"] else ""
         printed = lines_text(path, machine, file, answered, hint)
     write(printed.encode("utf-8", "backslashreplace"), flags["output"])
     solved = 0
@@ -68,7 +58,7 @@ def run_dead_lines(m: Matrix, machine: Machine, flags: dict[str, Any]) -> int:
         from .verify_lines import verify
 
         after = edited(text, file, answered) if answered.instead else text
-        solved = verify(path, text, after, file.unsolved, q)
+        solved = verify(path, text, after, file.unsolved, machine.question(()))
     if not answered.dead and solved:
         return solved
     if not answered.dead:
@@ -76,10 +66,43 @@ def run_dead_lines(m: Matrix, machine: Machine, flags: dict[str, Any]) -> int:
     return 1 if answered.instead else 3
 
 
-def _answered(m: Matrix, q: Question, file: RequirementFile) -> Answered:
-    if file.kind in ("conda", "pixi-conda"):
-        return conda_lines(m, q, file)
-    return spelled(file, every_fork(m, q, file))
+def _judged(m: Matrix, machine: Machine, text: str, flags: dict[str, Any]) -> tuple[Machine, RequirementFile, Answered]:
+    """The machine with the Python that the file is bound to, the file, and the answer. Raises Unclear, Refusal."""
+    path = flags["requirements"]
+    file = read_file(path, text, machine.question(()))
+    if file.python and not flags["python_version"]:
+        machine = replace(machine, python=file.python)
+        file = read_file(path, text, machine.question(()))
+    _refuse_for(file, path, flags)
+    q = machine.question(())
+    answered = with_pip(m, q, file) if file.kind in ("conda", "pixi-conda") else every_fork(m, q, file)
+    answered = spelled(file, answered)
+    said = (*answered.unknown, *(one.sentence for one in file.elsewhere), *file.unread)
+    return machine, file, replace(answered, unknown=said)
+
+
+def _edited(
+    m: Matrix, machine: Machine, text: str, file: RequirementFile, answered: Answered, flags: dict[str, Any]
+) -> str:
+    """The changed file, read and judged again. Raises Refusal where that is not what was promised."""
+    why = ""
+    try:
+        after = edited(text, file, answered)
+        _, _, again = _judged(m, machine, after, flags)
+    except Unwritable as error:
+        why = f"no place for {error}"
+    except Unclear as error:
+        why = str(error)
+    else:
+        if again.dead:
+            why = f"line {again.dead[0].number} would be dead: {again.dead[0].reason}"
+        elif answered.gives and again.takes and again.takes != answered.gives:
+            why = f"it would give torch {again.takes}, not {answered.gives}"
+        else:
+            return after
+    raise Refusal(
+        f"{flags['requirements']}: this file cannot be edited automatically ({why}); --format text shows what to write"
+    )
 
 
 def _refuse_for(file: RequirementFile, path: str, flags: dict[str, Any]) -> None:
@@ -90,9 +113,11 @@ def _refuse_for(file: RequirementFile, path: str, flags: dict[str, Any]) -> None
         raise Refusal(f"a lock file is not edited: {file.regenerate} makes it")
 
 
-def _text(path: str) -> str:
+def _text(path: str) -> tuple[str, str]:
+    """The byte order mark ('' for none), and the text after it."""
     data = read_bounded(path, _MAX_BYTES, "is over 64 MiB: no list of requirements")
     try:
-        return data.decode("utf-8-sig")
+        text = data.decode("utf-8")
     except UnicodeDecodeError:
         raise Refusal(f"{path} is not UTF-8: no list of requirements") from None
+    return ("\ufeff", text[1:]) if text.startswith("\ufeff") else ("", text)

@@ -43,7 +43,7 @@ def with_the_rest(m: Matrix, q: Question, file: RequirementFile, answered: Answe
         for one in built_for_torch(m, file)
     ]
     changed += _python(m, torch, file)
-    lines, index = (_named_index if file.kind != "requirements" else _indexes)(file, tag, answered.index)
+    lines, index = _indexes(file, tag, answered.index)
     return replace(answered, instead=(*changed, *lines), index=index, unknown=tuple(unknown))
 
 
@@ -110,18 +110,6 @@ def _indexes(file: RequirementFile, tag: str, index: str) -> tuple[list[Instead]
         else:
             changed.append(Instead(line.number, "", f"the index of another build than {tag}", line.text))
     return changed, " ".join(urls)
-
-
-def _named_index(file: RequirementFile, tag: str, index: str) -> tuple[list[Instead], str]:
-    """Of a file in which indexes have names: the one that torch is from gets the new address, the others stay."""
-    urls = index.split()
-    own = next((url for url in urls if url.endswith(f"/{tag}")), "")
-    old = next((one.local for one in file.lines if one.name == "torch"), "")
-    line = next((one for one in file.indexes if one.tag and one.tag == old and old != tag), None)
-    if not own or line is None:
-        return [], index
-    urls.remove(own)
-    return [Instead(line.number, _moved(line, tag, own), f"the index of torch {tag}", line.text)], " ".join(urls)
 
 
 def _moved(line: IndexLine, tag: str, url: str) -> str:

@@ -47,7 +47,9 @@ def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
     if not found:
         dead = _against(m, free, [one for one in lines if one is torch or decides_torch(m, one)], torch, tag)
         own = dead_lines(m, q, [torch]) if torch else Answered()
-        if torch and torch.number not in [one.number for one in dead]:  # on this machine it may be dead too
+        if torch and (torch.number, torch.text) not in [
+            (one.number, one.text) for one in dead
+        ]:  # on this machine it may be dead too
             dead = [*own.dead, *dead]
         base, _, of = own.takes.partition("+")
         row = m.torch_build(base, of, q.platform)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from compat_matrix.framework_wishes import FRAMEWORKS
 from compat_matrix.resolver import Question
 
 from .beside import with_the_rest
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 def every_fork(m: Matrix, q: Question, file: RequirementFile) -> Answered:
     """The answer for the fork that runs here, else for the first with a CUDA build; others' dead lines are listed."""
+    if any(one.name == "torch" for one in file.elsewhere) and not any(one.name == "torch" for one in file.lines):
+        free = tuple(one for one in file.lines if one.wish.package in FRAMEWORKS)
+        return with_the_rest(m, q, replace(file, lines=free), dead_lines(m, q, free))
     answers = [(name, with_the_rest(m, q, fork, dead_lines(m, q, fork.lines))) for name, fork in _forks(file)]
     runs = next((one for one in answers if not one[1].dead), None)
     if runs is None:

@@ -46,7 +46,8 @@ class Instead(Struct, frozen=True):
 
 class Answered(Struct, frozen=True, kw_only=True):
     """takes: the torch that the lines give ('' unknown); gives: the torch that the changed lines give ('2.7.1+cu128');
-    index: what to add to the file's indexes; unknown: sentences about what the matrix does not list."""
+    index: what to add to the file's indexes; unknown: sentences about what the matrix does not list; add: tables to add
+    to a TOML file, for the index of torch."""
 
     takes: str = ""
     dead: tuple[DeadLine, ...] = ()
@@ -54,6 +55,7 @@ class Answered(Struct, frozen=True, kw_only=True):
     gives: str = ""
     index: str = ""
     unknown: tuple[str, ...] = ()
+    add: str = ""
 
 
 def instead(
@@ -76,8 +78,8 @@ def instead(
             note = f"Nothing fits for Python {q.python}. What is written is for a newer Python."
             return replace(other, unknown=(note, *other.unknown))
     if found is None:
-        named = {line.number for line in dead}
-        more = [out for one in lines if one.number not in named and (out := dead_alone(m, q, one))]
+        named = {(line.number, line.text) for line in dead}
+        more = [out for one in lines if (one.number, one.text) not in named and (out := dead_alone(m, q, one))]
         return Answered(takes=takes, dead=(*dead, *more), unknown=tuple(unknown))
     one, without = found
     ranked = _build(m, one.build, one.grade, one.why, one.served, python=None, packages=OWN[1:])
@@ -87,7 +89,7 @@ def instead(
     chosen = {choice.package: choice for choice in one.chosen}
     own_index = ranked.tagged_index_url if tagged else one.index
     gives = f"{one.build.torch}+{one.build.tag}"
-    reasons = {line.number: line.reason for line in dead}
+    reasons = {(line.number, line.text) for line in dead}
     written = []
     for line in lines:
         if line.wish.package in OWN and line.wish.package not in texts and "+" in line.text:
@@ -98,12 +100,11 @@ def instead(
             m, q, line, texts.get(line.wish.package, ""), one, chosen.get(line.wish.package), bool(own_index)
         )
         if new:
-            why = "dead as it is" if line.number in reasons else f"goes with torch {one.build.torch}"
+            why = "dead as it is" if (line.number, line.text) in reasons else f"goes with torch {one.build.torch}"
             written.append(Instead(line.number, new, why, line.text))
     if torch is None and base != one.build.torch:
         written.append(Instead(0, texts["torch"], "otherwise the installer takes another torch"))
-    numbers_of_dead = {out.number for out in dead}
-    known = {line.wish.package for line in lines if line.number in numbers_of_dead}
+    known = {line.wish.package for line in lines if (line.number, line.text) in reasons}
     sentences = [*unknown]
     sentences += [f"{name} has no wheel for torch {one.build.torch}: build it" for name in without if name not in known]
     if one.compat_package:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 
-from .files.dialect import tables
 from .files.edit import note
 from .files.lines import RequirementFile
 from .instead import Answered
@@ -34,14 +33,13 @@ def _changes(file: RequirementFile, answered: Answered, verify: str) -> list[str
     delete = [one for one in answered.instead if not one.write]
     rows = []
     if write or answered.index:
-        urls = [] if tables(file, answered) else answered.index.split()
+        urls = answered.index.split()
         rows += ["Write instead:", *(f"  --extra-index-url {url}" for url in urls)]
-        rows += [f"  {one.write}{note(one)}" for one in write]
+        rows += ["\n  ".join(f"  {one.write}{note(one)}".split("\n")) for one in write]
     if delete:
         rows += ["Delete:", *(f"  {one.text}{note(one)}" for one in delete)]
-    added = tables(file, answered)
-    if added:
-        rows += ["Add:", *(f"  {row}" if row else "" for row in added.splitlines())]
+    if answered.add:
+        rows += ["Add:", *(f"  {row}" if row else "" for row in answered.add.splitlines())]
     if file.regenerate and file.kind == "requirements":
         rows += ["", f"The file is generated: change its source, then run  {file.regenerate}"]
     elif file.regenerate:

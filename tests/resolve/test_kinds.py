@@ -12,11 +12,13 @@ import pytest
 
 from compat_matrix.resolver import Question
 from doctor.cli import run
+from doctor.commands.read_lines import read_file
 from doctor.commands.toml import loads
-from doctor.resolve.files.conda import CondaSpec, conda_spec, of_environment
+from doctor.resolve.files.conda import CondaSpec, conda_spec
+from doctor.resolve.files.entries import pep440
 from doctor.resolve.files.locks import of_pipenv, of_poetry
 from doctor.resolve.files.pixi import of_pixi
-from doctor.resolve.files.pyproject import of_pipfile, of_pyproject, only_python, pep440
+from doctor.resolve.files.pyproject import of_pipfile, of_pyproject, only_python
 from doctor.resolve.machine import Unclear
 
 from ..rows import for_each
@@ -60,6 +62,7 @@ dev = ["torchvision==0.22.1", {{ include-group = "lint" }}]
 lint = ["ruff"]
 
 [tool.uv.sources]
+torchvision = {{ index = "pytorch" }}
 torch = {{ index = "pytorch" }}
 
 [[tool.uv.index]]
@@ -465,7 +468,7 @@ def test_several_on_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     path = tmp_path / "pyproject.toml"
     path.write_text('[project]\ndependencies = ["torchvision", "torch<2.5", "triton==3.1.0", "torch-geometric"]\n')
     run(["resolve", "-r", str(path), *BLACKWELL, "--format", "edited"])
-    after = '[project]\ndependencies = ["torchvision", "torch<=2.7.1", "torch-geometric"]\n'
+    after = '[project]\ndependencies = ["torchvision", "torch==2.7.1+cu128", "torch-geometric"]\n'
     assert capsys.readouterr().out == after
 
 
@@ -513,11 +516,11 @@ def test_a_value_of_another_type_is_no_crash() -> None:
         (loads(PIXI_PYPI), lambda c: of_pixi(c, PIXI_PYPI, "f", q)),
         (loads(lock), lambda c: of_poetry(c, lock, "f", q)),
         (pipenv, lambda c: of_pipenv(c, json.dumps(pipenv, indent=1), "f", q)),
-        (environment, lambda c: of_environment(c, {}, "", "f", q)),
+        (environment, lambda c: read_file("f.yml", json.dumps(c), q)),
     ]
     tried = 0
     for content, read in readers:
-        assert read(content).lines
+        assert read(content).lines or read(content).pip
         for spoiled in _spoiled(content):
             tried += 1
             if isinstance(spoiled, dict):

@@ -48,6 +48,15 @@ def read_manifests(path: Path, text: str, folder: Path) -> Recipe:
 
 def documents(text: str, name: str) -> Iterator[Any]:
     """Each document of a stranger's YAML, with lines, bounded. Raises Unparsed."""
+    return _bounded(text, name, "load_all")
+
+
+def nodes(text: str, name: str) -> Iterator[Any]:
+    """As documents, each as its root node, whose marks say where it stands. Raises Unparsed."""
+    return _bounded(text, name, "compose_all")
+
+
+def _bounded(text: str, name: str, every: str) -> Iterator[Any]:
     try:
         from ruamel.yaml import YAML
         from ruamel.yaml.error import YAMLError
@@ -60,7 +69,7 @@ def documents(text: str, name: str) -> Iterator[Any]:
     warnings.simplefilter("ignore")  # ruamel's, of anchors that are set twice
     reader.allow_duplicate_keys = True
     try:
-        for number, document in enumerate(reader.load_all(text)):
+        for number, document in enumerate(getattr(reader, every)(text)):
             if number >= _MOST_DOCUMENTS:
                 raise Unparsed(f"{name}: more than {_MOST_DOCUMENTS} documents")
             yield document

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -12,8 +11,9 @@ from compat_matrix.resolver import Question
 from compat_matrix.wish import Wish
 
 from ..machine import Unclear
-from .lines import Other, Pinned, RequirementFile
-from .requirements import read_requirements
+from .lines import Other, Pinned, Place, RequirementFile
+from .requirements import of_rows
+from .yaml_spans import YamlText
 
 _TORCH = {"pytorch": "torch", "pytorch-gpu": "torch", "torchvision": "torchvision", "torchaudio": "torchaudio"}
 CUDA_NAMES = ("pytorch-cuda", "cudatoolkit", "cuda-version", "cuda-toolkit", "cpuonly")
@@ -53,47 +53,41 @@ def conda_spec(text: str) -> CondaSpec | None:
     )  # fmt: skip
 
 
-def of_environment(content: Any, numbers: Mapping[str, int], text: str, path: str, q: Question) -> RequirementFile:
-    """content: the document; numbers: line of each dependency's text. Raises Unclear."""
+def of_environment(content: Any, path: str, q: Question) -> RequirementFile:
+    """content: the document, its texts with their places. Raises Unclear."""
     listed = content.get("dependencies") if isinstance(content, dict) else None
     if not isinstance(listed, list):
         raise Unclear(f"{path} is YAML, but not a conda environment (no dependencies)")
-    specs = [(str(one), spec) for one in listed if isinstance(one, str) and (spec := conda_spec(str(one)))]
-    pip: list[Any] = next(
-        (one["pip"] for one in listed if isinstance(one, dict) and isinstance(one.get("pip"), list)), []
-    )
-    lines, others = of_specs([(one, numbers.get(one, 0), spec) for one, spec in specs])
+    specs = [(one.place, spec) for one in listed if isinstance(one, YamlText) and (spec := conda_spec(one))]
+    lines, others = of_specs(specs)
     python = next(
         (found[0] for _, one in specs if one.name == "python" and (found := re.match(r"3\.\d+", one.version))), ""
     )
-    if lines:
-        return RequirementFile(kind="conda", lines=tuple(lines), others=tuple(others), python=python)
-    rows = [""] * (len(text.splitlines()) + 1)
-    for one in pip:
-        if isinstance(one, str) and numbers.get(one):
-            rows[numbers[one] - 1] = one
-    within = read_requirements("\n".join(rows), path, q)
+    within = [one for pip in listed if isinstance(pip, dict) and isinstance(pip.get("pip"), list) for one in pip["pip"]]
+    rows = [(one.place, str(one).strip()) for one in within if isinstance(one, YamlText)]
+    pip = of_rows(rows, path, q)
     return RequirementFile(
-        kind="conda-pip", lines=within.lines, others=(*within.others, *others), indexes=within.indexes, python=python,
-        unsolved=within.unsolved,
+        kind="conda", lines=tuple(lines), others=tuple(others), python=python, unread=pip.unread,
+        elsewhere=pip.elsewhere, pip=pip,
     )  # fmt: skip
 
 
-def of_specs(specs: list[tuple[str, int, CondaSpec]]) -> tuple[list[Pinned], list[Other]]:
-    """(text, line, specification) each: torch with its companions, and what says its CUDA; empty without torch."""
-    tag = conda_tag([spec for _, _, spec in specs])
+def of_specs(specs: list[tuple[Place, CondaSpec]]) -> tuple[list[Pinned], list[Other]]:
+    """Torch with its companions, and what says its CUDA and Python; empty without torch."""
+    tag = conda_tag([spec for _, spec in specs])
     lines, others = [], []
-    for text, number, spec in specs:
+    for place, spec in specs:
+        number, text, at = place.number, place.text, place.at
         if spec.name in _TORCH:
             lines.append(
                 Pinned(
                     number=number, text=text, name=_TORCH[spec.name],
                     wish=Wish(_TORCH[spec.name], _specifier(spec.version)),
-                    local=tag, extras=spec.channel,
+                    local=tag, extras=spec.channel, at=at,
                 )
             )  # fmt: skip
         elif spec.name in (*CUDA_NAMES, "python"):
-            others.append(Other(number=number, text=text, name=spec.name, specifier=spec.version))
+            others.append(Other(number=number, text=text, name=spec.name, specifier=spec.version, at=at))
     return (lines, others) if any(one.name == "torch" for one in lines) else ([], [])
 
 

@@ -7,79 +7,116 @@ import re
 from msgspec.structs import replace
 
 from ..instead import OWN, Answered, Instead
-from .lines import RequirementFile
+from .lines import Entry, Other, Pinned, RequirementFile
+from .new_source import Chosen, choose_source
 
 ENTRIES = ("poetry", "pipenv", "pixi")
 """Kinds with `name = "version"`."""
-TOML = (*ENTRIES, "uv", "pdm", "pep621", "pixi-conda")
+TOML = (*ENTRIES, "uv", "pdm", "pep621")
+_NO_INDEX = ("pep621", "cfg")
+"""Kinds that cannot name an index: a range would take the build of PyPI."""
 
 
 def spelled(file: RequirementFile, answered: Answered) -> Answered:
     """What is written, as this kind of file has it. An index of its own for torch needs no local version."""
-    if file.kind not in TOML or file.kind == "pixi-conda":
+    if file.kind == "pixi-conda":
+        return replace(answered, instead=tuple(_pixi(file, one) for one in answered.instead))
+    if file.kind in _NO_INDEX and answered.index:
+        exact = [_exact(file, one, answered.gives) for one in answered.instead]
+        answered = replace(answered, instead=tuple(exact))
+    if file.kind not in TOML:
         return answered
     tag = answered.gives.partition("+")[2]
-    spelled_ = [_one(file, one, tag, answered.index) for one in answered.instead]
-    changed = [one for one in spelled_ if not one.number or one.write != one.text]
-    return replace(answered, instead=tuple(changed))
+    chosen = choose_source(file, answered, tag)
+    lines = {(one.number, one.text): one for one in (*file.lines, *file.others)}
+    changed, done = [], set()
+    for one in answered.instead:
+        line = lines.get((one.number, one.text)) if one.number else _beside(file)
+        done.add((one.number, one.text))
+        written = replace(one, write=_written(file, one, line, chosen, tag)) if one.write else one
+        changed += [written] if not one.number or written.write != one.text else []
+    for line in file.lines if chosen.label or (file.kind == "pixi" and answered.index) else ():
+        if line.entry and line.name in OWN and (line.number, line.text) not in done:
+            write = _entry(line, line.entry, "", _source_key(file, line.name, chosen, tag, answered.index))
+            reason = f"from the index of torch {tag}"
+            changed += [Instead(line.number, write, reason, line.text)] if write != line.text else []
+    spots = [lines[key].at for one in changed if one.write and (key := (one.number, one.text)) in lines]
+    changed += [
+        Instead(place.number, write, f"the index of torch {tag}", place.text)
+        for place, write in chosen.words
+        if not any(start <= place.at[0] and place.at[1] <= end for start, end in spots)
+    ]
+    return replace(answered, instead=tuple(changed), index=chosen.index, add=chosen.add)
 
 
-def _one(file: RequirementFile, one: Instead, tag: str, index: str) -> Instead:
-    old = one.text
-    write = one.write
-    if not write or (file.requires and one.number == file.requires.number):
+def _exact(file: RequirementFile, one: Instead, gives: str) -> Instead:
+    line = next((line for line in file.lines if (line.number, line.text) == (one.number, one.text)), None)
+    if line is None or line.name != "torch" or "+" in one.write:
         return one
-    if re.match(r"https?://", old):  # an index
-        return replace(one, write=write.split()[-1])
-    if file.kind != "pep621":
-        write = write.replace(f"+{tag}", "") if tag else write
-    if file.kind in ENTRIES and re.match(r"[\"']?[\w.-]+[\"']?\s*=\s*[\"'{\[]", old):
-        write = _entry(file, old, write, tag if index else "")
-    else:
-        write = write.replace('"', "'")
-    return replace(one, write=write)
+    return replace(one, write=f"torch{line.extras}=={gives}{line.tail}")
 
 
-def _entry(file: RequirementFile, old: str, write: str, tag: str) -> str:
-    """`torch = { version = "==2.7.1", source = "pytorch-cu128" }` of a requirement; other keys of a table stay."""
-    name = re.match(r"([\w.-]+)(\[[^\]]*\])?\s*(@?)\s*([^;]*)", write)
-    if name is None:
-        return write
-    version = name[4].strip()
-    key = "url" if name[3] else "version"
-    if old.startswith("version"):
-        return f'version = "{version}"'
-    first = re.match(r"[\"']?([\w.-]+)[\"']?", old)
-    left = first[0] if first else name[1]
+def _beside(file: RequirementFile) -> Pinned | Other | None:
+    """How a new line is spelled: as the one that it is for."""
+    line = next(iter(file.lines), None)
+    if line is None or line.entry is None:
+        return None
+    return replace(line, text="", name="torch", local="", entry=Entry(left="torch = "))
+
+
+def _written(file: RequirementFile, one: Instead, line: Pinned | Other | None, chosen: Chosen, tag: str) -> str:
+    if file.requires and (one.number, one.text) == (file.requires.number, file.requires.text):
+        return one.write
+    write = one.write.replace(f"+{tag}", "") if tag and file.kind != "pep621" else one.write
+    if line and line.entry:
+        return _entry(line, line.entry, write, _source_key(file, line.name, chosen, tag, chosen.url))
+    return write.replace('"', "'")
+
+
+def _source_key(file: RequirementFile, name: str, chosen: Chosen, tag: str, url: str) -> str | None:
+    """`source = "pytorch-cu128"` of an entry; None: as it is."""
+    if name not in OWN:
+        return None
+    if file.kind == "pixi":
+        return f'index = "{url}"' if url else ""
     word = "source" if file.kind == "poetry" else "index"
-    where = f"pytorch-{tag}" if file.kind != "pixi" else f"https://download.pytorch.org/whl/{tag}"
-    source = f', {word} = "{where}"' if tag and name[1] in OWN else ""
-    inside = re.search(r"=\s*\{(.*)\}\s*$", old)
-    rest = [part.strip() for part in re.split(r",(?![^\[]*\])", inside[1]) if part.strip()] if inside else []
-    rest = [part for part in rest if not re.match(r"(version|url|source|index)\s*=", part)]
-    if not rest and not source and not name[3]:
-        return f'{left} = "{version}"'
-    inner = ", ".join([f'{key} = "{version}"{source}', *rest])
-    return f"{left} = {{ {inner} }}"
+    return f'{word} = "{chosen.label}"' if chosen.label else ""
 
 
-def tables(file: RequirementFile, answered: Answered) -> str:
-    """What has to be added to the file for the index of torch; '' where nothing has."""
-    if not answered.index or file.kind not in ("uv", "pdm", "poetry", "pipenv"):
-        return ""
-    tag = answered.gives.partition("+")[2]
-    names = [one.name for one in file.lines if one.name in OWN]
-    names = names if "torch" in names else ["torch", *names]
-    url = next((one for one in answered.index.split() if one.endswith(f"/{tag}")), answered.index.split()[0])
-    label = f"pytorch-{tag}"
-    if file.kind == "uv":
-        rows = ["[tool.uv.sources]", *(f'{name} = {{ index = "{label}" }}' for name in dict.fromkeys(names)), ""]
-        rows += ["[[tool.uv.index]]", f'name = "{label}"', f'url = "{url}"', "explicit = true"]
-    elif file.kind == "pdm":
-        quoted = ", ".join(f'"{name}"' for name in dict.fromkeys(names))
-        rows = ["[[tool.pdm.source]]", f'name = "{label}"', f'url = "{url}"', f"include_packages = [{quoted}]"]
-    elif file.kind == "poetry":
-        rows = ["[[tool.poetry.source]]", f'name = "{label}"', f'url = "{url}"', 'priority = "explicit"']
+def _entry(line: Pinned | Other, entry: Entry, write: str, source: str | None) -> str:
+    """`torch = { version = "==2.7.1", source = "pytorch-cu128" }` of a requirement ('': its own version); other keys of
+    a table stay. source: '' without one, None as it is; a table of its own has its source in another row."""
+    found = re.match(r"([\w.-]+)(\[[^\]]*\])?\s*(@?)\s*([^;]*)", write)
+    keys = dict(entry.keys)
+    have = next((keys[key] for key in ("source", "index") if key in keys), "")
+    if found:
+        what = f'{"url" if found[3] else "version"} = "{found[4].strip()}"'
+        value = f'"{found[4].strip()}"' if not found[3] else ""
     else:
-        rows = ["[[source]]", f'name = "{label}"', f'url = "{url}"', "verify_ssl = true"]
-    return "\n".join(rows) + "\n"
+        what = next((keys[key] for key in ("version", "url", "file") if key in keys), "")
+        value = line.text[len(entry.left) :] if not keys else ""
+        what = what or f"version = {value}"
+    if entry.rows:
+        rows = [entry.left + what.rpartition(entry.left)[2]] if entry.left else [what]
+        return "\n".join([*rows, *([entry.left + source] if source and not have else [])])
+    source = have if source is None else source
+    if not source and isinstance(line, Pinned) and not line.local:
+        source = have
+    rest = [text for key, text in entry.keys if key not in ("version", "url", "file", "source", "index")]
+    if not rest and not source and value:
+        return f"{entry.left}{value}" if entry.left else f"{{ {what} }}"
+    return f"{entry.left}{{ {', '.join(filter(None, (what, source, *rest)))} }}"
+
+
+def _pixi(file: RequirementFile, one: Instead) -> Instead:
+    """A specification of conda as pixi writes it; the key stays."""
+    found = re.fullmatch(r"(?:([\w-]+)::)?([\w-]+)(?:=([^=]+))?(?:=(.+))?", one.write)
+    if not found or not one.number or not any(line.at for line in (*file.lines, *file.others)):
+        return one
+    left = re.match(r"\s*[\"']?[\w.-]+[\"']?\s*=\s*", one.text)
+    version = f"{found[3]}.*" if found[2] == "python" and found[3] else found[3] or "*"
+    keys = [f'version = "{version}"']
+    keys += [f'build = "{found[4]}"'] if found[4] else []
+    keys += [f'channel = "{found[1]}"'] if found[1] else []
+    value = f'"{version}"' if len(keys) == 1 else f"{{ {', '.join(keys)} }}"
+    return replace(one, write=f"{left[0] if left else f'{found[2]} = '}{value}")

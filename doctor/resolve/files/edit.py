@@ -1,69 +1,184 @@
-"""A file with its changes, comments and all else kept."""
+"""A file with its changes; every byte that no change names stays, as comments and ends of lines."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from ..instead import Answered, Instead
-from .lines import RequirementFile
+from .lines import At, RequirementFile
+from .toml_spans import Path, Spans
+
+Change = tuple[int, int, str]
+"""Offsets of what is replaced, and the new text."""
 
 
-def edited(text: str, file: RequirementFile, answered: Answered, tables: str = "") -> str:
-    """The whole file. tables: what is added to a TOML file."""
+class Unwritable(ValueError):
+    """The message says in one line which change has no place in the file."""
+
+
+def edited(text: str, file: RequirementFile, answered: Answered) -> str:
+    """The whole file. Raises Unwritable."""
+    eol = "\r\n" if "\r\n" in text else "\n"
+    places = _places(file)
+    changes: list[Change] = []
+    for one in answered.instead:
+        if not one.number:
+            continue
+        several = places.get((one.number, one.text))
+        if not several:
+            raise Unwritable(f"line {one.number}: {one.text}")
+        at = several.pop(0)
+        changes.append((*at, _in_place(text, at, one, eol)) if one.write else (*_without(text, *at), ""))
+    changes += _new(text, file, answered, eol)
+    changed = _applied(text, changes)
+    if file.pip and any(not one.write for one in answered.instead):
+        changed = _EMPTY_PIP.sub("", changed)
+    return _with_tables(changed, answered.add, eol)
+
+
+_EMPTY_PIP = re.compile(
+    r"^([ \t]*)-[ \t]*pip[ \t]*:[ \t]*(?:#[^\n]*)?\r?\n(?!(?:[ \t]*(?:#[^\n]*)?\r?\n)*\1[ \t]+-)", re.M
+)
+"""pip's part of a conda environment without an item left."""
+
+
+def _places(file: RequirementFile) -> dict[tuple[int, str], list[At]]:
+    """(line, text) -> where that stands."""
+    found: dict[tuple[int, str], list[At]] = {}
+    for part in (file, file.pip):
+        if part:
+            words = [word.place for source in part.sources for word in source.words]
+            several = [*part.lines, *part.others, *part.indexes, *words, *(source.url for source in part.sources)]
+            for one in (*several, *((part.requires,) if part.requires else ())):
+                if one.at != (0, 0) and one.at not in (have := found.setdefault((one.number, one.text), [])):
+                    have.append(one.at)
+    return found
+
+
+def _applied(text: str, changes: list[Change]) -> str:
+    parts, done = [], 0
+    for start, end, new in sorted(changes, key=lambda one: one[:2]):
+        if start < done:
+            raise Unwritable("two changes overlap")
+        parts += [text[done:start], new]
+        done = end
+    return "".join([*parts, text[done:]])
+
+
+def _in_place(text: str, at: At, one: Instead, eol: str) -> str:
+    """The new text in the quotes of the old one, or as YAML's plain text where that is what it was."""
+    old = text[slice(*at)]
+    if old[:1] in ("'", '"') and old[:1] != one.text[:1]:
+        return _quoted(one.write, old[0])
+    before = _before(text, at[0])
+    if before.endswith(("[", ",")) and old == one.text:
+        return _in_flow(one.write)
+    return eol.join(
+        before[: len(before) - len(before.lstrip())] * bool(n) + row for n, row in enumerate(one.write.splitlines())
+    )
+
+
+def _in_flow(write: str) -> str:
+    """A text among YAML's `[a, b]`; an element of TOML is an inline table, which stays as it is."""
+    return _quoted(write, '"') if re.search(r"[,\[\]{}]|: | #", write) and not write.startswith("{") else write
+
+
+def _quoted(write: str, quote: str) -> str:
+    return quote + write.replace(quote, "'" if quote == '"' else '"') + quote
+
+
+def _before(text: str, at: int) -> str:
+    """What stands before this on its row."""
+    return text[text.rfind("\n", 0, at) + 1 : at]
+
+
+def _without(text: str, start: int, end: int) -> At:
+    """What to delete for an item: its rows where they hold nothing else but a comment, else it with one comma."""
+    before = _before(text, start)
+    comma = re.compile(r"[ \t]*,?").match(text, end)
+    after = comma.end() if comma else end
+    row_end = text.find("\n", after)
+    rest = text[after : row_end if row_end >= 0 else len(text)]
+    if before.strip() in ("", "-") and re.fullmatch(r"\s*(#.*)?", rest):
+        return start - len(before), row_end + 1 if row_end >= 0 else len(text)
+    if comma and comma[0].endswith(","):
+        spaces = re.compile(r"[ \t]*").match(text, after)
+        return start, spaces.end() if spaces else after
+    lead = re.search(r",\s*$", text[:start][-200:])
+    return (start - len(lead[0]) if lead else start), end
+
+
+def _new(text: str, file: RequirementFile, answered: Answered, eol: str) -> Iterator[Change]:
+    """Indexes that have no line yet, and packages."""
+    news = [one.write for one in answered.instead if not one.number and one.write]
+    urls = [f"--extra-index-url {url}" for url in answered.index.split()]
     if file.kind == "requirements":
-        return _requirements(text, answered)
-    rows = text.splitlines()
-    for number in sorted({one.number for one in answered.instead if one.number}, reverse=True):
-        row: str | None = rows[number - 1]
-        for one in answered.instead:
-            if one.number == number and row is not None:
-                row = _without(row, one.text, one.write)
-        rows[number - 1 : number] = [row] if row is not None else []
-    if file.kind == "conda-pip":
-        at = next((i for i, row in enumerate(rows) if re.match(r"\s*-\s*pip\s*:", row)), len(rows) - 1)
-        space = re.match(r"\s*", rows[at + 1])[0] if at + 1 < len(rows) else "    "  # type: ignore[index]
-        rows[at + 1 : at + 1] = [f"{space}- --extra-index-url {url}" for url in answered.index.split()]
-    return _with_tables("\n".join(rows) + "\n", tables)
+        first = re.search(r"^(?![ \t]*(?:#|\r?$))", text, re.M)
+        at = first.start() if first else len(text)
+        ends = "" if text.endswith("\n") or not text else eol
+        yield from [(at, at, "".join(f"{url}{eol}" for url in urls))] if urls else []
+        yield from [(len(text), len(text), ends + "".join(f"{one}{eol}" for one in news))] if news else []
+        return
+    part = file.pip if file.kind == "conda" and file.pip else file
+    items = [one for one in (*part.lines, *part.others, *part.indexes) if one.at != (0, 0)]
+    wanted = [*(urls if file.kind == "conda" else ()), *news]
+    if wanted and not items:
+        raise Unwritable(f"new: {wanted[0]}")
+    for url in urls if file.kind == "conda" else ():
+        yield _item_before(text, min(one.at for one in items), url, eol)
+    for one in news:
+        yield _item_before(text, items[0].at, one, eol)
 
 
-def _without(row: str, old: str, write: str) -> str | None:
-    """The row with the new text; None where nothing is left of it."""
-    pattern = rf"(?<![\w.-]){re.escape(old)}(?![\w.-])"  # torch is a part of torchvision
-    if write:
-        return re.sub(pattern, lambda _: write, row, count=1)
-    left = re.sub(rf"\s*([\"']?){pattern}\1\s*,?", "", row, count=1)
-    bare = left.split("#")[0].strip()
-    return None if bare in ("", "-", ",") else left
+def _item_before(text: str, at: At, new: str, eol: str) -> Change:
+    """A new item of the list, or row of the table, that another one is in."""
+    before, quote = _before(text, at[0]), text[at[0]]
+    string = quote in ("'", '"') and not re.match(r"[\"'][\w.-]+[\"']\s*=", text[slice(*at)])
+    item = _quoted(new, quote) if string else new
+    if before.strip() in ("", "-"):
+        comma = "," if string and not before.strip() else ""
+        start = at[0] - len(before)
+        return start, start, f"{before}{item}{comma}{eol}"
+    if before.rstrip().endswith(("=", ":")) and not string:  # one line of setup.cfg
+        return at[0] - len(before) + len(before.rstrip()), at[0], f"{eol}    {item}{eol}    "
+    return at[0], at[0], f"{item if string else _in_flow(item)}, "
 
 
-def _with_tables(text: str, tables: str) -> str:
-    """Tables at the end; entries of one that is there already under its header."""
-    if not tables:
+def _with_tables(text: str, add: str, eol: str) -> str:
+    """`add`, tables of TOML: entries under the header that is there already, elements in the array that is there, all
+    else at the end."""
+    if not add:
         return text
-    head, _, entries = tables.partition("\n")
-    if head.startswith("[[") or not re.search(rf"^\s*{re.escape(head)}\s*$", text, re.M):
-        return f"{text}\n{tables}"
-    own, _, rest = entries.partition("\n\n")
-    names = [re.escape(row.split("=")[0].strip()) for row in own.splitlines()]
-    text = re.sub(rf"^({'|'.join(names)})\s*=\s*\{{\s*index\s*=.*\n", "", text, flags=re.M)
-    text = re.sub(rf"^(\s*{re.escape(head)}\s*)$", lambda found: f"{found[1]}\n{own}", text, count=1, flags=re.M)
-    return f"{text}\n{rest}"
+    spans, new = Spans(text), Spans(add)
+    changes, rest = [], []
+    for path, header in new.headers.items():
+        own = [add[new.keys[key] : new.values[key][1]] for key in new.keys if key[:-1] == path]
+        there = spans.values.get(tuple(part for part in path if isinstance(part, str)))
+        if path in spans.headers and isinstance(path[-1], str):
+            at = text.find("\n", spans.headers[path][1])
+            at = at if at >= 0 else len(text)
+            changes.append((at, at, "".join(f"\n{row}" for row in own).replace("\n", eol)[len(eol) - 1 :]))
+        elif there and isinstance(path[-1], str):
+            changes.append((there[0] + 1, there[0] + 1, "".join(f" {row}," for row in own)))
+        elif there:
+            changes.append(_last_of(text, there, f"{{ {', '.join(own)} }}", spans, path[:-1], eol))
+        else:
+            rest.append(eol.join((add[slice(*header)], *own)))
+    text = _applied(text, changes)
+    ends = "" if text.endswith("\n") else eol
+    return text + "".join(f"{ends if not n else ''}{eol}{one}{eol}" for n, one in enumerate(rest))
 
 
-def _requirements(text: str, answered: Answered) -> str:
-    """New indexes before the first line that is no comment, new packages at the end."""
-    rows = text.splitlines()
-    for one in sorted((one for one in answered.instead if one.number), key=lambda one: one.number, reverse=True):
-        first = last = one.number - 1
-        while rows[last].rstrip().endswith("\\") and last + 1 < len(rows):
-            last += 1
-        comment = re.search(r"\s+#.*$", rows[last])
-        kept = comment[0] if comment else ""
-        rows[first : last + 1] = [one.write + kept] if one.write else []
-    at = next((i for i, row in enumerate(rows) if row.strip() and not row.lstrip().startswith("#")), len(rows))
-    rows[at:at] = [f"--extra-index-url {url}" for url in answered.index.split()]
-    rows += [one.write for one in answered.instead if not one.number and one.write]
-    return "\n".join(rows) + "\n"
+def _last_of(text: str, array: At, item: str, spans: Spans, path: Path, eol: str) -> Change:
+    """A new last element of an array that is written as one value."""
+    count = sum(1 for one in spans.values if one[:-1] == path)
+    if not count:
+        return array[0] + 1, array[0] + 1, item
+    last = spans.values[(*path, count - 1)]
+    before = _before(text, last[0])
+    gap = f",{eol}{before}" if not before.strip() else ", "
+    return last[1], last[1], f"{gap}{item}"
 
 
 def note(one: Instead) -> str:

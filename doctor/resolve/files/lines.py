@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from typing import TypedDict
 
 from msgspec import Struct
 from packaging.requirements import InvalidRequirement, Requirement
@@ -15,6 +17,26 @@ from compat_matrix.wish import Wish
 from compat_matrix.wishes import KNOWN
 
 from ..machine import Unclear
+
+At = tuple[int, int]
+"""Offsets in the text: of the first character, and of the one after the last. (0, 0): not known."""
+
+
+class Place(Struct, frozen=True):
+    """Where something stands: its line, its text in one line, its offsets."""
+
+    number: int = 0
+    text: str = ""
+    at: At = (0, 0)
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """A requirement that is a key or element of TOML. left: 'torch = ', '' in a list; keys: 'version' and the like,
+    each with its `key = value`; rows: each of these has a row of its own, and the place is that of the first."""
+
+    left: str
+    keys: tuple[tuple[str, str], ...] = ()
+    rows: bool = False
 
 
 class Pinned(Struct, frozen=True, kw_only=True):
@@ -32,6 +54,8 @@ class Pinned(Struct, frozen=True, kw_only=True):
     tail: str = ""
     group: str = ""
     """The extra or group that it is part of; '' where it is always installed."""
+    at: At = (0, 0)
+    entry: Entry | None = None
 
 
 class Other(Struct, frozen=True, kw_only=True):
@@ -43,6 +67,21 @@ class Other(Struct, frozen=True, kw_only=True):
     specifier: str
     extras: str = ""
     tail: str = ""
+    at: At = (0, 0)
+    entry: Entry | None = None
+
+
+class Elsewhere(Struct, frozen=True, kw_only=True):
+    """A line for a package that no index answers. why: 'comes from a git repository'."""
+
+    number: int
+    text: str
+    name: str
+    why: str
+
+    @property
+    def sentence(self) -> str:
+        return f"line {self.number}: {self.name} {self.why}, so it is not judged"
 
 
 class IndexLine(Struct, frozen=True, kw_only=True):
@@ -52,6 +91,23 @@ class IndexLine(Struct, frozen=True, kw_only=True):
     text: str
     option: str
     tag: str
+    at: At = (0, 0)
+
+
+class Word(Struct, frozen=True):
+    """`index = "pytorch-cu128"` of a package; package '' for `name = "pytorch-cu128"` of the index itself."""
+
+    package: str
+    place: Place
+
+
+class Source(Struct, frozen=True, kw_only=True):
+    """An index that has a name, and every place where that name is written. tag: as IndexLine."""
+
+    name: str
+    tag: str
+    url: Place
+    words: tuple[Word, ...] = ()
 
 
 class RequirementFile(Struct, frozen=True, kw_only=True):
@@ -63,6 +119,7 @@ class RequirementFile(Struct, frozen=True, kw_only=True):
     lines: tuple[Pinned, ...]
     others: tuple[Other, ...] = ()
     indexes: tuple[IndexLine, ...] = ()
+    sources: tuple[Source, ...] = ()
     python: str = ""
     requires: Other | None = None
     """The line for Python itself, where its tool makes one lock file for every Python that it allows."""
@@ -70,6 +127,10 @@ class RequirementFile(Struct, frozen=True, kw_only=True):
     unsolved: tuple[int, ...] = ()
     unread: tuple[str, ...] = ()
     """Sentences about the files that it includes."""
+    elsewhere: tuple[Elsewhere, ...] = ()
+    """Packages that the matrix knows, from paths and repositories."""
+    pip: RequirementFile | None = None
+    """What pip installs beside the packages of conda."""
 
 
 MOST_LINES = 300
@@ -99,18 +160,22 @@ def package_of(name: str) -> str:
     return "cupy" if re.fullmatch(r"cupy-cuda\d+x", package) else package
 
 
-def line_of(number: int, text: str, need: Requirement) -> Pinned | Other:
+def line_of(place: Place, need: Requirement, entry: Entry | None = None) -> Pinned | Other | Elsewhere:
     """A requirement as a line of the file."""
     extras = f"[{','.join(sorted(need.extras))}]" if need.extras else ""
     tail = f" ; {need.marker}" if need.marker else ""
     package, specifier = package_of(need.name), str(need.specifier)
+    number, text, at = place.number, place.text, place.at
     if package not in KNOWN:
         return Other(
-            number=number, text=text, name=canonicalize_name(need.name), specifier=specifier, extras=extras, tail=tail
-        )
+            number=number, text=text, name=canonicalize_name(need.name), specifier=specifier, extras=extras, tail=tail,
+            at=at, entry=entry,
+        )  # fmt: skip
     if need.url:
         inner = requirement_of(need.url, "") if re.match(r"https?://", need.url) else None
-        specifier = str(inner.specifier) if inner else ""
+        if inner is None:
+            return Elsewhere(number=number, text=text, name=package, why=_origin(need.url))
+        specifier = str(inner.specifier)
     exact = re.fullmatch(r"={2,3}(\d[^,*+]*)(?:\+(\w[\w.]*))?", specifier)
     own = package in ("torch", "torchvision", "torchaudio")
     return Pinned(
@@ -121,7 +186,21 @@ def line_of(number: int, text: str, need: Requirement) -> Pinned | Other:
         local=(exact[2] or "" if exact else "") if own else "",
         extras=extras,
         tail=tail,
+        at=at,
+        entry=entry,
     )
+
+
+def _origin(url: str) -> str:
+    if re.match(r"(git|hg|svn|bzr)\+", url):
+        return "comes from a repository"
+    return "comes from an address" if re.match(r"https?://", url) else "comes from a path"
+
+
+def not_read(number: int, what: str) -> str:
+    """The sentence about a file or folder that a file includes."""
+    where = f"line {number}: " if number else ""
+    return f"{where}{what} is not read; ask about that file too"
 
 
 def index_tag(url: str) -> str:
@@ -153,9 +232,35 @@ def environment(q: Question) -> dict[str, str]:
     }
 
 
-def split(found: Sequence[Pinned | Other]) -> tuple[tuple[Pinned, ...], tuple[Other, ...]]:
-    """Those that the matrix has releases of, and the rest."""
-    return (
-        tuple(one for one in found if isinstance(one, Pinned)),
-        tuple(one for one in found if isinstance(one, Other)),
+Found = Pinned | Other | Elsewhere | str
+"""What a reader finds: a line, or a sentence about what is not read."""
+
+
+class Parts(TypedDict):
+    """Fields of RequirementFile."""
+
+    lines: tuple[Pinned, ...]
+    others: tuple[Other, ...]
+    elsewhere: tuple[Elsewhere, ...]
+    unread: tuple[str, ...]
+
+
+def split(found: Iterable[Found]) -> Parts:
+    """What was found, as fields of the file."""
+    several = list(found)
+    return Parts(
+        lines=tuple(one for one in several if isinstance(one, Pinned)),
+        others=tuple(one for one in several if isinstance(one, Other)),
+        elsewhere=tuple(one for one in several if isinstance(one, Elsewhere)),
+        unread=tuple(dict.fromkeys(one for one in several if isinstance(one, str))),
     )
+
+
+def line_ends(text: str) -> list[int]:
+    """The offset of each end of a line."""
+    return [found.start() for found in re.finditer("\n", text)]
+
+
+def number_at(ends: Sequence[int], at: int) -> int:
+    """The number of the line that an offset is in."""
+    return bisect_left(ends, at) + 1

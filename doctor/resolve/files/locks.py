@@ -12,11 +12,26 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from compat_matrix.resolver import Question
 from compat_matrix.wish import Wish
+from compat_matrix.wishes import KNOWN
 
 from ..machine import Unclear
 from .conda import CondaSpec, conda_tag
-from .lines import Other, Pinned, RequirementFile, environment, index_tag, line_of, requirement_of, split
-from .pyproject import only_python, pep440, tables_of
+from .entries import pep440
+from .lines import (
+    Elsewhere,
+    Found,
+    Pinned,
+    Place,
+    RequirementFile,
+    environment,
+    index_tag,
+    line_of,
+    package_of,
+    requirement_of,
+    split,
+)
+from .pyproject import only_python
+from .sources import tables_of
 
 
 def of_uv(content: Mapping[str, Any], text: str, path: str, q: Question) -> RequirementFile:
@@ -37,20 +52,30 @@ def of_uv(content: Mapping[str, Any], text: str, path: str, q: Question) -> Requ
         if markers and not any(holds(str(marker), about, path) for marker in markers):
             continue
         number = numbers[i] + 1 if i < len(numbers) else 0
-        one = locked(number, package["name"], version, index_tag(str(source.get("registry") or "")))
+        origin = next((key for key in source if key != "registry"), "")
+        one = locked(number, package["name"], version, index_tag(str(source.get("registry") or "")), origin)
         found += [one] if one else []
-    lines, others = split(found)
-    return RequirementFile(kind="lock", lines=lines, others=others, regenerate="uv lock")
+    return RequirementFile(kind="lock", **split(found), regenerate="uv lock")
 
 
-def locked(number: int, name: str, version: str, tag: str) -> Pinned | Other | None:
-    """A locked package; None where its name or version is none."""
+def locked(number: int, name: str, version: str, tag: str, origin: str = "") -> Found | None:
+    """A locked package; None where its name or version is none. origin: 'git' and the like, of no index."""
+    why = next((why for kinds, why in _ORIGINS.items() if origin in kinds), "")
+    if why and package_of(name) in KNOWN:
+        return Elsewhere(number=number, text=f"{name}=={version}", name=package_of(name), why=why)
     try:
-        one = line_of(number, f"{name}=={version}", Requirement(f"{name}=={version}"))
+        one = line_of(Place(number, f"{name}=={version}"), Requirement(f"{name}=={version}"))
     except InvalidRequirement:
         return None
     own = isinstance(one, Pinned) and tag and not one.local and one.wish.package.startswith("torch")
     return replace(one, local=tag) if own else one
+
+
+_ORIGINS = {
+    ("git", "vcs"): "comes from a repository",
+    ("path", "directory", "editable", "virtual", "file"): "comes from a path",
+}
+"""Kinds of sources in uv.lock and poetry.lock -> why the package is not judged."""
 
 
 def holds(marker: str, about: dict[str, str], path: str) -> bool:
@@ -76,14 +101,12 @@ def of_poetry(content: Mapping[str, Any], text: str, path: str, q: Question) -> 
         if isinstance(marker, str) and not holds(marker, about, path):
             continue
         url = str(source.get("url")) if isinstance(source, dict) else ""
-        one = locked(numbers[i] + 1 if i < len(numbers) else 0, name, version, index_tag(url))
+        origin = str(source.get("type")) if isinstance(source, dict) else ""
+        one = locked(numbers[i] + 1 if i < len(numbers) else 0, name, version, index_tag(url), origin)
         found += [one] if one else []
-    lines, others = split(found)
     metadata = content.get("metadata")
     python = str(metadata.get("python-versions") or "") if isinstance(metadata, dict) else ""
-    return RequirementFile(
-        kind="lock", lines=lines, others=others, python=only_python(pep440(python)), regenerate="poetry lock"
-    )
+    return RequirementFile(kind="lock", **split(found), python=only_python(pep440(python)), regenerate="poetry lock")
 
 
 def of_pipenv(content: Any, text: str, path: str, q: Question) -> RequirementFile:
@@ -93,21 +116,24 @@ def of_pipenv(content: Any, text: str, path: str, q: Question) -> RequirementFil
     meta, about = content["_meta"], environment(q)
     urls = {str(one.get("name")): str(one.get("url")) for one in tables_of(meta, "sources")}
     rows = text.splitlines()
-    found: list[Pinned | Other] = []
+    found: list[Found] = []
     for section in ("default", "develop"):
         packages = content.get(section)
         for name, package in packages.items() if isinstance(packages, dict) else ():
             version = package.get("version") if isinstance(package, dict) else None
             marker = package.get("markers") if isinstance(package, dict) else None
-            if not isinstance(version, str) or (isinstance(marker, str) and not holds(marker, about, path)):
+            if not isinstance(package, dict) or (isinstance(marker, str) and not holds(marker, about, path)):
+                continue
+            origin = next((key for key in ("git", "path", "file") if key in package), "")
+            if not isinstance(version, str) and not origin:
                 continue
             number = next((n for n, row in enumerate(rows, 1) if row.strip().startswith(f'"{name}":')), 0)
-            one = locked(number, name, version.lstrip("="), index_tag(urls.get(str(package.get("index")), "")))
+            tag = index_tag(urls.get(str(package.get("index")), ""))
+            one = locked(number, name, str(version or "0").lstrip("="), tag, origin)
             found += [one] if one else []
-    lines, others = split(found)
     requires = meta.get("requires")
     python = str(requires.get("python_version") or "") if isinstance(requires, dict) else ""
-    return RequirementFile(kind="lock", lines=lines, others=others, python=python, regenerate="pipenv lock")
+    return RequirementFile(kind="lock", **split(found), python=python, regenerate="pipenv lock")
 
 
 _PLATFORM = {"linux_x86_64": "linux-64", "linux_aarch64": "linux-aarch64", "windows": "win-64"}
@@ -125,7 +151,7 @@ def of_conda_locks(text: str, path: str, q: Question) -> RequirementFile:
         raise Unclear(f"{path} is not a pixi.lock or conda-lock.yml (no packages)")
     wanted = _PLATFORM.get(q.platform, "linux-64")
     conda: list[Pinned] = []
-    found: dict[str, Pinned | Other] = {}
+    found: dict[str, Found] = {}
     for number, row in enumerate(text.splitlines(), 1):
         torch = _CONDA_FILE.search(row)
         if torch and torch[1] == wanted and not conda:
@@ -140,11 +166,11 @@ def of_conda_locks(text: str, path: str, q: Question) -> RequirementFile:
         need = _of_wheel(wheel[1], q) if wheel else None
         if need is not None:
             one = locked(number, need.name, str(need.specifier)[2:], index_tag(row))
-            found.update({one.name: one} if one and one.name not in found else {})
+            if one:
+                found.setdefault(need.name, one)
     if conda:
         return RequirementFile(kind="conda", lines=tuple(conda), regenerate=command)
-    lines, others = split(list(found.values()))
-    return RequirementFile(kind="lock", lines=lines, others=others, regenerate=command)
+    return RequirementFile(kind="lock", **split(found.values()), regenerate=command)
 
 
 def _of_wheel(name: str, q: Question) -> Requirement | None:

@@ -11,45 +11,54 @@ from compat_matrix.resolver import Question
 
 from ..machine import Unclear
 from .conda import CondaSpec, of_specs
-from .lines import Other, Pinned, RequirementFile, index_tag, split
-from .pyproject import entries, table
-from .toml_rows import Rows
+from .entries import entries
+from .lines import Found, Pinned, Place, RequirementFile, index_tag, not_read, split
+from .sources import table
+from .toml_spans import Path, Spans
 
-_PLATFORM = {"linux_x86_64": ("linux-64", "linux", "unix"), "linux_aarch64": ("linux-aarch64", "linux", "unix"),
-             "windows": ("win-64", "win")}  # fmt: skip
-"""Platform of the matrix -> pixi's names of it in [target.*]."""
+_PLATFORM = {"linux_x86_64": ("unix", "linux", "linux-64"), "linux_aarch64": ("unix", "linux", "linux-aarch64"),
+             "windows": ("win", "win-64")}  # fmt: skip
+"""Platform of the matrix -> pixi's names of it in [target.*], the narrowest last."""
 
 
 def of_pixi(content: Mapping[str, Any], text: str, path: str, q: Question) -> RequirementFile:
     """Raises Unclear."""
     if not (table(content, "workspace") or table(content, "project")):
         raise Unclear(f"{path} is TOML, but not a pixi.toml (no [workspace] or [project])")
-    rows = Rows(text)
-    specs: list[tuple[str, int, CondaSpec]] = []
-    found: list[Pinned | Other] = []
-    for prefix, part in _parts(content, q):
-        for name, value in table(part, "dependencies").items():
-            number, row = rows.entry([f"{prefix}dependencies"], name)
-            specs.append((row, number, _spec(name, value)))
-        found += entries(table(part, "pypi-dependencies"), [f"{prefix}pypi-dependencies"], rows, q, {})
+    spans = Spans(text)
+    specs: list[tuple[Place, CondaSpec]] = []
+    found: list[Found] = []
+    for feature, above in [("", ()), *((name, ("feature", name)) for name in table(content, "feature"))]:
+        for name, (own, value) in _packages(content, above, "dependencies", q).items():
+            if isinstance(value, dict) and isinstance(value.get("path"), str):
+                found.append(not_read(spans.entry(own)[0].number, value["path"]))
+            specs.append((spans.entry(own)[0], _spec(name, value)))
+        for name, (own, value) in _packages(content, above, "pypi-dependencies", q).items():
+            for line in entries({name: value}, own[:-1], spans, q, {}, feature):
+                found.append(_with_tag(line) if isinstance(line, Pinned) else line)
     conda, others = of_specs(specs)
-    if conda:
-        return RequirementFile(kind="pixi-conda", lines=tuple(conda), others=tuple(others), regenerate="pixi lock")
-    lines, beside = split(found)
+    pypi = RequirementFile(kind="pixi", **split(found), regenerate="pixi lock")
+    if not conda:
+        return pypi
     return RequirementFile(
-        kind="pixi", lines=tuple(_with_tag(one) for one in lines), others=beside, regenerate="pixi lock"
-    )
+        kind="pixi-conda", lines=tuple(conda), others=tuple(others), regenerate="pixi lock", unread=pypi.unread,
+        elsewhere=pypi.elsewhere, pip=pypi,
+    )  # fmt: skip
 
 
-def _parts(content: Mapping[str, Any], q: Question) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The default feature, the others, and in each what is for this platform."""
-    features = [("", content), *((f"feature.{name}.", one) for name, one in table(content, "feature").items())]
-    for prefix, feature in features:
-        if isinstance(feature, dict):
-            yield prefix, feature
-            for target, part in table(feature, "target").items():
-                if target in _PLATFORM.get(q.platform, ()) and isinstance(part, dict):
-                    yield f"{prefix}target.{target}.", part
+def _packages(content: Mapping[str, Any], above: Path, kind: str, q: Question) -> dict[str, tuple[Path, Any]]:
+    """Name -> (path, value) of a feature: what [target.*] has for this platform replaces what is for all."""
+    own: dict[str, tuple[Path, Any]] = {}
+    for path in _tables(above, q):
+        for name, value in table(content, *map(str, path), kind).items():
+            own[name.lower()] = ((*path, kind, name), value)
+    return own
+
+
+def _tables(above: Path, q: Question) -> Iterator[Path]:
+    yield above
+    for target in _PLATFORM.get(q.platform, ()):
+        yield (*above, "target", target)
 
 
 def _spec(name: str, value: Any) -> CondaSpec:
@@ -63,5 +72,5 @@ def _spec(name: str, value: Any) -> CondaSpec:
 
 def _with_tag(one: Pinned) -> Pinned:
     """`index = "https://download.pytorch.org/whl/cu128"` of the entry itself."""
-    tag = index_tag(one.text)
+    tag = index_tag(" ".join((one.text, *(text for _, text in one.entry.keys)) if one.entry else (one.text,)))
     return replace(one, local=tag) if tag and not one.local else one

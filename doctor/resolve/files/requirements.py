@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
 from compat_matrix.installer import index_source
 from compat_matrix.resolver import Question
+from compat_matrix.wishes import KNOWN
 
 from .lines import (
     MOST_LINES,
+    Elsewhere,
+    Found,
     IndexLine,
-    Other,
     Pinned,
+    Place,
     RequirementFile,
     environment,
     index_tag,
     line_of,
+    not_read,
+    package_of,
     pytorch_tag,
     requirement_of,
     split,
@@ -31,49 +36,66 @@ _HASH = re.compile(r"^[^#\n]*\s--hash[=\s]", re.M)
 
 def read_requirements(text: str, path: str, q: Question) -> RequirementFile:
     """The whole file. Raises Unclear."""
-    found: list[Pinned | Other] = []
+    file = of_rows(joined(text), path, q)
+    return replace(file, regenerate=_regenerate(text))
+
+
+def of_rows(rows: Iterable[tuple[Place, str]], path: str, q: Question) -> RequirementFile:
+    """rows: the place of each line, and its text without what is no part of it. Raises Unclear."""
+    found: list[Found] = []
     pinned = 0
     index, default = "", "pypi"
     extra: list[str] = []
-    indexes, unsolved, unread = [], [], []
+    indexes, unsolved = [], []
     about = environment(q)
-    for number, line in joined(text):
+    for place, line in rows:
         if not line:
             continue
         if pinned > MOST_LINES:
             break  # whoever asks refuses it
+        number = place.number
         option = _INDEX.match(line)
         if option:
             index = index_tag(option[2]) or index
             source = index_source(option[2])
-            indexes.append(IndexLine(number=number, text=line, option=option[1], tag=pytorch_tag(option[2])))
+            tag = pytorch_tag(option[2])
+            indexes.append(IndexLine(number=number, text=line, option=option[1], tag=tag, at=place.at))
             if option[1] in ("-i", "--index-url"):
                 default = source
             else:
                 extra.append(source)
         if included := re.match(r"(?:-r|-c|--requirement|--constraint)[\s=]*(\S+)", line):
-            unread.append(f"line {number}: {included[1]} is not read; ask about that file too")
-        if line.startswith("-"):
-            unsolved += [number] if re.match(r"-e\b|--editable\b", line) else []
+            found.append(not_read(number, included[1]))
+        if editable := re.match(r"(?:-e\b|--editable\b)[\s=]*(.+)", line):
+            unsolved.append(number)
+            line = editable[1].strip()
+        elif line.startswith("-"):
             continue
         need = requirement_of(re.split(r"\s--\w", line)[0].strip(), f"{path}, line {number}")
         if need is None or need.url:
-            unsolved.append(number)
-        if need is None or (need.marker and not need.marker.evaluate(about)):
-            continue
-        one = line_of(number, line, need)
-        found.append(one)
-        pinned += isinstance(one, Pinned)
-    lines, others = split(found)
-    return RequirementFile(
-        kind="requirements",
-        lines=tuple(_with_indexes(lines, index, (*extra, default))),
-        others=others,
-        indexes=tuple(indexes),
-        regenerate=_regenerate(text),
-        unsolved=tuple(unsolved),
-        unread=tuple(unread),
-    )
+            unsolved += [] if editable else [number]
+        if need is None:
+            found += _unnamed(place, line)
+        elif need.marker is None or need.marker.evaluate(about):
+            one = line_of(replace(place, text=line), need)
+            found.append(one)
+            pinned += isinstance(one, Pinned)
+    fields = split(found)
+    fields["lines"] = tuple(_with_indexes(fields["lines"], index, (*extra, default)))
+    return RequirementFile(kind="requirements", **fields, indexes=tuple(indexes), unsolved=tuple(unsolved))
+
+
+def _unnamed(place: Place, line: str) -> Iterator[Found]:
+    """A path, whose requirements are in another file, or a repository, which is judged where its name is known."""
+    if re.match(r"(?:git|hg|svn|bzr)\+|https?:", line):
+        named = re.search(r"[#&]egg=([\w.-]+)", line) or re.search(r"/([\w.-]+?)(?:\.git)?(?:@[^/]*)?(?:#.*)?$", line)
+        name = package_of(named[1]) if named else ""
+        name = {"pytorch": "torch", "vision": "torchvision", "audio": "torchaudio"}.get(name, name)
+        if name in KNOWN:
+            why = "comes from a repository" if not line.startswith("http") else "comes from an address"
+            yield Elsewhere(number=place.number, text=line, name=name, why=why)
+    else:
+        yield not_read(place.number, line)
 
 
 def _with_indexes(lines: Sequence[Pinned], index: str, indexes: tuple[str, ...]) -> Iterator[Pinned]:
@@ -93,16 +115,22 @@ def _regenerate(text: str) -> str:
     return "uv pip compile --generate-hashes requirements.in" if _HASH.search(text) else ""
 
 
-def joined(text: str) -> Sequence[tuple[int, str]]:
-    """Lines without comments, continued ones as one, each with the number of its first."""
-    rows: list[tuple[int, str]] = []
-    part, first = "", 0
-    for number, raw in enumerate(text.splitlines(), 1):
-        first = first if part else number
+def joined(text: str) -> Iterator[tuple[Place, str]]:
+    """Lines without comments, continued ones as one, each with the place of all its rows."""
+    part, first, start, offset = "", 0, 0, 0
+    for number, whole in enumerate(text.splitlines(keepends=True), 1):
+        raw = whole.rstrip("\r\n")
+        if not part:
+            first, start = number, offset + len(raw) - len(raw.lstrip())
         if raw.rstrip().endswith("\\"):
             part += raw.rstrip()[:-1] + " "
+            offset += len(whole)
             continue
-        line = part + raw
-        rows.append((first, (re.sub(r"(^|\s)#.*$", "", line) if "#" in line else line).strip()))
+        comment = re.search(r"(^|\s)\s*#.*$", raw) if "#" in raw else None
+        bare = raw[: comment.start()] if comment else raw
+        line = (part + bare).strip()
+        yield Place(first, line, (start, max(start, offset + len(bare.rstrip())))), line
         part = ""
-    return [*rows, (first, part.strip())] if part else rows
+        offset += len(whole)
+    if part:
+        yield Place(first, part.strip(), (start, offset)), part.strip()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import configparser
 import re
+from collections.abc import Iterator
 
 from packaging.requirements import InvalidRequirement, Requirement
 
 from compat_matrix.resolver import Question
 
 from ..machine import Unclear
-from .lines import RequirementFile, environment, line_of, split
+from .lines import Found, Place, RequirementFile, environment, line_of, not_read, split
 from .pyproject import only_python
 
 
@@ -21,26 +22,48 @@ def of_setup_cfg(text: str, path: str, q: Question) -> RequirementFile:
         parser.read_string(text)
     except configparser.Error as error:
         raise Unclear(f"{path} is not valid: {str(error).splitlines()[0]}") from None
-    lists = [parser.get("options", "install_requires", fallback="")]
-    if parser.has_section("options.extras_require"):
-        lists += [value for _, value in parser.items("options.extras_require")]
-    if not any(lists):
+    rows = [
+        place
+        for section, key, place in _rows(text)
+        if (section, key) == ("options", "install_requires") or section == "options.extras_require"
+    ]
+    if not rows:
         raise Unclear(f"{path} has no install_requires")
-    rows = [row.split("#")[0].strip() for row in text.splitlines()]
-    about, found = environment(q), []
-    for several in lists:
-        for line in several.replace(";\n", "\n").splitlines():
-            wanted = line.split("#")[0].strip()
-            if not wanted or wanted.startswith("file:"):
-                continue
-            try:
-                need = Requirement(wanted)
-            except InvalidRequirement as error:
-                raise Unclear(f"{path}: {wanted[:60]!r} is no requirement: {str(error).splitlines()[0]}") from None
-            if need.marker is None or need.marker.evaluate(about):
-                pattern = re.compile(rf"(?:[\w-]+\s*[=:]\s*)?{re.escape(wanted)};?")
-                number = next((n for n, row in enumerate(rows, 1) if pattern.fullmatch(row)), 0)
-                found.append(line_of(number, wanted, need))
-    lines, others = split(found)
+    about, found = environment(q), list[Found]()
+    for place in rows:
+        if place.text.startswith("file:"):
+            found += [not_read(place.number, name.strip()) for name in place.text[5:].split(",")]
+            continue
+        try:
+            need = Requirement(place.text)
+        except InvalidRequirement as error:
+            raise Unclear(f"{path}: {place.text[:60]!r} is no requirement: {str(error).splitlines()[0]}") from None
+        if need.marker is None or need.marker.evaluate(about):
+            found.append(line_of(place, need))
     python = only_python(parser.get("options", "python_requires", fallback=""))
-    return RequirementFile(kind="cfg", lines=lines, others=others, python=python)
+    return RequirementFile(kind="cfg", **split(found), python=python)
+
+
+_SECTION = re.compile(r"\[([^\]]+)\]")
+_KEY = re.compile(r"([^\s:=\[#;][^:=]*?)\s*[=:]\s*")
+
+
+def _rows(text: str) -> Iterator[tuple[str, str, Place]]:
+    """Section, key, and one line of its value, without comments."""
+    section = key = ""
+    offset = 0
+    for number, whole in enumerate(text.splitlines(keepends=True), 1):
+        row = whole.rstrip()
+        found = _KEY.match(row)
+        start = len(row) - len(row.lstrip())
+        if not start:
+            if header := _SECTION.match(row):
+                section, key = header[1], ""
+                row = ""
+            elif found and not row.startswith(("#", ";")):
+                key, start = found[1].strip().lower(), found.end()
+        bare = re.sub(r"(^|\s)#.*$", "", row[start:]).rstrip()
+        bare = "" if bare.startswith(";") else bare.removesuffix(";")
+        if key and bare.strip():
+            yield section, key, Place(number, bare, (offset + start, offset + start + len(bare)))
+        offset += len(whole)

@@ -1,0 +1,103 @@
+"""A conda environment or pixi project in which pip, too, installs packages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from compat_matrix.framework_wishes import FRAMEWORKS
+from compat_matrix.resolver import Question, resolve
+from compat_matrix.unlisted import unlisted
+from compat_matrix.wish import Wish, allowed
+
+from .alone import each_alone, pins_torch
+from .beside import with_the_rest
+from .conda_lines import conda_lines
+from .files.dialect import spelled
+from .files.lines import Pinned, RequirementFile
+from .forks import every_fork
+from .instead import OWN, Answered, Instead, exact_of
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+
+def with_pip(m: Matrix, q: Question, file: RequirementFile) -> Answered:
+    """The answer for both. pip keeps conda's torch where its own packages allow it, and else installs another one over
+    it, which then is what runs."""
+    pip = file.pip
+    if not file.lines:
+        return spelled(pip, every_fork(m, q, pip)) if pip else Answered()
+    conda = conda_lines(m, q, file)
+    if pip is None or not (pip.lines or pip.others):
+        return conda
+    torch = next(one for one in file.lines if one.name == "torch")
+    over = _installs_over(m, q, torch, pip)
+    return _over(m, q, torch, conda, pip, over) if over else _kept(m, q, torch, conda, pip)
+
+
+def _installs_over(m: Matrix, q: Question, torch: Pinned, pip: RequirementFile) -> Pinned | None:
+    """The line of pip for which it installs another torch than conda's."""
+    have = exact_of(torch)
+    for one in pip.lines:
+        if one.wish.package == "torch":
+            same = have and allowed(one.wish.specifier, have) and one.local in ("", torch.local)
+            if not same and (one.wish.specifier or one.local):
+                return one
+        elif pins_torch(m, one) and not unlisted(m, one.wish) and not (have and _goes(m, q, one.wish, have)):
+            return one
+    return None
+
+
+def _goes(m: Matrix, q: Question, wish: Wish, torch: str) -> bool:
+    """Whether a package can be installed beside this torch, whatever the GPU."""
+    free = replace(q, gpus=(), driver="", wishes=(wish, Wish("torch", torch)))
+    return bool(resolve(m, free).candidates)
+
+
+def _over(m: Matrix, q: Question, torch: Pinned, conda: Answered, pip: RequirementFile, over: Pinned) -> Answered:
+    """pip's torch is what runs; conda's is dead weight, and is changed only where that of pip is dead too."""
+    own = spelled(pip, every_fork(m, q, pip))
+    note = f"line {over.number}: pip installs another torch for {over.text} over conda's (line {torch.number})."
+    if not own.dead:
+        return replace(own, unknown=(*own.unknown, note))
+    return replace(
+        own, dead=(*conda.dead, *own.dead), instead=(*conda.instead, *own.instead),
+        unknown=(*conda.unknown, *own.unknown, note),
+    )  # fmt: skip
+
+
+def _kept(m: Matrix, q: Question, torch: Pinned, conda: Answered, pip: RequirementFile) -> Answered:
+    """conda's torch stays, or is replaced by another of conda: pip's packages go with that one."""
+    version = conda.gives.partition("+")[0] or exact_of(torch)
+    unknown = [f"line {one.number}: {one.wish} is not listed in this matrix, so nothing is said of it"
+               for one in pip.lines if unlisted(m, one.wish)]  # fmt: skip
+    lines = [one for one in pip.lines if not unlisted(m, one.wish)]
+    alone = each_alone(m, q, [one for one in lines if one.name not in OWN], unknown)
+    written = {(one.number, one.text): one for one in alone.instead}
+    for one in lines if version and conda.instead else ():
+        if one.wish.package in FRAMEWORKS or _goes(m, q, one.wish, version):
+            continue
+        write = _release_for(m, q, one, version)
+        if write:
+            written[(one.number, one.text)] = Instead(one.number, write, f"goes with torch {version}", one.text)
+        else:
+            unknown.append(f"line {one.number}: no release of {one.name} for torch {version} is listed")
+    base = replace(conda, instead=(*conda.instead, *written.values()), index="")
+    rest = with_the_rest(m, q, replace(pip, kind="requirements", requires=None), base)
+    rest = spelled(pip, replace(rest, instead=rest.instead[len(conda.instead) :])) if pip.kind == "pixi" else rest
+    changed = rest.instead if pip.kind != "pixi" else (*conda.instead, *rest.instead)
+    return replace(
+        rest, dead=(*rest.dead, *alone.dead), instead=changed,
+        unknown=tuple(dict.fromkeys((*rest.unknown, *alone.unknown, *unknown))),
+    )  # fmt: skip
+
+
+def _release_for(m: Matrix, q: Question, one: Pinned, torch: str) -> str:
+    if one.wish.package == "torch":
+        return f"torch=={torch}{one.tail}"
+    free = replace(q, gpus=(), driver="", wishes=(Wish(one.wish.package), Wish("torch", torch)))
+    best = next(iter(resolve(m, free).candidates), None)
+    chosen = next((c for c in best.chosen if c.package == one.wish.package), None) if best else None
+    return f"{chosen.requirement}{one.tail}" if chosen else ""

@@ -1,0 +1,148 @@
+"""Requirements that are keys of a table, as Poetry, Pipenv and Pixi have them: `torch = { version = "^2.1" }`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+from packaging.markers import InvalidMarker, Marker
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from compat_matrix.resolver import Question
+from compat_matrix.wishes import KNOWN
+
+from .lines import Elsewhere, Entry, Found, Pinned, Place, environment, index_tag, line_of, not_read, package_of
+from .toml_spans import Path, Spans
+
+_MARKER_KEYS = (
+    "os_name", "sys_platform", "platform_machine", "platform_python_implementation", "platform_release",
+    "platform_system", "platform_version", "python_version", "python_full_version", "implementation_name",
+    "implementation_version",
+)  # fmt: skip
+"""Keys of Pipenv's entries: `sys_platform = "== 'linux'"`."""
+
+
+def entries(
+    content: Mapping[str, Any], path: Path, spans: Spans, q: Question, sources: Mapping[str, str], group: str = ""
+) -> Iterator[Found]:
+    """A table of requirements, each one value or a list of them for several platforms. path: of the table."""
+    for key, value in content.items():
+        if key.lower() == "python":
+            continue
+        for i, one in enumerate(value if isinstance(value, list) else [value]):
+            own = (*path, key, i) if isinstance(value, list) else (*path, key)
+            if not here(one, q):
+                continue
+            place, entry = spans.entry(own)
+            line = _line(key, one, replace(place, text=place.text or key), entry)
+            if isinstance(line, Pinned):
+                line = replace(line, group=group)
+                url = sources.get(str(one.get("source") or one.get("index") or "")) if isinstance(one, dict) else None
+                line = of_index(line, index_tag(url or ""), ())
+            if line is not None:
+                yield line
+
+
+def _line(key: str, value: Any, place: Place, entry: Entry | None) -> Found | None:
+    """None where the value says nothing of a version, as Poetry's `{ source = "pytorch" }`."""
+    inside = value if isinstance(value, dict) else {"version": value}
+    why, what = _elsewhere(inside)
+    known = package_of(key) in KNOWN
+    if why and known:
+        return Elsewhere(number=place.number, text=place.text, name=package_of(key), why=why)
+    if why:
+        return not_read(place.number, what) if why == "comes from a path" else None
+    url = inside.get("url") or inside.get("file")
+    version = inside.get("version")
+    if not isinstance(url, str) and not isinstance(version, str):
+        return None
+    extras = inside.get("extras")
+    named = f"[{','.join(map(str, extras))}]" if isinstance(extras, list) and extras else ""
+    specifier = f" @ {url}" if isinstance(url, str) else pep440(str(version))
+    try:
+        return line_of(place, Requirement(f"{key}{named}{specifier}"), entry)
+    except InvalidRequirement:
+        why = f"has a version that is not understood ({str(version)[:40]})"
+        return Elsewhere(number=place.number, text=place.text, name=package_of(key), why=why) if known else None
+
+
+def _elsewhere(value: Mapping[str, Any]) -> tuple[str, str]:
+    """('comes from a path', the path), or the like for a repository; ('', '') for a package of an index."""
+    if any(key in value for key in ("git", "hg", "svn", "bzr")):
+        return "comes from a repository", ""
+    path = value.get("path") or value.get("file")
+    if path and not re.match(r"https?://", str(path)):
+        return "comes from a path", str(path)
+    return ("comes from a workspace", "") if value.get("workspace") is True else ("", "")
+
+
+def here(value: Any, q: Question) -> bool:
+    """Whether an entry is for this machine, by its markers, Poetry's `platform` and `python`, and Pipenv's keys."""
+    if not isinstance(value, dict):
+        return True
+    about = environment(q)
+    markers = [value.get(key) for key in ("markers", "env-markers")]
+    markers += [f"{key} {value[key]}" for key in _MARKER_KEYS if isinstance(value.get(key), str)]
+    return (
+        all(for_machine(marker, about) for marker in markers)
+        and _any_of(value.get("platform"), lambda part: _platform(part, about["sys_platform"]))
+        and _any_of(value.get("python"), lambda part: _python(part, about["python_full_version"]))
+    )
+
+
+def for_machine(marker: Any, about: dict[str, str]) -> bool:
+    """Whether a marker holds; also for what is no marker."""
+    try:
+        return not isinstance(marker, str) or Marker(marker).evaluate(about)
+    except InvalidMarker:
+        return True
+
+
+def _any_of(constraint: Any, allows: Any) -> bool:
+    return not isinstance(constraint, str) or any(allows(part.strip()) for part in constraint.split("||"))
+
+
+def _platform(part: str, name: str) -> bool:
+    """'linux', '!=win32', '==linux' of sys.platform."""
+    signs = [re.fullmatch(r"(!=|={0,3})\s*(\S+)", one.strip()) for one in part.split(",")]
+    return all(sign is None or (sign[2] != name if sign[1] == "!=" else sign[2] in (name, "*")) for sign in signs)
+
+
+def _python(part: str, version: str) -> bool:
+    try:
+        return SpecifierSet(pep440(re.sub(r"(?<=[\w*])\s+(?=[<>=!~^])", ",", part))).contains(version)
+    except InvalidSpecifier:
+        return True
+
+
+def pep440(text: str) -> str:
+    """Poetry's and Pixi's '^2.1', '~2.1', '2.1.2', '2.1.*', '*' as a specifier."""
+    parts = []
+    for part in (one.strip() for one in text.split(",")):
+        base = re.fullmatch(r"([\^~]?)=?\s*v?(\d+(?:\.\d+)*)(\.\*)?([\w.+-]*)", part)
+        if part in ("*", ""):
+            continue
+        if part.startswith("~=") or not base:
+            parts.append(part)
+            continue
+        numbers = [int(number) for number in base[2].split(".")]
+        if base[1] == "^":
+            at = next((i for i, number in enumerate(numbers) if number), len(numbers) - 1)
+            upper = [*numbers[:at], numbers[at] + 1]
+        elif base[1] == "~":
+            upper = [*numbers[:1], numbers[1] + 1] if len(numbers) > 1 else [numbers[0] + 1]
+        else:
+            parts.append(f"=={base[2]}{base[3] or ''}{base[4]}")
+            continue
+        parts.append(f">={base[2]}{base[4]},<{'.'.join(map(str, upper))}")
+    return ",".join(parts)
+
+
+def of_index(one: Pinned, tag: str, indexes: tuple[str, ...]) -> Pinned:
+    """A line of an index of its own, or (torch) of all that the project names."""
+    if tag and not one.local and one.wish.package.startswith("torch"):
+        return replace(one, local=tag)
+    return replace(one, indexes=indexes) if indexes and one.name == "torch" and not one.local else one

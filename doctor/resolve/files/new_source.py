@@ -1,0 +1,97 @@
+"""The index with a name that torch comes from after the edit: one of the file, moved or added."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from ..instead import OWN, Answered
+from .lines import Place, RequirementFile, Source
+
+_NAMED = ("uv", "pdm", "poetry", "pipenv")
+
+
+class Chosen(Struct, frozen=True, kw_only=True):
+    """label: its name ('' where torch needs none); url: its address; words: texts of the file to change, with what to
+    write; add: tables to add; index: addresses that are left to add."""
+
+    label: str = ""
+    url: str = ""
+    words: tuple[tuple[Place, str], ...] = ()
+    add: str = ""
+    index: str = ""
+
+
+def choose_source(file: RequirementFile, answered: Answered, tag: str) -> Chosen:
+    """The index that has the tag already, else the one that torch was from with another address, else a new one. A name
+    that tells the old tag is changed wherever it is written."""
+    urls = answered.index.split()
+    if not urls or not tag or file.kind not in (*_NAMED, "pixi"):
+        return Chosen(index=answered.index)
+    url = next((one for one in urls if one.rstrip("/").endswith(f"/{tag}")), urls[0])
+    left = " ".join(one for one in urls if one != url)
+    if file.kind == "pixi":
+        return Chosen(url=url, index=left)
+    own = [one for one in file.lines if one.name in OWN]
+    old = next((one.local for one in sorted(own, key=lambda one: one.name != "torch") if one.local), "")
+    there = next((one for one in file.sources if one.tag == tag), None)
+    moved = None if there else next((one for one in file.sources if old and one.tag == old), None)
+    names = {one.name for one in file.sources}
+    words: list[tuple[Place, str]] = []
+    if there:
+        label = there.name
+    elif moved:
+        label = moved.name.replace(old, tag)
+        label = moved.name if label in names else label
+        words.append((moved.url, _moved(moved, tag, url)))
+        words += [(word.place, _renamed(word.place, moved.name, label)) for word in moved.words if label != moved.name]
+    else:
+        label = next(name for name in (f"pytorch-{tag}", f"torch-{tag}", f"gpudoctor-{tag}") if name not in names)
+    for source in file.sources:
+        if source.name != label and source is not moved and source.tag and source.tag == old:
+            words += [(w.place, _renamed(w.place, source.name, label)) for w in source.words if w.package in OWN]
+    packages = list(dict.fromkeys(["torch", *(one.name for one in own)]))
+    have = {word.package for source in file.sources for word in source.words}
+    missing = [name for name in packages if name not in have and not any(one.entry and one.name == name for one in own)]
+    if file.kind == "poetry" and any(one.entry for one in own):
+        missing = [name for name in missing if any(one.name == name for one in own)]  # a new one is an entry
+    rows = _references(file.kind, missing, label)
+    if not there and not moved:
+        rows += ([""] if rows else []) + _table(file.kind, label, url, packages)
+    return Chosen(label=label, url=url, words=tuple(words), add="\n".join([*rows, ""]) if rows else "", index=left)
+
+
+def _references(kind: str, missing: list[str], label: str) -> list[str]:
+    """What says that the packages are from the index, where no entry of theirs does."""
+    if kind == "uv" and missing:
+        return ["[tool.uv.sources]", *(f'{name} = {{ index = "{label}" }}' for name in missing)]
+    if kind == "poetry" and missing:
+        return ["[tool.poetry.dependencies]", *(f'{name} = {{ source = "{label}" }}' for name in missing)]
+    return []
+
+
+def _table(kind: str, label: str, url: str, packages: list[str]) -> list[str]:
+    rows = [f'name = "{label}"', f'url = "{url}"']
+    if kind == "uv":
+        return ["[[tool.uv.index]]", *rows, "explicit = true"]
+    if kind == "pdm":
+        quoted = ", ".join(f'"{name}"' for name in packages)
+        return ["[[tool.pdm.source]]", *rows, f"include_packages = [{quoted}]"]
+    if kind == "poetry":
+        return ["[[tool.poetry.source]]", *rows, 'priority = "explicit"']
+    return ["[[source]]", *rows, "verify_ssl = true"]
+
+
+def _moved(source: Source, tag: str, url: str) -> str:
+    """The new address: on the same mirror where the old one ends with its tag."""
+    old = source.url.text.rstrip("/")
+    if old.endswith(f"/{source.tag}") and "/nightly/" not in old:
+        return re.sub(rf"/{re.escape(source.tag)}$", f"/{tag}", old)
+    return url
+
+
+def _renamed(place: Place, old: str, new: str) -> str:
+    """`index = "pytorch-cu128"` with another name."""
+    before, _, after = place.text.rpartition(old)
+    return f"{before}{new}{after}"

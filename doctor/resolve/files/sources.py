@@ -1,0 +1,151 @@
+"""Indexes that have names in a TOML file (uv, Poetry, PDM, Pipenv), and which package is from which."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from packaging.utils import canonicalize_name
+
+from compat_matrix.installer import index_source
+from compat_matrix.resolver import Question
+from compat_matrix.wishes import KNOWN
+
+from .entries import for_machine
+from .lines import Elsewhere, Found, Place, Source, Word, environment, index_tag, not_read, package_of, pytorch_tag
+from .toml_spans import Path, Spans
+
+
+def table(content: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
+    """A table in another one; empty where there is none."""
+    for key in keys:
+        found = content.get(key)
+        content = found if isinstance(found, dict) else {}
+    return content
+
+
+def tables_of(content: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    """An array of tables; empty where something else stands there."""
+    found = content.get(key)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def named(spans: Spans, content: Mapping[str, Any], tables: Path, users: Mapping[Path, str]) -> tuple[Source, ...]:
+    """`tables`: the path of the array of indexes. users: path of a table of packages -> the key by which one of them
+    names its index."""
+    found: Any = content
+    for key in tables:
+        found = found.get(key) if isinstance(found, dict) else None
+    sources = []
+    words: dict[str, list[Word]] = {}
+    for path, key in users.items():
+        for package, value in table(content, *map(str, path)).items():
+            for i, one in enumerate(value if isinstance(value, list) else [value]):
+                own = (*path, package, i, key) if isinstance(value, list) else (*path, package, key)
+                if isinstance(one, dict) and isinstance(one.get(key), str):
+                    words.setdefault(one[key], []).append(Word(canonicalize_name(package), spans.pair(own)))
+    for i, one in enumerate(found if isinstance(found, list) else ()):
+        if isinstance(one, dict) and isinstance(one.get("name"), str):
+            name, url = one["name"], str(one.get("url"))
+            own = Word("", spans.pair((*tables, i, "name")))
+            sources.append(
+                Source(
+                    name=name, tag=pytorch_tag(url), url=place_of(spans, (*tables, i, "url")),
+                    words=(own, *words.get(name, ())),
+                )
+            )  # fmt: skip
+    return tuple(sources)
+
+
+def uv_tags(uv: Mapping[str, Any], q: Question) -> dict[str, dict[str, str]]:
+    """Package -> group -> the tag of the index that tool.uv.sources names for it on this machine. Where that differs by
+    extra without lines of its own, a CUDA build is what is judged."""
+    urls = {str(one.get("name")): str(one.get("url")) for one in tables_of(uv, "index")}
+    found: dict[str, dict[str, str]] = {}
+    for name, _, one in _uv_sources(uv, q):
+        tags = found.setdefault(name, {})
+        tag = index_tag(urls.get(str(one.get("index")), ""))
+        group = _group(one)
+        tags.setdefault(group, tag)
+        if tag.startswith("cu") or not group:
+            tags.setdefault("", tag)
+    return found
+
+
+def uv_elsewhere(uv: Mapping[str, Any], spans: Spans, q: Question) -> Iterator[tuple[str, Found]]:
+    """Group, and the package that tool.uv.sources takes from a path, repository or address."""
+    for name, path, one in _uv_sources(uv, q):
+        place = spans.pair(path)
+        place = place if place.number else spans.entry(path)[0]
+        known = package_of(name) in KNOWN
+        why = next((why for key, why in _WHY.items() if one.get(key)), "")
+        if why and known:
+            line = Elsewhere(number=place.number, text=place.text, name=package_of(name), why=why)
+            yield _group(one), line
+        elif isinstance(one.get("path"), str):
+            yield "", not_read(place.number, one["path"])
+        elif one.get("workspace") is True:
+            yield "", not_read(place.number, f"the workspace's {name}")
+
+
+_WHY = {
+    "git": "comes from a repository", "path": "comes from a path", "url": "comes from an address",
+    "workspace": "comes from a workspace",
+}  # fmt: skip
+
+
+def _uv_sources(uv: Mapping[str, Any], q: Question) -> Iterator[tuple[str, Path, Mapping[str, Any]]]:
+    about = environment(q)
+    for name, source in table(uv, "sources").items():
+        path: Path = ("tool", "uv", "sources", name)
+        for i, one in enumerate(source if isinstance(source, list) else [source]):
+            marker = one.get("marker") if isinstance(one, dict) else None
+            by_extra = isinstance(marker, str) and "extra" in marker
+            if isinstance(one, dict) and (by_extra or for_machine(marker, about)):
+                yield canonicalize_name(name), (*path, i) if isinstance(source, list) else path, one
+
+
+def _group(one: Mapping[str, Any]) -> str:
+    in_marker = re.search(r"extra\s*==\s*[\"']([\w.-]+)", str(one.get("marker") or ""))
+    return str(one.get("extra") or one.get("group") or (in_marker[1] if in_marker else ""))
+
+
+def uv_indexes(uv: Mapping[str, Any]) -> tuple[str, ...]:
+    """What uv asks in this order, the default last."""
+    default, extra = "pypi", []
+    for one in tables_of(uv, "index"):
+        if one.get("explicit"):
+            continue
+        source = index_source(str(one.get("url")))
+        if one.get("default"):
+            default = source
+        else:
+            extra.append(source)
+    urls = uv.get("extra-index-url")
+    extra += [index_source(str(url)) for url in (urls if isinstance(urls, list) else ())]
+    return (*extra, index_source(str(uv["index-url"])) if uv.get("index-url") else default)
+
+
+def pdm_tag(pdm: Mapping[str, Any], package: str) -> str:
+    """The tag of the source that a package is included in."""
+    for one in tables_of(pdm, "source"):
+        names = one.get("include_packages")
+        if isinstance(names, list) and any(fnmatch.fnmatch(package, str(name)) for name in names):
+            return index_tag(str(one.get("url")))
+    return ""
+
+
+def pdm_indexes(pdm: Mapping[str, Any]) -> tuple[str, ...]:
+    """The sources of every package, and PyPI where none of them has its name."""
+    free = [one for one in tables_of(pdm, "source") if not one.get("include_packages")]
+    urls = [index_source(str(one.get("url"))) for one in free]
+    pypi = () if any(one.get("name") == "pypi" for one in free) else ("pypi",)
+    return (*urls, *pypi) if urls else ()
+
+
+def place_of(spans: Spans, path: Path) -> Place:
+    """A string of a list, whose text is without its quotes."""
+    place = spans.place(path)
+    return Place(place.number, place.text[1:-1], place.at)
