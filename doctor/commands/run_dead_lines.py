@@ -52,7 +52,7 @@ def run_dead_lines(m: Matrix, machine: Machine, flags: dict[str, Any]) -> int:
         same = f"gpudoctor resolve -r {shlex.quote(path)} {' '.join(machine_flags(machine))} --verify"
         hint = same if file.kind == "requirements" and path != "-" and not flags["verify"] else ""
         printed = lines_text(path, machine, file, answered, hint)
-    write(printed.encode("utf-8", "backslashreplace"), flags["output"])
+    write(printed.encode("utf-8", "backslashreplace"), flags["output"], as_it_is=flags["format_"] == "edited")
     solved = 0
     if flags["verify"] and (answered.instead or not answered.dead):
         from .verify_lines import verify

@@ -22,13 +22,17 @@ def echo(text: str, err: bool = False, nl: bool = True) -> None:
     stream.flush()
 
 
-def write(data: bytes, output: str | None, private: bool = False, styled: bool = False) -> None:
+def write(
+    data: bytes, output: str | None, private: bool = False, styled: bool = False, as_it_is: bool = False
+) -> None:
     """Write to stdout, or to the file `output`, without hidden characters (`visible`).
 
-    private: a new file is for its owner alone; styled: colors of our own are kept. Raises Refusal where it cannot, or
-    not whole; BrokenPipeError passes.
+    private: a new file is for its owner alone; styled: colors of our own are kept; as_it_is: the user's own file, which
+    keeps every byte where it does not go to a terminal. Raises Refusal where it cannot, or not whole; BrokenPipeError
+    passes.
     """
-    data = visible_bytes(data, styled)
+    if not as_it_is or (output in (None, "-") and sys.stdout.isatty()):
+        data = visible_bytes(data.replace(b"\r\n", b"\n") if as_it_is else data, styled)
     if output is None or output == "-":
         to_stdout(data)
         return

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from compat_matrix.companions import expected
 from compat_matrix.framework_wishes import FRAMEWORKS
 from compat_matrix.resolver import Question, resolve
 from compat_matrix.unlisted import unlisted
@@ -59,7 +60,8 @@ def _goes(m: Matrix, q: Question, wish: Wish, torch: str) -> bool:
 def _over(m: Matrix, q: Question, torch: Pinned, conda: Answered, pip: RequirementFile, over: Pinned) -> Answered:
     """pip's torch is what runs; conda's is dead weight, and is changed only where that of pip is dead too."""
     own = spelled(pip, every_fork(m, q, pip))
-    note = f"line {over.number}: pip installs another torch for {over.text} over conda's (line {torch.number})."
+    brings = "" if over.wish.package == "torch" else " and the torch that it needs"
+    note = f"line {over.number}: pip installs {over.text}{brings} over conda's torch (line {torch.number})."
     if not own.dead:
         return replace(own, unknown=(*own.unknown, note))
     return replace(
@@ -97,6 +99,9 @@ def _kept(m: Matrix, q: Question, torch: Pinned, conda: Answered, pip: Requireme
 def _release_for(m: Matrix, q: Question, one: Pinned, torch: str) -> str:
     if one.wish.package == "torch":
         return f"torch=={torch}{one.tail}"
+    if one.name in OWN:
+        goes = expected(m, torch, one.name)
+        return f"{one.name}=={goes.versions[-1]}{one.tail}" if goes and goes.versions else ""
     free = replace(q, gpus=(), driver="", wishes=(Wish(one.wish.package), Wish("torch", torch)))
     best = next(iter(resolve(m, free).candidates), None)
     chosen = next((c for c in best.chosen if c.package == one.wish.package), None) if best else None
