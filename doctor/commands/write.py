@@ -22,9 +22,7 @@ def echo(text: str, err: bool = False, nl: bool = True) -> None:
     stream.flush()
 
 
-def write(
-    data: bytes, output: str | None, private: bool = False, styled: bool = False, as_it_is: bool = False
-) -> None:
+def write(data: bytes, output: str | None, private: bool = False, styled: bool = False, as_it_is: bool = False) -> None:
     """Write to stdout, or to the file `output`, without hidden characters (`visible`).
 
     private: a new file is for its owner alone; styled: colors of our own are kept; as_it_is: the user's own file, which

@@ -81,7 +81,8 @@ class Elsewhere(Struct, frozen=True, kw_only=True):
 
     @property
     def sentence(self) -> str:
-        return f"line {self.number}: {self.name} {self.why}, so it is not judged"
+        where = f"line {self.number}: " if self.number else ""
+        return f"{where}{self.name} {self.why}, so it is not judged"
 
 
 class IndexLine(Struct, frozen=True, kw_only=True):
@@ -198,9 +199,11 @@ def _origin(url: str) -> str:
 
 
 def not_read(number: int, what: str) -> str:
-    """The sentence about a file or folder that a file includes."""
+    """The sentence about a file that a file includes, or a folder with a project of its own."""
     where = f"line {number}: " if number else ""
-    return f"{where}{what} is not read; ask about that file too"
+    if re.search(r"\.(txt|in|toml|cfg|ya?ml|pip|reqs?)$", what):
+        return f"{where}{what} is not read; ask about that file too"
+    return f"{where}the requirements of {what} are not read; ask about its own file too"
 
 
 def index_tag(url: str) -> str:

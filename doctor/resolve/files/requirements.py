@@ -86,16 +86,21 @@ def of_rows(rows: Iterable[tuple[Place, str]], path: str, q: Question) -> Requir
 
 
 def _unnamed(place: Place, line: str) -> Iterator[Found]:
-    """A path, whose requirements are in another file, or a repository, which is judged where its name is known."""
-    if re.match(r"(?:git|hg|svn|bzr)\+|https?:", line):
-        named = re.search(r"[#&]egg=([\w.-]+)", line) or re.search(r"/([\w.-]+?)(?:\.git)?(?:@[^/]*)?(?:#.*)?$", line)
-        name = package_of(named[1]) if named else ""
-        name = {"pytorch": "torch", "vision": "torchvision", "audio": "torchaudio"}.get(name, name)
-        if name in KNOWN:
-            why = "comes from a repository" if not line.startswith("http") else "comes from an address"
-            yield Elsewhere(number=place.number, text=line, name=name, why=why)
-    else:
+    """A path, whose requirements are in another file, or an address, which is judged where its name is known."""
+    if not re.match(r"(?:git|hg|svn|bzr)\+|https?:", line):
         yield not_read(place.number, line)
+        return
+    last = r"/(?:([\w.]+)-\d[^/]*|([\w.-]+?)(?:\.git)?(?:@[^#]*)?)(?:#.*)?$"
+    named = re.search(r"[#&]egg=([\w.-]+)", line) or re.search(last, line)
+    name = package_of(next(one for one in named.groups() if one)) if named else ""
+    name = _REPOSITORIES.get(name, name)
+    if name in KNOWN:
+        why = "comes from an address" if line.startswith("http") else "comes from a repository"
+        yield Elsewhere(number=place.number, text=line, name=name, why=why)
+
+
+_REPOSITORIES = {"pytorch": "torch", "vision": "torchvision", "audio": "torchaudio", "flash-attention": "flash-attn"}
+"""Name of a repository on GitHub -> its package, where they differ."""
 
 
 def _with_indexes(lines: Sequence[Pinned], index: str, indexes: tuple[str, ...]) -> Iterator[Pinned]:
