@@ -47,23 +47,23 @@ def run_dead_lines(m: Matrix, machine: Machine, flags: dict[str, Any]) -> int:
         data = {"machine": machine, "file": path, **msgspec.structs.asdict(answered), "regenerate": file.regenerate}
         printed = msgspec.json.format(msgspec.json.encode(data), indent=2).decode() + "\n"
     elif flags["format_"] == "edited":
-        printed = mark + (_edited(m, machine, text, file, answered, flags) if answered.instead else text)
+        printed = mark + (_edited(m, machine, text, file, answered, flags) if answered.changes else text)
     else:
         same = f"gpudoctor resolve -r {shlex.quote(path)} {' '.join(machine_flags(machine))} --verify"
         hint = same if file.kind == "requirements" and path != "-" and not flags["verify"] else ""
         printed = lines_text(path, machine, file, answered, hint)
     write(printed.encode("utf-8", "backslashreplace"), flags["output"], as_it_is=flags["format_"] == "edited")
     solved = 0
-    if flags["verify"] and (answered.instead or not answered.dead):
+    if flags["verify"] and (answered.changes or not answered.dead):
         from .verify_lines import verify
 
-        after = edited(text, file, answered) if answered.instead else text
+        after = edited(text, file, answered) if answered.changes else text
         solved = verify(path, text, after, file.unsolved, machine.question(()))
     if not answered.dead and solved:
         return solved
     if not answered.dead:
         return 3 if answered.unknown and not answered.takes else 0
-    return 1 if answered.instead else 3
+    return 1 if answered.changes else 3
 
 
 def _judged(m: Matrix, machine: Machine, text: str, flags: dict[str, Any]) -> tuple[Machine, RequirementFile, Answered]:

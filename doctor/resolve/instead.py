@@ -57,6 +57,11 @@ class Answered(Struct, frozen=True, kw_only=True):
     unknown: tuple[str, ...] = ()
     add: str = ""
 
+    @property
+    def changes(self) -> bool:
+        """Whether there is something to write; for a file whose index has a name that may be the index alone."""
+        return bool(self.instead or self.add)
+
 
 def instead(
     m: Matrix,
@@ -102,7 +107,7 @@ def instead(
         if new:
             why = "dead as it is" if (line.number, line.text) in reasons else f"goes with torch {one.build.torch}"
             written.append(Instead(line.number, new, why, line.text))
-    if torch is None and base != one.build.torch:
+    if torch is None and (base, tag) != (one.build.torch, one.build.tag):
         written.append(Instead(0, texts["torch"], "otherwise the installer takes another torch"))
     known = {line.wish.package for line in lines if (line.number, line.text) in reasons}
     sentences = [*unknown]

@@ -20,7 +20,7 @@ def lines_text(path: str, machine: Machine, file: RequirementFile, answered: Ans
         rows += [f"  line {one.number}: {one.text}", f"    dead: {one.reason}"]
     if answered.instead and file.kind == "lock":
         rows += ["", *_for_a_lock(machine, file, answered)]
-    elif answered.instead:
+    elif answered.changes:
         rows += ["", *_changes(file, answered, verify)]
     elif answered.dead:
         rows += ["", "Nothing fits in their place: gpudoctor resolve says why."]

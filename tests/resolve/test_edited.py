@@ -17,7 +17,7 @@ from ..rows import Faults, for_each
 
 WHL = "https://download.pytorch.org/whl"
 BLACKWELL = ["--gpu", "RTX 5090", "--driver", "575", "--os", "linux"]
-OLD_DRIVER = ["--gpu", "A100", "--driver", "470", "--os", "linux"]
+OLD_DRIVER = ["--gpu", "RTX 3090", "--driver", "470", "--os", "linux"]
 UV = f'[[tool.uv.index]]\nname = "pytorch-cu124"\nurl = "{WHL}/cu124"\nexplicit = true\n'
 POETRY = f'[[tool.poetry.source]]\nname = "pytorch-cu124"\nurl = "{WHL}/cu124"\npriority = "explicit"\n'
 PIPENV = f'[[source]]\nurl = "{WHL}/cu124"\nverify_ssl = true\nname = "pytorch-cu124"\n'
@@ -126,8 +126,12 @@ def check(name: str, text: str, machine: list[str], folder: Path, capsysbinary: 
     PARSERS[file.suffix](after.decode())
     named = {one["number"] for one in before["instead"]}
     kept = [row for n, row in enumerate(text.splitlines(), 1) if n not in named]
-    rows = iter(after.decode().splitlines())
-    missing = [row for row in kept if row not in rows]
+    rows, missing = after.decode().splitlines(), []
+    for row in kept:
+        if row in rows:
+            del rows[: rows.index(row) + 1]
+        else:
+            missing.append(row)
     assert not [row for row in missing if not _holds_additions(row, before)], missing
     file.write_bytes(after)
     again = answer(file, machine, capsysbinary)
@@ -143,9 +147,13 @@ def check(name: str, text: str, machine: list[str], folder: Path, capsysbinary: 
 
 
 def _holds_additions(row: str, before: dict[str, Any]) -> bool:
-    """`index = [...]` or `sources = {...}` in which an added table finds its place, and pip's part without an item."""
-    array = bool(before["add"]) and row.startswith(("index = [", "sources = {"))
-    return array or (row == "- pip:" and any(not one["write"] for one in before["instead"]))
+    """`index = [...]` or `sources = {...}` in which an added table finds its place, the line that a new one is put
+    beside, and pip's part without an item."""
+    if row == "- pip:":
+        return any(not one["write"] for one in before["instead"])
+    if any(not one["number"] for one in before["instead"]) and "torchvision" in row:
+        return True
+    return bool(before["add"]) and row.startswith(("index = [", "sources = {"))
 
 
 @for_each(("name", "text"), FORMS, quick=3)
