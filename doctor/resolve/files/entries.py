@@ -61,9 +61,9 @@ def _line(key: str, value: Any, place: Place, entry: Entry | None) -> Found | No
         return None
     extras = inside.get("extras")
     named = f"[{','.join(map(str, extras))}]" if isinstance(extras, list) and extras else ""
-    specifier = f" @ {url}" if isinstance(url, str) else pep440(str(version))
+    specifier = f"@ {url}" if isinstance(url, str) else pep440(str(version))
     try:
-        return line_of(place, Requirement(f"{key}{named}{specifier}"), entry)
+        return line_of(place, Requirement(f"{key}{named} {specifier}"), entry)
     except InvalidRequirement:
         why = f"has a version that is not understood ({str(version)[:40]})"
         return Elsewhere(number=place.number, text=place.text, name=package_of(key), why=why) if known else None

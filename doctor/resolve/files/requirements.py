@@ -91,7 +91,7 @@ def _unnamed(place: Place, line: str) -> Iterator[Found]:
         yield not_read(place.number, line)
         return
     last = r"/(?:([\w.]+)-\d[^/]*|([\w.-]+?)(?:\.git)?(?:@[^#]*)?)(?:#.*)?$"
-    named = re.search(r"[#&]egg=([\w.-]+)", line) or re.search(last, line)
+    named = re.search(r"[#&]egg=([\w.-]+)", line) or re.search(last, re.sub(r"^\S+?://[^/]*", "", line))
     name = package_of(next(one for one in named.groups() if one)) if named else ""
     name = _REPOSITORIES.get(name, name)
     if name in KNOWN:

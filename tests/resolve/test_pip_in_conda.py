@@ -1,0 +1,61 @@
+"""`resolve -r environment.yml` and pixi.toml: what pip installs beside conda's torch, or over it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from doctor.cli import run
+
+from ..rows import for_each
+
+CONDA = "dependencies:\n- pytorch={}\n- pytorch-cuda={}\n- pip:\n"
+PIXI = (
+    '[workspace]\nname = "a"\n[dependencies]\npytorch = {{ version = "{}", build = "cuda{}*" }}\n[pypi-dependencies]\n'
+)
+NEW, OLD = ["--gpu", "RTX 5090", "--driver", "575"], ["--gpu", "A100", "--driver", "550"]
+
+
+@for_each(
+    ("torch", "pip", "machine", "dead", "written", "takes"),
+    [
+        # pip keeps conda's torch: its packages follow that one
+        ("2.1.0 12.1", ["torchvision==0.16.0"], NEW, ["pytorch=2.1.0"], ["torchvision==0.22.1"], ""),
+        ("2.1.0 12.1", ["torchvision==0.16.0"], OLD, [], [], "2.1.0+cu121"),
+        ("2.5.1 12.4", ["torch>=2"], NEW, ["pytorch=2.5.1"], [], ""),
+        ("2.1.0 12.1", ["bitsandbytes==0.41.0"], NEW, ["pytorch=2.1.0", "bitsandbytes==0.41.0"], ["bitsandbytes==0.50.2"], ""),
+        ("2.5.1 12.4", ["tensorrt==8.6.1"], NEW, ["pytorch=2.5.1", "tensorrt==8.6.1"], ["tensorrt>=10.8.0"], ""),
+        ("2.1.0 12.1", ["nvidia-cudnn-cu12==8.9.2.26", "triton==2.1.0"], NEW, ["pytorch=2.1.0"], ["", ""], ""),
+        ("2.1.0 12.1", ["flash-attn==2.8.3"], ["--gpu", "T4", "--driver", "550"], ["flash-attn==2.8.3"], [], ""),
+        # pip installs another one over it, which is what runs
+        ("2.5.1 12.4", ["torch==2.9.1"], NEW, [], [], "2.9.1+cu128"),
+        ("2.9.1 12.8", ["torch==2.5.1"], NEW, ["torch==2.5.1"], ["torch==2.7.1+cu128"], "2.5.1+cu124"),
+        ("2.1.0 12.1", ["torch==2.5.1"], NEW, ["pytorch=2.1.0", "torch==2.5.1"], ["torch==2.7.1+cu128"], "2.5.1+cu124"),
+        ("2.1.0 12.1", ["vllm==0.6.3"], OLD, [], [], "2.4.0+cu121"),
+        ("2.1.0 12.1", ["vllm==0.6.3"], NEW, ["pytorch=2.1.0", "vllm==0.6.3"], ["vllm==0.11.0", "torch==2.8.0"], "2.4.0+cu121"),
+    ],
+)  # fmt: skip
+def test_pip_s_part(
+    torch: str, pip: list[str], machine: list[str], dead: list[str], written: list[str], takes: str, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    path = tmp_path / "environment.yml"
+    path.write_text(CONDA.format(*torch.split()) + "".join(f"  - {one}\n" for one in pip))
+    code = run(["resolve", "-r", str(path), *machine, "--os", "linux", "--format", "json"])
+    found = json.loads(capsys.readouterr().out)
+    assert [one["text"] for one in found["dead"]] == dead, found
+    assert [one["write"] for one in found["instead"] if one["number"] > 4 or not one["number"]] == written, found
+    assert code == (0 if not dead else 1 if found["instead"] else 3) and (not takes or found["takes"] == takes), found
+    over = [one for one in found["unknown"] if "over conda's torch (line 2)" in one]
+    assert bool(over) == any(one in pip for one in ("torch==2.9.1", "torch==2.5.1", "vllm==0.6.3")), found["unknown"]
+
+
+def test_pixi_s_packages_of_pypi(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "pixi.toml"
+    path.write_text(PIXI.format("2.5.1", "126") + 'torchaudio = "==2.5.1"\ntriton = "==3.1.0"\nrich = "*"\n')
+    assert run(["resolve", "-r", str(path), *NEW, "--os", "linux", "--format", "edited"]) == 1
+    after = capsys.readouterr().out.splitlines()
+    assert after[3] == 'pytorch = { version = "2.7.1", build = "cuda129*", channel = "conda-forge" }'
+    assert after[5:] == ['torchaudio = "==2.7.1"', 'rich = "*"']
