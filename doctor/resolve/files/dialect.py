@@ -20,7 +20,7 @@ _NO_INDEX = ("pep621", "cfg")
 def spelled(file: RequirementFile, answered: Answered) -> Answered:
     """What is written, as this kind of file has it. An index of its own for torch needs no local version."""
     if file.kind == "pixi-conda":
-        return replace(answered, instead=tuple(_pixi(file, one) for one in answered.instead))
+        return replace(answered, instead=tuple(_pixi(one) for one in answered.instead))
     if file.kind in _NO_INDEX and answered.index:
         exact = [_exact(file, one, answered.gives) for one in answered.instead]
         answered = replace(answered, instead=tuple(exact))
@@ -28,7 +28,8 @@ def spelled(file: RequirementFile, answered: Answered) -> Answered:
         return answered
     tag = answered.gives.partition("+")[2]
     chosen = choose_source(file, answered, tag)
-    lines = {(one.number, one.text): one for one in (*file.lines, *file.others)}
+    several: list[Pinned | Other] = [*file.lines, *file.others]
+    lines = {(one.number, one.text): one for one in several}
     changed, done = [], set()
     for one in answered.instead:
         line = lines.get((one.number, one.text)) if one.number else _beside(file)
@@ -40,7 +41,7 @@ def spelled(file: RequirementFile, answered: Answered) -> Answered:
             write = _entry(line, line.entry, "", _source_key(file, line.name, chosen, tag, answered.index))
             reason = f"from the index of torch {tag}"
             changed += [Instead(line.number, write, reason, line.text)] if write != line.text else []
-    spots = [lines[key].at for one in changed if one.write and (key := (one.number, one.text)) in lines]
+    spots = [lines[key].at for one in changed if (key := (one.number, one.text)) in lines]
     changed += [
         Instead(place.number, write, f"the index of torch {tag}", place.text)
         for place, write in chosen.words
@@ -108,15 +109,16 @@ def _entry(line: Pinned | Other, entry: Entry, write: str, source: str | None) -
     return f"{entry.left}{{ {', '.join(filter(None, (what, source, *rest)))} }}"
 
 
-def _pixi(file: RequirementFile, one: Instead) -> Instead:
+def _pixi(one: Instead) -> Instead:
     """A specification of conda as pixi writes it; the key stays."""
     found = re.fullmatch(r"(?:([\w-]+)::)?([\w-]+)(?:=([^=]+))?(?:=(.+))?", one.write)
-    if not found or not one.number or not any(line.at for line in (*file.lines, *file.others)):
+    if not found:
         return one
-    left = re.match(r"\s*[\"']?[\w.-]+[\"']?\s*=\s*", one.text)
+    left = re.match(r"[\"']?[\w.-]+[\"']?\s*=\s*", one.text)
     version = f"{found[3]}.*" if found[2] == "python" and found[3] else found[3] or "*"
     keys = [f'version = "{version}"']
     keys += [f'build = "{found[4]}"'] if found[4] else []
     keys += [f'channel = "{found[1]}"'] if found[1] else []
-    value = f'"{version}"' if len(keys) == 1 else f"{{ {', '.join(keys)} }}"
+    own_table = re.match(r"(?:\S+\.)?version\s*=", one.text)
+    value = f'"{version}"' if len(keys) == 1 or own_table else f"{{ {', '.join(keys)} }}"
     return replace(one, write=f"{left[0] if left else f'{found[2]} = '}{value}")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ..instead import Answered, Instead
-from .lines import At, RequirementFile
+from .lines import At, IndexLine, Other, Pinned, RequirementFile
 from .toml_spans import Path, Spans
 
 Change = tuple[int, int, str]
@@ -26,7 +26,7 @@ def edited(text: str, file: RequirementFile, answered: Answered) -> str:
         if not one.number:
             continue
         several = places.get((one.number, one.text))
-        if not several:
+        if not several or (not one.write and _OWN_TABLE.match(one.text)):
             raise Unwritable(f"line {one.number}: {one.text}")
         at = several.pop(0)
         changes.append((*at, _in_place(text, at, one, eol)) if one.write else (*_without(text, *at), ""))
@@ -37,6 +37,8 @@ def edited(text: str, file: RequirementFile, answered: Answered) -> str:
     return _with_tables(changed, answered.add, eol)
 
 
+_OWN_TABLE = re.compile(r"(?:[\w.\"'-]+\.)?(?:version|url)\s*=")
+"""The first row of `[tool.poetry.dependencies.triton]`, which is more than what can be deleted."""
 _EMPTY_PIP = re.compile(
     r"^([ \t]*)-[ \t]*pip[ \t]*:[ \t]*(?:#[^\n]*)?\r?\n(?!(?:[ \t]*(?:#[^\n]*)?\r?\n)*\1[ \t]+-)", re.M
 )
@@ -121,7 +123,8 @@ def _new(text: str, file: RequirementFile, answered: Answered, eol: str) -> Iter
         yield from [(len(text), len(text), ends + "".join(f"{one}{eol}" for one in news))] if news else []
         return
     part = file.pip if file.kind == "conda" and file.pip else file
-    items = [one for one in (*part.lines, *part.others, *part.indexes) if one.at != (0, 0)]
+    found: list[Pinned | Other | IndexLine] = [*part.lines, *part.others, *part.indexes]
+    items = [one for one in found if one.at != (0, 0)]
     wanted = [*(urls if file.kind == "conda" else ()), *news]
     if wanted and not items:
         raise Unwritable(f"new: {wanted[0]}")
@@ -175,7 +178,8 @@ def _last_of(text: str, array: At, item: str, spans: Spans, path: Path, eol: str
     count = sum(1 for one in spans.values if one[:-1] == path)
     if not count:
         return array[0] + 1, array[0] + 1, item
-    last = spans.values[(*path, count - 1)]
+    own = (*path, count - 1)
+    last = spans.values[own]
     before = _before(text, last[0])
     gap = f",{eol}{before}" if not before.strip() else ", "
     return last[1], last[1], f"{gap}{item}"

@@ -14,7 +14,8 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from compat_matrix.resolver import Question
 from compat_matrix.wishes import KNOWN
 
-from .lines import Elsewhere, Entry, Found, Pinned, Place, environment, index_tag, line_of, not_read, package_of
+from .lines import Elsewhere, Entry, Found, Pinned, Place
+from .reading import environment, index_tag, line_of, not_read, package_of
 from .toml_spans import Path, Spans
 
 _MARKER_KEYS = (

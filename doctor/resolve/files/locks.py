@@ -17,20 +17,9 @@ from compat_matrix.wishes import KNOWN
 from ..machine import Unclear
 from .conda import CondaSpec, conda_tag
 from .entries import pep440
-from .lines import (
-    Elsewhere,
-    Found,
-    Pinned,
-    Place,
-    RequirementFile,
-    environment,
-    index_tag,
-    line_of,
-    package_of,
-    requirement_of,
-    split,
-)
+from .lines import Elsewhere, Found, Pinned, Place, RequirementFile, split
 from .pyproject import only_python
+from .reading import environment, index_tag, line_of, package_of, requirement_of
 from .sources import tables_of
 
 

@@ -12,7 +12,8 @@ from compat_matrix.resolver import Question
 from ..machine import Unclear
 from .conda import CondaSpec, of_specs
 from .entries import entries
-from .lines import Found, Pinned, Place, RequirementFile, index_tag, not_read, split
+from .lines import Found, Pinned, Place, RequirementFile, split
+from .reading import index_tag, not_read
 from .sources import table
 from .toml_spans import Path, Spans
 

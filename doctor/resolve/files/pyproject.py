@@ -15,19 +15,8 @@ from compat_matrix.resolver import Question
 
 from ..machine import Unclear
 from .entries import entries, here, of_index, pep440
-from .lines import (
-    Elsewhere,
-    Found,
-    Other,
-    Pinned,
-    Place,
-    RequirementFile,
-    environment,
-    index_tag,
-    line_of,
-    not_read,
-    split,
-)
+from .lines import Elsewhere, Found, Other, Pinned, Place, RequirementFile, split
+from .reading import environment, index_tag, line_of, not_read
 from .sources import named, pdm_indexes, pdm_tag, table, tables_of, uv_elsewhere, uv_indexes, uv_tags
 from .toml_spans import Path, Spans
 

@@ -11,23 +11,8 @@ from compat_matrix.installer import index_source
 from compat_matrix.resolver import Question
 from compat_matrix.wishes import KNOWN
 
-from .lines import (
-    MOST_LINES,
-    Elsewhere,
-    Found,
-    IndexLine,
-    Pinned,
-    Place,
-    RequirementFile,
-    environment,
-    index_tag,
-    line_of,
-    not_read,
-    package_of,
-    pytorch_tag,
-    requirement_of,
-    split,
-)
+from .lines import MOST_LINES, Elsewhere, Found, IndexLine, Pinned, Place, RequirementFile, split
+from .reading import environment, index_tag, line_of, not_read, package_of, pytorch_tag, requirement_of
 
 _INDEX = re.compile(r"(-i|--index-url|--extra-index-url|-f|--find-links)[\s=]+(\S+)")
 _GENERATED = re.compile(r"#\s+((?:uv pip compile|pip-compile)(?: [\w./=:+@-]+){0,20})\s*$", re.M)

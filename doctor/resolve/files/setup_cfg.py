@@ -11,8 +11,9 @@ from packaging.requirements import InvalidRequirement, Requirement
 from compat_matrix.resolver import Question
 
 from ..machine import Unclear
-from .lines import Found, Place, RequirementFile, environment, line_of, not_read, split
+from .lines import Found, Place, RequirementFile, split
 from .pyproject import only_python
+from .reading import environment, line_of, not_read
 
 
 def of_setup_cfg(text: str, path: str, q: Question) -> RequirementFile:

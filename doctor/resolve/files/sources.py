@@ -14,7 +14,8 @@ from compat_matrix.resolver import Question
 from compat_matrix.wishes import KNOWN
 
 from .entries import for_machine
-from .lines import Elsewhere, Found, Place, Source, Word, environment, index_tag, not_read, package_of, pytorch_tag
+from .lines import Elsewhere, Found, Place, Source, Word
+from .reading import environment, index_tag, not_read, package_of, pytorch_tag
 from .toml_spans import Path, Spans
 
 
@@ -49,11 +50,11 @@ def named(spans: Spans, content: Mapping[str, Any], tables: Path, users: Mapping
     for i, one in enumerate(found if isinstance(found, list) else ()):
         if isinstance(one, dict) and isinstance(one.get("name"), str):
             name, url = one["name"], str(one.get("url"))
-            own = Word("", spans.pair((*tables, i, "name")))
+            itself = Word("", spans.pair((*tables, i, "name")))
             sources.append(
                 Source(
                     name=name, tag=pytorch_tag(url), url=place_of(spans, (*tables, i, "url")),
-                    words=(own, *words.get(name, ())),
+                    words=(itself, *words.get(name, ())),
                 )
             )  # fmt: skip
     return tuple(sources)

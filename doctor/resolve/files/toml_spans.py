@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .lines import At, Entry, Place, line_ends, number_at
+from .lines import At, Entry, Place
+from .reading import line_ends, number_at
 
 Path = tuple[str | int, ...]
 """Names of tables and keys, and numbers of elements: ('tool', 'poetry', 'source', 0, 'url')."""
@@ -101,7 +102,7 @@ class Spans:
         self._value(path)
 
     def _dotted(self) -> list[str]:
-        names = []
+        names: list[str] = []
         while True:
             found = _KEY.match(self.text, self._i)
             if found is None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from .lines import Place, line_ends, number_at
+from .lines import Place
+from .reading import line_ends, number_at
 
 
 class YamlText(str):

@@ -1,0 +1,125 @@
+"""A requirement, an address and a marker as they are written in any kind of file."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+
+from compat_matrix.installer import index_source
+from compat_matrix.resolver import Question
+from compat_matrix.wish import Wish
+from compat_matrix.wishes import KNOWN
+
+from ..machine import Unclear
+from .lines import Elsewhere, Entry, Other, Pinned, Place
+
+
+def requirement_of(line: str, where: str) -> Requirement | None:
+    """None for a path or address without a name, which says nothing of a version. Raises Unclear."""
+    if re.match(r"\.{0,2}/|file:|git\+|[A-Za-z]:\\|\.$", line):
+        return None
+    if re.match(r"https?://", line):
+        name = line.partition("#")[0].rpartition("/")[2]
+        try:
+            project, version, _, _ = parse_wheel_filename(name.replace("%2B", "+").replace("%2b", "+"))
+        except InvalidWheelFilename:
+            return None
+        return Requirement(f"{project}=={version}")
+    try:
+        return Requirement(line)
+    except InvalidRequirement as error:
+        raise Unclear(f"{where} is no requirement: {str(error).splitlines()[0]}") from None
+
+
+def package_of(name: str) -> str:
+    """The name in the matrix."""
+    package: str = canonicalize_name(name)
+    return "cupy" if re.fullmatch(r"cupy-cuda\d+x", package) else package
+
+
+def line_of(place: Place, need: Requirement, entry: Entry | None = None) -> Pinned | Other | Elsewhere:
+    """A requirement as a line of the file."""
+    extras = f"[{','.join(sorted(need.extras))}]" if need.extras else ""
+    tail = f" ; {need.marker}" if need.marker else ""
+    package, specifier = package_of(need.name), str(need.specifier)
+    number, text, at = place.number, place.text, place.at
+    if package not in KNOWN:
+        return Other(
+            number=number, text=text, name=canonicalize_name(need.name), specifier=specifier, extras=extras, tail=tail,
+            at=at, entry=entry,
+        )  # fmt: skip
+    if need.url:
+        inner = requirement_of(need.url, "") if re.match(r"https?://", need.url) else None
+        if inner is None:
+            return Elsewhere(number=number, text=text, name=package, why=_origin(need.url))
+        specifier = str(inner.specifier)
+    exact = re.fullmatch(r"={2,3}(\d[^,*+]*)(?:\+(\w[\w.]*))?", specifier)
+    own = package in ("torch", "torchvision", "torchaudio")
+    return Pinned(
+        number=number,
+        text=text,
+        name=canonicalize_name(need.name),
+        wish=Wish(package, exact[1] if exact else specifier),
+        local=(exact[2] or "" if exact else "") if own else "",
+        extras=extras,
+        tail=tail,
+        at=at,
+        entry=entry,
+    )
+
+
+def _origin(url: str) -> str:
+    if re.match(r"(git|hg|svn|bzr)\+", url):
+        return "comes from a repository"
+    return "comes from an address" if re.match(r"https?://", url) else "comes from a path"
+
+
+def not_read(number: int, what: str) -> str:
+    """The sentence about a file that a file includes, or a folder with a project of its own."""
+    where = f"line {number}: " if number else ""
+    if re.search(r"\.(txt|in|toml|cfg|ya?ml|pip|reqs?)$", what):
+        return f"{where}{what} is not read; ask about that file too"
+    return f"{where}the requirements of {what} are not read; ask about its own file too"
+
+
+def index_tag(url: str) -> str:
+    """`cu126` of https://download.pytorch.org/whl/cu126."""
+    found = re.search(r"/whl/(?:nightly/)?(cu\d+|cpu|rocm[\d.]+|xpu)/?", url)
+    return found[1] if found else ""
+
+
+def pytorch_tag(url: str) -> str:
+    """The tag of one of PyTorch's indexes or find-links pages; '' for any other address."""
+    source = index_source(url)
+    return index_tag(url) or (source if re.fullmatch(r"cu\d+|cpu|rocm[\d.]+|xpu", source) else "")
+
+
+def environment(q: Question) -> dict[str, str]:
+    """What markers ask of the machine."""
+    python = q.python.rstrip("t") or "3.12"
+    windows = q.os == "windows"
+    return {
+        "python_version": python,
+        "python_full_version": f"{python}.0",
+        "sys_platform": "win32" if windows else "linux",
+        "platform_system": "Windows" if windows else "Linux",
+        "os_name": "nt" if windows else "posix",
+        "platform_machine": "AMD64" if windows else q.arch,
+        "implementation_name": "cpython",
+        "platform_python_implementation": "CPython",
+        "extra": "",
+    }
+
+
+def line_ends(text: str) -> list[int]:
+    """The offset of each end of a line."""
+    return [found.start() for found in re.finditer("\n", text)]
+
+
+def number_at(ends: Sequence[int], at: int) -> int:
+    """The number of the line that an offset is in."""
+    return bisect_left(ends, at) + 1
