@@ -89,9 +89,7 @@ def _edited(
     try:
         after = edited(text, file, answered)
         _, _, again = _judged(m, machine, after, flags)
-    except Unwritable as error:
-        why = f"no place for {error}"
-    except Unclear as error:
+    except (Unwritable, Unclear) as error:
         why = str(error)
     else:
         if again.dead:

@@ -46,7 +46,7 @@ def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
     found = [one.build for one in resolve(m, free).candidates if _of_tag(one, tag)]
     if not found:
         dead = _against(m, free, [one for one in lines if one is torch or decides_torch(m, one)], torch, tag)
-        own = dead_lines(m, q, [torch]) if torch else Answered()
+        own = dead_lines(m, q, [torch]) if torch and len(lines) > 1 else Answered()
         if torch and (torch.number, torch.text) not in [
             (one.number, one.text) for one in dead
         ]:  # on this machine it may be dead too

@@ -24,16 +24,34 @@ def every_fork(m: Matrix, q: Question, file: RequirementFile) -> Answered:
     if any(one.name == "torch" for one in file.elsewhere) and not any(one.name == "torch" for one in file.lines):
         free = tuple(one for one in file.lines if one.wish.package in FRAMEWORKS)
         return with_the_rest(m, q, replace(file, lines=free), dead_lines(m, q, free))
-    answers = [(name, with_the_rest(m, q, fork, dead_lines(m, q, fork.lines))) for name, fork in _forks(file)]
+    forks = list(_forks(file))
+    answers = [(name, with_the_rest(m, q, fork, dead_lines(m, q, fork.lines))) for name, fork in forks]
     runs = next((one for one in answers if not one[1].dead), None)
     if runs is None:
-        return answers[0][1]
+        same = [
+            answered for (_, answered), (_, fork) in zip(answers, forks, strict=True) if _pin(fork) == _pin(forks[0][1])
+        ]
+        return _together(same)
     notes = [
         f"{name}: line {dead.number} is dead here: {dead.text}"
         for name, answered in answers
         for dead in answered.dead[:1]
     ]
     return replace(runs[1], unknown=(*runs[1].unknown, *notes))
+
+
+def _pin(fork: RequirementFile) -> tuple[str, str]:
+    """The version and build of the fork's torch."""
+    return next(((one.wish.specifier, one.local) for one in fork.lines if one.wish.package == "torch"), ("", ""))
+
+
+def _together(answers: list[Answered]) -> Answered:
+    """Forks that pin the same torch are no alternatives: it is named in several groups, and changed in all."""
+    return replace(
+        answers[0],
+        dead=tuple(dict.fromkeys(one for answered in answers for one in answered.dead)),
+        instead=tuple(dict.fromkeys(one for answered in answers for one in answered.instead)),
+    )
 
 
 def _forks(file: RequirementFile) -> Iterator[tuple[str, RequirementFile]]:

@@ -60,6 +60,10 @@ FORMS: list[tuple[str, str]] = [
     ("pyproject.toml", f'[project]\ndependencies = ["torch==2.5.1"]\n[tool.poetry.dependencies]\ntorch = {{ source = "pytorch-cu124" }}\n{POETRY}'),
     ("pyproject.toml", '[tool.poetry.dependencies]\n"torchvision" = "0.20.1"\nnumpy = "*"\n'),
     # Pipenv
+    ("pyproject.toml", '[project]\ndependencies = ["torch==2.5.1"]\noptional-dependencies = {a = ["torch==2.5.1"], b=["triton==3.1.0"]}\n[tool.uv]\n'),
+    ("pyproject.toml", (
+        '[tool.poetry.dependencies]\ntorch       = "2.5.1"   # aligned\n'
+        'torchvision = {version = "0.20.1", extras = ["a", "b" ]}\ntriton.version = "*"\n[tool.poetry.extras]\n')),
     ("Pipfile", '[packages]\ntorch = "==2.5.1"\nrequests = "*"\n'),
     ("Pipfile", (
         f'{PIPENV}[packages]\ntorch = {{ version = "==2.5.1", index = "pytorch-cu124", sys_platform = "== \'linux\'" }}\n'
@@ -77,7 +81,9 @@ FORMS: list[tuple[str, str]] = [
     ("environment.yml", "dependencies:\n- pytorch=2.1.0\n- pytorch-cuda=12.1\n- pip:\n  - torchvision==0.16.0\n  - bitsandbytes==0.41.0\n"),
     ("environment.yml", "dependencies:\n- pytorch=2.1.0\n- pytorch-cuda=12.1\n- pip:\n  - nvidia-cudnn-cu12==8.9.2.26\n"),
     ("environment.yml", "dependencies:\n- pytorch=2.1.0\n- pytorch-cuda=12.1\n- pip:\n  - torch==2.5.1\n"),
+    ("environment.yml", "dependencies:\n- &torch pytorch=2.1.0\n- cudatoolkit=11.8\n- pip: [\"x\"]\n"),
     # setuptools
+    ("setup.cfg", "[options]\ninstall_requires =\n\ttorch==2.5.1;\n\ttriton==3.1.0;\n\tnumpy\n"),
     ("setup.cfg", "[metadata]\nname = a\n[options]\ninstall_requires =\n    torch==2.5.1\n    triton==3.1.0\n    numpy\n"),
     ("setup.cfg", "[options]\ninstall_requires = torch==2.5.1\n[options.extras_require]\nx = torchvision==0.20.1\n"),
     ("setup.cfg", "[options]\ninstall_requires =\n    numpy\n[options.extras_require]\nx =\n  torchvision==0.20.1\n"),

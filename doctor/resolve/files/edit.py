@@ -27,7 +27,7 @@ def edited(text: str, file: RequirementFile, answered: Answered) -> str:
             continue
         several = places.get((one.number, one.text))
         if not several or (not one.write and _OWN_TABLE.match(one.text)):
-            raise Unwritable(f"line {one.number}: {one.text}")
+            raise Unwritable(f"line {one.number}: {one.text} has no place of its own")
         at = several.pop(0)
         changes.append((*at, _in_place(text, at, one, eol)) if one.write else (*_without(text, *at), ""))
     changes += _new(text, file, answered, eol)
@@ -98,7 +98,7 @@ def _before(text: str, at: int) -> str:
 def _without(text: str, start: int, end: int) -> At:
     """What to delete for an item: its rows where they hold nothing else but a comment, else it with one comma."""
     before = _before(text, start)
-    comma = re.compile(r"[ \t]*,?").match(text, end)
+    comma = re.compile(r"[ \t]*[,;]?").match(text, end)
     after = comma.end() if comma else end
     row_end = text.find("\n", after)
     rest = text[after : row_end if row_end >= 0 else len(text)]
@@ -127,7 +127,7 @@ def _new(text: str, file: RequirementFile, answered: Answered, eol: str) -> Iter
     items = [one for one in found if one.at != (0, 0)]
     wanted = [*(urls if file.kind == "conda" else ()), *news]
     if wanted and not items:
-        raise Unwritable(f"new: {wanted[0]}")
+        raise Unwritable(f"there is no list for {wanted[0]}")
     for url in urls if file.kind == "conda" else ():
         yield _item_before(text, min(one.at for one in items), url, eol)
     for one in news:

@@ -42,6 +42,7 @@ def plain(root: Any, text: str) -> Any:
         start, end = node.start_mark.index, node.end_mark.index
         mark = re.compile(r"(?:[&!]\S*\s+)*").match(text, start, end)
         start = mark.end() if mark else start
+        end = start + len(text[start:end].rstrip())
         found.place = Place(number_at(ends, start), str(found), (start, end))
         found.flow = flow
         return found
