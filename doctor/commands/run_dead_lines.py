@@ -77,8 +77,8 @@ def _judged(m: Matrix, machine: Machine, text: str, flags: dict[str, Any]) -> tu
     q = machine.question(())
     answered = with_pip(m, q, file) if file.kind in ("conda", "pixi-conda") else every_fork(m, q, file)
     answered = spelled(file, answered)
-    said = (*answered.unknown, *(one.sentence for one in file.elsewhere), *file.unread)
-    return machine, file, replace(answered, unknown=said)
+    sentences = (*answered.unknown, *(one.sentence for one in file.elsewhere), *file.unread)
+    return machine, file, replace(answered, unknown=sentences)
 
 
 def _edited(

@@ -81,7 +81,7 @@ FORMS: list[tuple[str, str]] = [
     ("environment.yml", "dependencies:\n- pytorch=2.1.0\n- pytorch-cuda=12.1\n- pip:\n  - torchvision==0.16.0\n  - bitsandbytes==0.41.0\n"),
     ("environment.yml", "dependencies:\n- pytorch=2.1.0\n- pytorch-cuda=12.1\n- pip:\n  - nvidia-cudnn-cu12==8.9.2.26\n"),
     ("environment.yml", "dependencies:\n- pytorch=2.1.0\n- pytorch-cuda=12.1\n- pip:\n  - torch==2.5.1\n"),
-    ("environment.yml", "dependencies:\n- &torch pytorch=2.1.0\n- cudatoolkit=11.8\n- pip: [\"x\"]\n"),
+    ("environment.yml", "dependencies:\n- &torch pytorch=2.1.0\n- pytorch-cuda=12.1\n- pip: [\"x\"]\n"),
     # setuptools
     ("setup.cfg", "[options]\ninstall_requires =\n\ttorch==2.5.1;\n\ttriton==3.1.0;\n\tnumpy\n"),
     ("setup.cfg", "[metadata]\nname = a\n[options]\ninstall_requires =\n    torch==2.5.1\n    triton==3.1.0\n    numpy\n"),

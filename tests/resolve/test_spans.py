@@ -53,7 +53,7 @@ def check(text: str) -> int:
         if path in spans.values:
             start, end = spans.values[path]
             assert loads(f"x = {text[start:end]}")["x"] == value, path
-            assert spans.place(path).number == text[:start].count("\n") + 1
+            assert spans.value(path).number == text[:start].count("\n") + 1
             compared += 1
         else:
             assert isinstance(value, (dict, list)), path  # a table of its own
@@ -102,8 +102,8 @@ def test_yaml() -> None:
             except Unparsed:
                 continue
             for one in yaml_texts(plain(root, text[:length]) if root else None):
-                start, end = one.place.at
+                start, end = one.span.at
                 again = plain(next(nodes(text[start:end], "f")), text[start:end]) if start < end else ""
-                assert again == one and text[:start].count("\n") + 1 == one.place.number
+                assert again == one and text[:start].count("\n") + 1 == one.span.number
                 read += 1
     assert read > 100

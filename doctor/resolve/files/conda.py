@@ -11,7 +11,7 @@ from compat_matrix.resolver import Question
 from compat_matrix.wish import Wish
 
 from ..machine import Unclear
-from .lines import Other, Pinned, Place, RequirementFile
+from .lines import Other, Pinned, RequirementFile, Span
 from .requirements import of_rows
 from .yaml_spans import YamlText
 
@@ -58,13 +58,13 @@ def of_environment(content: Any, path: str, q: Question) -> RequirementFile:
     listed = content.get("dependencies") if isinstance(content, dict) else None
     if not isinstance(listed, list):
         raise Unclear(f"{path} is YAML, but not a conda environment (no dependencies)")
-    specs = [(one.place, spec) for one in listed if isinstance(one, YamlText) and (spec := conda_spec(one))]
+    specs = [(one.span, spec) for one in listed if isinstance(one, YamlText) and (spec := conda_spec(one))]
     lines, others = of_specs(specs)
     python = next(
         (found[0] for _, one in specs if one.name == "python" and (found := re.match(r"3\.\d+", one.version))), ""
     )
     within = [one for pip in listed if isinstance(pip, dict) and isinstance(pip.get("pip"), list) for one in pip["pip"]]
-    rows = [(one.place, str(one).strip()) for one in within if isinstance(one, YamlText)]
+    rows = [(one.span, str(one).strip()) for one in within if isinstance(one, YamlText)]
     pip = of_rows(rows, path, q)
     return RequirementFile(
         kind="conda", lines=tuple(lines), others=tuple(others), python=python, unread=pip.unread,
@@ -72,12 +72,12 @@ def of_environment(content: Any, path: str, q: Question) -> RequirementFile:
     )  # fmt: skip
 
 
-def of_specs(specs: list[tuple[Place, CondaSpec]]) -> tuple[list[Pinned], list[Other]]:
+def of_specs(specs: list[tuple[Span, CondaSpec]]) -> tuple[list[Pinned], list[Other]]:
     """Torch with its companions, and what says its CUDA and Python; empty without torch."""
     tag = conda_tag([spec for _, spec in specs])
     lines, others = [], []
-    for place, spec in specs:
-        number, text, at = place.number, place.text, place.at
+    for span, spec in specs:
+        number, text, at = span.number, span.text, span.at
         if spec.name in _TORCH:
             lines.append(
                 Pinned(

@@ -43,9 +43,9 @@ def spelled(file: RequirementFile, answered: Answered) -> Answered:
             changed += [Instead(line.number, write, reason, line.text)] if write != line.text else []
     spots = [lines[key].at for one in changed if (key := (one.number, one.text)) in lines]
     changed += [
-        Instead(place.number, write, f"the index of torch {tag}", place.text)
-        for place, write in chosen.words
-        if not any(start <= place.at[0] and place.at[1] <= end for start, end in spots)
+        Instead(span.number, write, f"the index of torch {tag}", span.text)
+        for span, write in chosen.words
+        if not any(start <= span.at[0] and span.at[1] <= end for start, end in spots)
     ]
     return replace(answered, instead=tuple(changed), index=chosen.index, add=chosen.add)
 

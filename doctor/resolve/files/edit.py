@@ -20,16 +20,16 @@ class Unwritable(ValueError):
 def edited(text: str, file: RequirementFile, answered: Answered) -> str:
     """The whole file. Raises Unwritable."""
     eol = "\r\n" if "\r\n" in text else "\n"
-    places = _places(file)
+    spans = _spans(file)
     changes: list[Change] = []
     for one in answered.instead:
         if not one.number:
             continue
-        several = places.get((one.number, one.text))
+        several = spans.get((one.number, one.text))
         if not several or (not one.write and _OWN_TABLE.match(one.text)):
             raise Unwritable(f"line {one.number}: {one.text} has no place of its own")
         at = several.pop(0)
-        changes.append((*at, _in_place(text, at, one, eol)) if one.write else (*_without(text, *at), ""))
+        changes.append((*at, _new_text(text, at, one, eol)) if one.write else (*_without(text, *at), ""))
     changes += _new(text, file, answered, eol)
     changed = _applied(text, changes)
     if file.pip and any(not one.write for one in answered.instead):
@@ -45,12 +45,12 @@ _EMPTY_PIP = re.compile(
 """pip's part of a conda environment without an item left."""
 
 
-def _places(file: RequirementFile) -> dict[tuple[int, str], list[At]]:
+def _spans(file: RequirementFile) -> dict[tuple[int, str], list[At]]:
     """(line, text) -> where that stands."""
     found: dict[tuple[int, str], list[At]] = {}
     for part in (file, file.pip):
         if part:
-            words = [word.place for source in part.sources for word in source.words]
+            words = [word.span for source in part.sources for word in source.words]
             several = [*part.lines, *part.others, *part.indexes, *words, *(source.url for source in part.sources)]
             for one in (*several, *((part.requires,) if part.requires else ())):
                 if one.at != (0, 0) and one.at not in (have := found.setdefault((one.number, one.text), [])):
@@ -68,7 +68,7 @@ def _applied(text: str, changes: list[Change]) -> str:
     return "".join([*parts, text[done:]])
 
 
-def _in_place(text: str, at: At, one: Instead, eol: str) -> str:
+def _new_text(text: str, at: At, one: Instead, eol: str) -> str:
     """The new text in the quotes of the old one, or as YAML's plain text where that is what it was."""
     old = text[slice(*at)]
     if old[:1] in ("'", '"') and old[:1] != one.text[:1]:

@@ -14,7 +14,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from compat_matrix.resolver import Question
 from compat_matrix.wishes import KNOWN
 
-from .lines import Elsewhere, Entry, Found, Pinned, Place
+from .lines import Elsewhere, Entry, Found, Pinned, Span
 from .reading import environment, index_tag, line_of, not_read, package_of
 from .toml_spans import Path, Spans
 
@@ -37,8 +37,8 @@ def entries(
             own = (*path, key, i) if isinstance(value, list) else (*path, key)
             if not here(one, q):
                 continue
-            place, entry = spans.entry(own)
-            line = _line(key, one, replace(place, text=place.text or key), entry)
+            span, entry = spans.entry(own)
+            line = _line(key, one, replace(span, text=span.text or key), entry)
             if isinstance(line, Pinned):
                 line = replace(line, group=group)
                 url = sources.get(str(one.get("source") or one.get("index") or "")) if isinstance(one, dict) else None
@@ -47,15 +47,15 @@ def entries(
                 yield line
 
 
-def _line(key: str, value: Any, place: Place, entry: Entry | None) -> Found | None:
+def _line(key: str, value: Any, span: Span, entry: Entry | None) -> Found | None:
     """None where the value says nothing of a version, as Poetry's `{ source = "pytorch" }`."""
     inside = value if isinstance(value, dict) else {"version": value}
     why, what = _elsewhere(inside)
     known = package_of(key) in KNOWN
     if why and known:
-        return Elsewhere(number=place.number, text=place.text, name=package_of(key), why=why)
+        return Elsewhere(number=span.number, text=span.text, name=package_of(key), why=why)
     if why:
-        return not_read(place.number, what) if why == "comes from a path" else None
+        return not_read(span.number, what) if why == "comes from a path" else None
     url = inside.get("url") or inside.get("file")
     version = inside.get("version")
     if not isinstance(url, str) and not isinstance(version, str):
@@ -64,10 +64,10 @@ def _line(key: str, value: Any, place: Place, entry: Entry | None) -> Found | No
     named = f"[{','.join(map(str, extras))}]" if isinstance(extras, list) and extras else ""
     specifier = f"@ {url}" if isinstance(url, str) else pep440(str(version))
     try:
-        return line_of(place, Requirement(f"{key}{named} {specifier}"), entry)
+        return line_of(span, Requirement(f"{key}{named} {specifier}"), entry)
     except InvalidRequirement:
         why = f"has a version that is not understood ({str(version)[:40]})"
-        return Elsewhere(number=place.number, text=place.text, name=package_of(key), why=why) if known else None
+        return Elsewhere(number=span.number, text=span.text, name=package_of(key), why=why) if known else None
 
 
 def _elsewhere(value: Mapping[str, Any]) -> tuple[str, str]:

@@ -13,7 +13,7 @@ At = tuple[int, int]
 """Offsets in the text: of the first character, and of the one after the last. (0, 0): not known."""
 
 
-class Place(Struct, frozen=True):
+class Span(Struct, frozen=True):
     """Where something stands: its line, its text in one line, its offsets."""
 
     number: int = 0
@@ -90,7 +90,7 @@ class Word(Struct, frozen=True):
     """`index = "pytorch-cu128"` of a package; package '' for `name = "pytorch-cu128"` of the index itself."""
 
     package: str
-    place: Place
+    span: Span
 
 
 class Source(Struct, frozen=True, kw_only=True):
@@ -98,7 +98,7 @@ class Source(Struct, frozen=True, kw_only=True):
 
     name: str
     tag: str
-    url: Place
+    url: Span
     words: tuple[Word, ...] = ()
 
 

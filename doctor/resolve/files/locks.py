@@ -17,7 +17,7 @@ from compat_matrix.wishes import KNOWN
 from ..machine import Unclear
 from .conda import CondaSpec, conda_tag
 from .entries import pep440
-from .lines import Elsewhere, Found, Pinned, Place, RequirementFile, split
+from .lines import Elsewhere, Found, Pinned, RequirementFile, Span, split
 from .pyproject import only_python
 from .reading import environment, index_tag, line_of, package_of, requirement_of
 from .sources import tables_of
@@ -53,7 +53,7 @@ def locked(number: int, name: str, version: str, tag: str, origin: str = "") -> 
     if why and package_of(name) in KNOWN:
         return Elsewhere(number=number, text=f"{name}=={version}", name=package_of(name), why=why)
     try:
-        one = line_of(Place(number, f"{name}=={version}"), Requirement(f"{name}=={version}"))
+        one = line_of(Span(number, f"{name}=={version}"), Requirement(f"{name}=={version}"))
     except InvalidRequirement:
         return None
     own = isinstance(one, Pinned) and tag and not one.local and one.wish.package.startswith("torch")

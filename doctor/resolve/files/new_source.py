@@ -7,7 +7,7 @@ import re
 from msgspec import Struct
 
 from ..instead import OWN, Answered
-from .lines import Place, RequirementFile, Source
+from .lines import RequirementFile, Source, Span
 
 _NAMED = ("uv", "pdm", "poetry", "pipenv")
 
@@ -18,7 +18,7 @@ class Chosen(Struct, frozen=True, kw_only=True):
 
     label: str = ""
     url: str = ""
-    words: tuple[tuple[Place, str], ...] = ()
+    words: tuple[tuple[Span, str], ...] = ()
     add: str = ""
     index: str = ""
 
@@ -38,19 +38,19 @@ def choose_source(file: RequirementFile, answered: Answered, tag: str) -> Chosen
     there = next((one for one in file.sources if one.tag == tag), None)
     moved = None if there else next((one for one in file.sources if old and one.tag == old), None)
     names = {one.name for one in file.sources}
-    words: list[tuple[Place, str]] = []
+    words: list[tuple[Span, str]] = []
     if there:
         label = there.name
     elif moved:
         label = moved.name.replace(old, tag)
         label = moved.name if label in names else label
         words.append((moved.url, _moved(moved, tag, url)))
-        words += [(word.place, _renamed(word.place, moved.name, label)) for word in moved.words if label != moved.name]
+        words += [(word.span, _renamed(word.span, moved.name, label)) for word in moved.words if label != moved.name]
     else:
         label = next(name for name in (f"pytorch-{tag}", f"torch-{tag}", f"gpudoctor-{tag}") if name not in names)
     for source in file.sources:
         if source.name != label and source is not moved and source.tag and source.tag == old:
-            words += [(w.place, _renamed(w.place, source.name, label)) for w in source.words if w.package in OWN]
+            words += [(w.span, _renamed(w.span, source.name, label)) for w in source.words if w.package in OWN]
     packages = list(dict.fromkeys(["torch", *(one.name for one in own)]))
     have = {word.package for source in file.sources for word in source.words}
     missing = [name for name in packages if name not in have and not any(one.entry and one.name == name for one in own)]
@@ -91,7 +91,7 @@ def _moved(source: Source, tag: str, url: str) -> str:
     return url
 
 
-def _renamed(place: Place, old: str, new: str) -> str:
+def _renamed(span: Span, old: str, new: str) -> str:
     """`index = "pytorch-cu128"` with another name."""
-    before, _, after = place.text.rpartition(old)
+    before, _, after = span.text.rpartition(old)
     return f"{before}{new}{after}"

@@ -12,7 +12,7 @@ from compat_matrix.resolver import Question
 from ..machine import Unclear
 from .conda import CondaSpec, of_specs
 from .entries import entries
-from .lines import Found, Pinned, Place, RequirementFile, split
+from .lines import Found, Pinned, RequirementFile, Span, split
 from .reading import index_tag, not_read
 from .sources import table
 from .toml_spans import Path, Spans
@@ -27,7 +27,7 @@ def of_pixi(content: Mapping[str, Any], text: str, path: str, q: Question) -> Re
     if not (table(content, "workspace") or table(content, "project")):
         raise Unclear(f"{path} is TOML, but not a pixi.toml (no [workspace] or [project])")
     spans = Spans(text)
-    specs: list[tuple[Place, CondaSpec]] = []
+    specs: list[tuple[Span, CondaSpec]] = []
     found: list[Found] = []
     for feature, above in [("", ()), *((name, ("feature", name)) for name in table(content, "feature"))]:
         for name, (own, value) in _packages(content, above, "dependencies", q).items():

@@ -15,7 +15,7 @@ from compat_matrix.resolver import Question
 
 from ..machine import Unclear
 from .entries import entries, here, of_index, pep440
-from .lines import Elsewhere, Found, Other, Pinned, Place, RequirementFile, split
+from .lines import Elsewhere, Found, Other, Pinned, RequirementFile, Span, split
 from .reading import environment, index_tag, line_of, not_read
 from .sources import named, pdm_indexes, pdm_tag, table, tables_of, uv_elsewhere, uv_indexes, uv_tags
 from .toml_spans import Path, Spans
@@ -114,10 +114,10 @@ def _requirements(content: Mapping[str, Any], spans: Spans, path: str, q: Questi
         for i, text in enumerate(several if isinstance(several, list) else ()):
             if not isinstance(text, str) or not text.strip():
                 continue  # {include-group = "..."}: every group of the file is read
-            place = spans.place((*own, i))
-            place = Place(place.number, text, place.at)
+            span = spans.value((*own, i))
+            span = Span(span.number, text, span.at)
             if editable := re.match(r"-e\s+(\S+)|(\.{0,2}/\S+)$", text):
-                yield not_read(place.number, editable[1] or editable[2])
+                yield not_read(span.number, editable[1] or editable[2])
                 continue
             try:
                 need = Requirement(text)
@@ -125,9 +125,9 @@ def _requirements(content: Mapping[str, Any], spans: Spans, path: str, q: Questi
                 raise Unclear(f"{path}: {text[:60]!r} is no requirement: {str(error).splitlines()[0]}") from None
             if need.marker is not None and not need.marker.evaluate(about):
                 continue
-            line = line_of(place, need)
+            line = line_of(span, need)
             if isinstance(line, Other) and re.match(r"file:", need.url or ""):
-                yield not_read(place.number, str(need.url))
+                yield not_read(span.number, str(need.url))
             yield replace(line, group=group) if isinstance(line, Pinned) else line
 
 
@@ -139,15 +139,15 @@ def _included(content: Mapping[str, Any], spans: Spans) -> Iterator[str]:
     named_ += [((*above, name), one) for name, one in table(content, *above).items()]
     hook = ("tool", "hatch", "metadata", "hooks", "requirements_txt")
     named_ += [(hook, {"file": table(content, *hook).get("files")})]
-    said = False
+    named_any = False
     for path, one in named_:
         files = one.get("file") if isinstance(one, dict) else None
         for file in files if isinstance(files, list) else [files]:
             if isinstance(file, str):
-                said = True
+                named_any = True
                 yield not_read(spans.pair(path).number or spans.entry(path)[0].number, file)
     listed = table(content, "project").get("dynamic")
-    if isinstance(listed, list) and "dependencies" in listed and not said and not table(content, "tool", "poetry"):
+    if isinstance(listed, list) and "dependencies" in listed and not named_any and not table(content, "tool", "poetry"):
         number = spans.pair(("project", "dynamic")).number
         yield f"line {number}: the build backend sets the dependencies; they are not in this file"
 
@@ -180,13 +180,13 @@ def _poetry_tags(poetry: Mapping[str, Any], q: Question) -> dict[str, dict[str, 
 
 def _requires(spans: Spans, project: Mapping[str, Any], poetry: Mapping[str, Any]) -> Other | None:
     text = project.get("requires-python")
-    place = spans.pair(("project", "requires-python"))
+    span = spans.pair(("project", "requires-python"))
     if not isinstance(text, str):
         text = table(poetry, "dependencies").get("python")
-        place = spans.pair(("tool", "poetry", "dependencies", "python"))
-    if not place.number or not isinstance(text, str):
+        span = spans.pair(("tool", "poetry", "dependencies", "python"))
+    if not span.number or not isinstance(text, str):
         return None
-    return Other(number=place.number, text=place.text, name="python", specifier=text, at=place.at)
+    return Other(number=span.number, text=span.text, name="python", specifier=text, at=span.at)
 
 
 def _poetry_python(poetry: Mapping[str, Any]) -> str:

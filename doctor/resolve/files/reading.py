@@ -15,7 +15,7 @@ from compat_matrix.wish import Wish
 from compat_matrix.wishes import KNOWN
 
 from ..machine import Unclear
-from .lines import Elsewhere, Entry, Other, Pinned, Place
+from .lines import Elsewhere, Entry, Other, Pinned, Span
 
 
 def requirement_of(line: str, where: str) -> Requirement | None:
@@ -41,12 +41,12 @@ def package_of(name: str) -> str:
     return "cupy" if re.fullmatch(r"cupy-cuda\d+x", package) else package
 
 
-def line_of(place: Place, need: Requirement, entry: Entry | None = None) -> Pinned | Other | Elsewhere:
+def line_of(span: Span, need: Requirement, entry: Entry | None = None) -> Pinned | Other | Elsewhere:
     """A requirement as a line of the file."""
     extras = f"[{','.join(sorted(need.extras))}]" if need.extras else ""
     tail = f" ; {need.marker}" if need.marker else ""
     package, specifier = package_of(need.name), str(need.specifier)
-    number, text, at = place.number, place.text, place.at
+    number, text, at = span.number, span.text, span.at
     if package not in KNOWN:
         return Other(
             number=number, text=text, name=canonicalize_name(need.name), specifier=specifier, extras=extras, tail=tail,

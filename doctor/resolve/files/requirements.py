@@ -11,7 +11,7 @@ from compat_matrix.installer import index_source
 from compat_matrix.resolver import Question
 from compat_matrix.wishes import KNOWN
 
-from .lines import MOST_LINES, Elsewhere, Found, IndexLine, Pinned, Place, RequirementFile, split
+from .lines import MOST_LINES, Elsewhere, Found, IndexLine, Pinned, RequirementFile, Span, split
 from .reading import environment, index_tag, line_of, not_read, package_of, pytorch_tag, requirement_of
 
 _INDEX = re.compile(r"(-i|--index-url|--extra-index-url|-f|--find-links)[\s=]+(\S+)")
@@ -25,7 +25,7 @@ def read_requirements(text: str, path: str, q: Question) -> RequirementFile:
     return replace(file, regenerate=_regenerate(text))
 
 
-def of_rows(rows: Iterable[tuple[Place, str]], path: str, q: Question) -> RequirementFile:
+def of_rows(rows: Iterable[tuple[Span, str]], path: str, q: Question) -> RequirementFile:
     """rows: the place of each line, and its text without what is no part of it. Raises Unclear."""
     found: list[Found] = []
     pinned = 0
@@ -33,18 +33,18 @@ def of_rows(rows: Iterable[tuple[Place, str]], path: str, q: Question) -> Requir
     extra: list[str] = []
     indexes, unsolved = [], []
     about = environment(q)
-    for place, line in rows:
+    for span, line in rows:
         if not line:
             continue
         if pinned > MOST_LINES:
             break  # whoever asks refuses it
-        number = place.number
+        number = span.number
         option = _INDEX.match(line)
         if option:
             index = index_tag(option[2]) or index
             source = index_source(option[2])
             tag = pytorch_tag(option[2])
-            indexes.append(IndexLine(number=number, text=line, option=option[1], tag=tag, at=place.at))
+            indexes.append(IndexLine(number=number, text=line, option=option[1], tag=tag, at=span.at))
             if option[1] in ("-i", "--index-url"):
                 default = source
             else:
@@ -60,9 +60,9 @@ def of_rows(rows: Iterable[tuple[Place, str]], path: str, q: Question) -> Requir
         if need is None or need.url:
             unsolved += [] if editable else [number]
         if need is None:
-            found += _unnamed(place, line)
+            found += _unnamed(span, line)
         elif need.marker is None or need.marker.evaluate(about):
-            one = line_of(replace(place, text=line), need)
+            one = line_of(replace(span, text=line), need)
             found.append(one)
             pinned += isinstance(one, Pinned)
     fields = split(found)
@@ -70,10 +70,10 @@ def of_rows(rows: Iterable[tuple[Place, str]], path: str, q: Question) -> Requir
     return RequirementFile(kind="requirements", **fields, indexes=tuple(indexes), unsolved=tuple(unsolved))
 
 
-def _unnamed(place: Place, line: str) -> Iterator[Found]:
+def _unnamed(span: Span, line: str) -> Iterator[Found]:
     """A path, whose requirements are in another file, or an address, which is judged where its name is known."""
     if not re.match(r"(?:git|hg|svn|bzr)\+|https?:", line):
-        yield not_read(place.number, line)
+        yield not_read(span.number, line)
         return
     last = r"/(?:([\w.]+)-\d[^/]*|([\w.-]+?)(?:\.git)?(?:@[^#]*)?)(?:#.*)?$"
     named = re.search(r"[#&]egg=([\w.-]+)", line) or re.search(last, re.sub(r"^\S+?://[^/]*", "", line))
@@ -81,7 +81,7 @@ def _unnamed(place: Place, line: str) -> Iterator[Found]:
     name = _REPOSITORIES.get(name, name)
     if name in KNOWN:
         why = "comes from an address" if line.startswith("http") else "comes from a repository"
-        yield Elsewhere(number=place.number, text=line, name=name, why=why)
+        yield Elsewhere(number=span.number, text=line, name=name, why=why)
 
 
 _REPOSITORIES = {"pytorch": "torch", "vision": "torchvision", "audio": "torchaudio", "flash-attention": "flash-attn"}
@@ -105,7 +105,7 @@ def _regenerate(text: str) -> str:
     return "uv pip compile --generate-hashes requirements.in" if _HASH.search(text) else ""
 
 
-def joined(text: str) -> Iterator[tuple[Place, str]]:
+def joined(text: str) -> Iterator[tuple[Span, str]]:
     """Lines without comments, continued ones as one, each with the place of all its rows."""
     part, first, start, offset = "", 0, 0, 0
     for number, whole in enumerate(text.splitlines(keepends=True), 1):
@@ -119,8 +119,8 @@ def joined(text: str) -> Iterator[tuple[Place, str]]:
         comment = re.search(r"(^|\s)\s*#.*$", raw) if "#" in raw else None
         bare = raw[: comment.start()] if comment else raw
         line = (part + bare).strip()
-        yield Place(first, line, (start, max(start, offset + len(bare.rstrip())))), line
+        yield Span(first, line, (start, max(start, offset + len(bare.rstrip())))), line
         part = ""
         offset += len(whole)
     if part:
-        yield Place(first, part.strip(), (start, offset)), part.strip()
+        yield Span(first, part.strip(), (start, offset)), part.strip()

@@ -11,7 +11,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from compat_matrix.resolver import Question
 
 from ..machine import Unclear
-from .lines import Found, Place, RequirementFile, split
+from .lines import Found, RequirementFile, Span, split
 from .pyproject import only_python
 from .reading import environment, line_of, not_read
 
@@ -24,23 +24,23 @@ def of_setup_cfg(text: str, path: str, q: Question) -> RequirementFile:
     except configparser.Error as error:
         raise Unclear(f"{path} is not valid: {str(error).splitlines()[0]}") from None
     rows = [
-        place
-        for section, key, place in _rows(text)
+        span
+        for section, key, span in _rows(text)
         if (section, key) == ("options", "install_requires") or section == "options.extras_require"
     ]
     if not rows:
         raise Unclear(f"{path} has no install_requires")
     about, found = environment(q), list[Found]()
-    for place in rows:
-        if place.text.startswith("file:"):
-            found += [not_read(place.number, name.strip()) for name in place.text[5:].split(",")]
+    for span in rows:
+        if span.text.startswith("file:"):
+            found += [not_read(span.number, name.strip()) for name in span.text[5:].split(",")]
             continue
         try:
-            need = Requirement(place.text)
+            need = Requirement(span.text)
         except InvalidRequirement as error:
-            raise Unclear(f"{path}: {place.text[:60]!r} is no requirement: {str(error).splitlines()[0]}") from None
+            raise Unclear(f"{path}: {span.text[:60]!r} is no requirement: {str(error).splitlines()[0]}") from None
         if need.marker is None or need.marker.evaluate(about):
-            found.append(line_of(place, need))
+            found.append(line_of(span, need))
     python = only_python(parser.get("options", "python_requires", fallback=""))
     return RequirementFile(kind="cfg", **split(found), python=python)
 
@@ -49,7 +49,7 @@ _SECTION = re.compile(r"\[([^\]]+)\]")
 _KEY = re.compile(r"([^\s:=\[#;][^:=]*?)\s*[=:]\s*")
 
 
-def _rows(text: str) -> Iterator[tuple[str, str, Place]]:
+def _rows(text: str) -> Iterator[tuple[str, str, Span]]:
     """Section, key, and one line of its value, without comments."""
     section = key = ""
     offset = 0
@@ -66,5 +66,5 @@ def _rows(text: str) -> Iterator[tuple[str, str, Place]]:
         bare = re.sub(r"(^|\s)#.*$", "", row[start:]).rstrip()
         bare = "" if bare.startswith(";") else bare.removesuffix(";")
         if key and bare.strip():
-            yield section, key, Place(number, bare, (offset + start, offset + start + len(bare)))
+            yield section, key, Span(number, bare, (offset + start, offset + start + len(bare)))
         offset += len(whole)

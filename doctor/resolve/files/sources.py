@@ -14,7 +14,7 @@ from compat_matrix.resolver import Question
 from compat_matrix.wishes import KNOWN
 
 from .entries import for_machine
-from .lines import Elsewhere, Found, Place, Source, Word
+from .lines import Elsewhere, Found, Source, Span, Word
 from .reading import environment, index_tag, not_read, package_of, pytorch_tag
 from .toml_spans import Path, Spans
 
@@ -53,7 +53,7 @@ def named(spans: Spans, content: Mapping[str, Any], tables: Path, users: Mapping
             itself = Word("", spans.pair((*tables, i, "name")))
             sources.append(
                 Source(
-                    name=name, tag=pytorch_tag(url), url=place_of(spans, (*tables, i, "url")),
+                    name=name, tag=pytorch_tag(url), url=string_at(spans, (*tables, i, "url")),
                     words=(itself, *words.get(name, ())),
                 )
             )  # fmt: skip
@@ -78,17 +78,17 @@ def uv_tags(uv: Mapping[str, Any], q: Question) -> dict[str, dict[str, str]]:
 def uv_elsewhere(uv: Mapping[str, Any], spans: Spans, q: Question) -> Iterator[tuple[str, Found]]:
     """Group, and the package that tool.uv.sources takes from a path, repository or address."""
     for name, path, one in _uv_sources(uv, q):
-        place = spans.pair(path)
-        place = place if place.number else spans.entry(path)[0]
+        span = spans.pair(path)
+        span = span if span.number else spans.entry(path)[0]
         known = package_of(name) in KNOWN
         why = next((why for key, why in _WHY.items() if one.get(key)), "")
         if why and known:
-            line = Elsewhere(number=place.number, text=place.text, name=package_of(name), why=why)
+            line = Elsewhere(number=span.number, text=span.text, name=package_of(name), why=why)
             yield _group(one), line
         elif isinstance(one.get("path"), str):
-            yield "", not_read(place.number, one["path"])
+            yield "", not_read(span.number, one["path"])
         elif one.get("workspace") is True:
-            yield "", not_read(place.number, f"the workspace's {name}")
+            yield "", not_read(span.number, f"the workspace's {name}")
 
 
 _WHY = {
@@ -146,7 +146,7 @@ def pdm_indexes(pdm: Mapping[str, Any]) -> tuple[str, ...]:
     return (*urls, *pypi) if urls else ()
 
 
-def place_of(spans: Spans, path: Path) -> Place:
+def string_at(spans: Spans, path: Path) -> Span:
     """A string of a list, whose text is without its quotes."""
-    place = spans.place(path)
-    return Place(place.number, place.text[1:-1], place.at)
+    span = spans.value(path)
+    return Span(span.number, span.text[1:-1], span.at)

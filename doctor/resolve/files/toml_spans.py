@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .lines import At, Entry, Place
+from .lines import At, Entry, Span
 from .reading import line_ends, number_at
 
 Path = tuple[str | int, ...]
@@ -35,37 +35,37 @@ class Spans:
         self._i = 0
         self._document()
 
-    def place(self, path: Sequence[str | int]) -> Place:
+    def value(self, path: Sequence[str | int]) -> Span:
         """A value without its key."""
-        return self._place(self.values.get(tuple(path)))
+        return self._span(self.values.get(tuple(path)))
 
-    def pair(self, path: Sequence[str | int]) -> Place:
+    def pair(self, path: Sequence[str | int]) -> Span:
         """`key = value`; the value alone in an array."""
-        return self._place(self._pair(tuple(path)))
+        return self._span(self._pair(tuple(path)))
 
-    def entry(self, path: Sequence[str | int]) -> tuple[Place, Entry | None]:
+    def entry(self, path: Sequence[str | int]) -> tuple[Span, Entry | None]:
         """`torch = "^2.1"`, `torch = { version = "^2.1" }`, an element of a list of such tables, or the first key of
         `[tool.poetry.dependencies.torch]`, which has rows of its own."""
         path = tuple(path)
         keys = tuple((name, self.pair((*path, name)).text) for name in self._names.get(path, ()))
-        span = self._pair(path)
-        if span:
+        at = self._pair(path)
+        if at:
             left = self.text[self.keys[path] : self.values[path][0]] if path in self.keys else ""
-            return self._place(span), Entry(left=left, keys=keys)
+            return self._span(at), Entry(left=left, keys=keys)
         first = next((name for name in ("version", "url", *(key for key, _ in keys)) if (*path, name) in self.keys), "")
-        place = self.pair((*path, first))
-        prefix = re.match(r"(?:.*\.\s*)?(?=[\"'\w-]+\s*=)", place.text) if first else None
-        return place, Entry(left=prefix[0] if prefix else "", keys=keys, rows=True) if first else None
+        span = self.pair((*path, first))
+        prefix = re.match(r"(?:.*\.\s*)?(?=[\"'\w-]+\s*=)", span.text) if first else None
+        return span, Entry(left=prefix[0] if prefix else "", keys=keys, rows=True) if first else None
 
     def _pair(self, path: Path) -> At | None:
         value = self.values.get(path)
         return (self.keys.get(path, value[0]), value[1]) if value else None
 
-    def _place(self, span: At | None) -> Place:
-        return Place(number=number_at(self._ends, span[0]), text=self._words(span), at=span) if span else Place()
+    def _span(self, at: At | None) -> Span:
+        return Span(number=number_at(self._ends, at[0]), text=self._words(at), at=at) if at else Span()
 
-    def _words(self, span: At) -> str:
-        return " ".join(self.text[slice(*span)].split())
+    def _words(self, at: At) -> str:
+        return " ".join(self.text[slice(*at)].split())
 
     def _document(self) -> None:
         table: Path = ()

@@ -5,21 +5,21 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from .lines import Place
+from .lines import Span
 from .reading import line_ends, number_at
 
 
 class YamlText(str):
     """A scalar. place: without its anchor and tag; flow: it is part of `[a, b]`."""
 
-    place = Place()
+    span = Span()
     flow = False
 
 
 class YamlList(list[Any]):
     """A sequence. place: from its first '-' or bracket to its end."""
 
-    place = Place()
+    span = Span()
     flow = False
 
 
@@ -43,7 +43,7 @@ def plain(root: Any, text: str) -> Any:
         mark = re.compile(r"(?:[&!]\S*\s+)*").match(text, start, end)
         start = mark.end() if mark else start
         end = start + len(text[start:end].rstrip())
-        found.place = Place(number_at(ends, start), str(found), (start, end))
+        found.span = Span(number_at(ends, start), str(found), (start, end))
         found.flow = flow
         return found
 
