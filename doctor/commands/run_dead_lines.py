@@ -57,7 +57,7 @@ def run_dead_lines(m: Matrix, machine: Machine, flags: dict[str, Any]) -> int:
     if flags["verify"] and (answered.changes or not answered.dead):
         from .verify_lines import verify
 
-        after = edited(text, file, answered) if answered.changes else text
+        after = _edited(m, machine, text, file, answered, flags) if answered.changes else text
         solved = verify(path, text, after, file.unsolved, machine.question(()))
     if not answered.dead and solved:
         return solved

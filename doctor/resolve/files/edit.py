@@ -50,7 +50,8 @@ def _spans(file: RequirementFile) -> dict[tuple[int, str], list[At]]:
     found: dict[tuple[int, str], list[At]] = {}
     for part in (file, file.pip):
         if part:
-            words = [word.span for source in part.sources for word in source.words]
+            named = [word for source in part.sources for word in source.words]
+            words = [one for word in named for one in (word.span, word.elsewhere) if one]
             several = [*part.lines, *part.others, *part.indexes, *words, *(source.url for source in part.sources)]
             for one in (*several, *((part.requires,) if part.requires else ())):
                 if one.at != (0, 0) and one.at not in (have := found.setdefault((one.number, one.text), [])):

@@ -85,7 +85,7 @@ def here(value: Any, q: Question) -> bool:
     if not isinstance(value, dict):
         return True
     about = environment(q)
-    markers = [value.get(key) for key in ("markers", "env-markers")]
+    markers = [value.get(key) for key in ("marker", "markers", "env-markers")]
     markers += [f"{key} {value[key]}" for key in _MARKER_KEYS if isinstance(value.get(key), str)]
     return (
         all(for_machine(marker, about) for marker in markers)

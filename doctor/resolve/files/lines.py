@@ -87,10 +87,12 @@ class IndexLine(Struct, frozen=True, kw_only=True):
 
 
 class Word(Struct, frozen=True):
-    """`index = "pytorch-cu128"` of a package; package '' for `name = "pytorch-cu128"` of the index itself."""
+    """`index = "pytorch-cu128"` of a package; package '' for `name = "pytorch-cu128"` of the index itself. elsewhere:
+    the whole entry, where it is for other platforms only."""
 
     package: str
     span: Span
+    elsewhere: Span | None = None
 
 
 class Source(Struct, frozen=True, kw_only=True):
@@ -113,6 +115,8 @@ class RequirementFile(Struct, frozen=True, kw_only=True):
     indexes: tuple[IndexLine, ...] = ()
     sources: tuple[Source, ...] = ()
     python: str = ""
+    platform: str = ""
+    """sys.platform of the machine, for an index that is named by platform."""
     requires: Other | None = None
     """The line for Python itself, where its tool makes one lock file for every Python that it allows."""
     regenerate: str = ""

@@ -37,6 +37,8 @@ def choose_source(file: RequirementFile, answered: Answered, tag: str) -> Chosen
     old = next((one.local for one in sorted(own, key=lambda one: one.name != "torch") if one.local), "")
     there = next((one for one in file.sources if one.tag == tag), None)
     moved = None if there else next((one for one in file.sources if old and one.tag == old), None)
+    if moved and any(word.elsewhere for word in moved.words):
+        moved = None  # the other platform's packages need not be on the new index
     names = {one.name for one in file.sources}
     words: list[tuple[Span, str]] = []
     if there:
@@ -50,10 +52,20 @@ def choose_source(file: RequirementFile, answered: Answered, tag: str) -> Chosen
         label = next(name for name in (f"pytorch-{tag}", f"torch-{tag}", f"gpudoctor-{tag}") if name not in names)
     for source in file.sources:
         if source.name != label and source is not moved and source.tag and source.tag == old:
-            words += [(w.span, _renamed(w.span, source.name, label)) for w in source.words if w.package in OWN]
+            words += [
+                (w.span, _renamed(w.span, source.name, label))
+                for w in source.words
+                if w.package in OWN and not w.elsewhere
+            ]
     packages = list(dict.fromkeys(["torch", *(one.name for one in own)]))
     have = {word.package for source in file.sources for word in source.words}
     missing = [name for name in packages if name not in have and not any(one.entry and one.name == name for one in own)]
+    here = {word.package for source in file.sources for word in source.words if not word.elsewhere}
+    other = {w.package: w.elsewhere for source in file.sources for w in source.words if w.elsewhere}
+    marker = f"sys_platform == '{file.platform}'"
+    for name in packages:
+        if name in other and name not in here and file.kind == "uv":
+            words.append((other[name], _one_more(other[name], f'{{ index = "{label}", marker = "{marker}" }}')))
     if file.kind == "poetry" and any(one.entry for one in own):
         missing = [name for name in missing if any(one.name == name for one in own)]  # a new one is an entry
     rows = _references(file.kind, missing, label)
@@ -89,6 +101,15 @@ def _moved(source: Source, tag: str, url: str) -> str:
     if old.endswith(f"/{source.tag}") and "/nightly/" not in old:
         return re.sub(rf"/{re.escape(source.tag)}$", f"/{tag}", old)
     return url
+
+
+def _one_more(entry: Span, item: str) -> str:
+    """`torch = [{ index = "mac", marker = "..." }]` with one more element."""
+    left, equals, value = entry.text.partition("=")
+    inner = value.strip()
+    if inner.startswith("["):
+        inner = inner[1:-1].strip().rstrip(",")
+    return f"{left}{equals} [{inner}, {item}]"
 
 
 def _renamed(span: Span, old: str, new: str) -> str:

@@ -15,7 +15,7 @@ from compat_matrix.resolver import Question
 
 from ..machine import Unclear
 from .entries import entries, here, of_index, pep440
-from .lines import Elsewhere, Found, Other, Pinned, RequirementFile, Span, split
+from .lines import Elsewhere, Found, Other, Pinned, RequirementFile, Source, Span, split
 from .reading import environment, index_tag, line_of, not_read
 from .sources import named, pdm_indexes, pdm_tag, table, tables_of, uv_elsewhere, uv_indexes, uv_tags
 from .toml_spans import Path, Spans
@@ -52,7 +52,8 @@ def of_pyproject(content: Mapping[str, Any], text: str, path: str, q: Question) 
     return RequirementFile(
         kind=kind,
         **split(found),
-        sources=_sources(kind, content, spans, poetry),
+        sources=_sources(kind, content, spans, poetry, q),
+        platform=environment(q)["sys_platform"],
         requires=_requires(spans, project, poetry),
         python=only_python(str(project.get("requires-python") or "") or _poetry_python(poetry)),
         regenerate=LOCKS.get(kind, ""),
@@ -68,7 +69,7 @@ def of_pipfile(content: Mapping[str, Any], text: str, path: str, q: Question) ->
     return RequirementFile(
         kind="pipenv",
         **split(found),
-        sources=named(spans, content, ("source",), {(name,): "index" for name in tables}),
+        sources=named(spans, content, ("source",), {(name,): "index" for name in tables}, q),
         python=str(table(content, "requires").get("python_version") or ""),
         regenerate=LOCKS["pipenv"],
     )
@@ -86,14 +87,16 @@ def manager(content: Mapping[str, Any]) -> str:
     return next((name for name in ("uv", "poetry", "pdm") if name in tool), "pep621")
 
 
-def _sources(kind: str, content: Mapping[str, Any], spans: Spans, poetry: Mapping[str, Any]) -> tuple[Any, ...]:
+def _sources(
+    kind: str, content: Mapping[str, Any], spans: Spans, poetry: Mapping[str, Any], q: Question
+) -> tuple[Source, ...]:
     if kind == "uv":
-        return named(spans, content, ("tool", "uv", "index"), {("tool", "uv", "sources"): "index"})
+        return named(spans, content, ("tool", "uv", "index"), {("tool", "uv", "sources"): "index"}, q)
     if kind == "pdm":
-        return named(spans, content, ("tool", "pdm", "source"), {})
+        return named(spans, content, ("tool", "pdm", "source"), {}, q)
     if kind == "poetry":
         users = {path: "source" for path, _ in _poetry_tables(poetry)}
-        return named(spans, content, ("tool", "poetry", "source"), users)
+        return named(spans, content, ("tool", "poetry", "source"), users, q)
     return ()
 
 

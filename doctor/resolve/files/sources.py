@@ -13,7 +13,7 @@ from compat_matrix.installer import index_source
 from compat_matrix.resolver import Question
 from compat_matrix.wishes import KNOWN
 
-from .entries import for_machine
+from .entries import for_machine, here
 from .lines import Elsewhere, Found, Source, Span, Word
 from .reading import environment, index_tag, not_read, package_of, pytorch_tag
 from .toml_spans import Path, Spans
@@ -33,7 +33,9 @@ def tables_of(content: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
-def named(spans: Spans, content: Mapping[str, Any], tables: Path, users: Mapping[Path, str]) -> tuple[Source, ...]:
+def named(
+    spans: Spans, content: Mapping[str, Any], tables: Path, users: Mapping[Path, str], q: Question
+) -> tuple[Source, ...]:
     """`tables`: the path of the array of indexes. users: path of a table of packages -> the key by which one of them
     names its index."""
     found: Any = content
@@ -46,7 +48,8 @@ def named(spans: Spans, content: Mapping[str, Any], tables: Path, users: Mapping
             for i, one in enumerate(value if isinstance(value, list) else [value]):
                 own = (*path, package, i, key) if isinstance(value, list) else (*path, package, key)
                 if isinstance(one, dict) and isinstance(one.get(key), str):
-                    words.setdefault(one[key], []).append(Word(canonicalize_name(package), spans.pair(own)))
+                    other = None if here(one, q) else spans.pair((*path, package))
+                    words.setdefault(one[key], []).append(Word(canonicalize_name(package), spans.pair(own), other))
     for i, one in enumerate(found if isinstance(found, list) else ()):
         if isinstance(one, dict) and isinstance(one.get("name"), str):
             name, url = one["name"], str(one.get("url"))
