@@ -80,6 +80,10 @@ FORMS: list[tuple[str, str]] = [
     # pixi
     ("pixi.toml", f'[workspace]\nchannels = ["conda-forge"]\n[pypi-dependencies]\ntorch = {{ version = "==2.5.1", index = "{WHL}/cu124" }}\ntorchvision = ">=0.20"\n'),
     ("pixi.toml", '[workspace]\nchannels = ["conda-forge"]\n[dependencies]\npytorch-gpu = "2.5.1"\ncuda-version = "12.4.*"\n[pypi-dependencies]\ntorchaudio = "==2.5.1"\n'),
+    ("pyproject.toml", (
+        '[project]\nname = "a"\ndependencies = ["numpy"]\n[tool.pixi.workspace]\nchannels = ["conda-forge"]\n'
+        '[tool.pixi.pypi-dependencies]\n# torch\ntorch = "==2.5.1"\n[tool.pixi.target.osx-arm64.pypi-dependencies]\ntorch = "==2.5.0"\n')),
+    ("pyproject.toml", '[project]\nname = "a"\n[tool.pixi.feature.x.dependencies]\npytorch = { version = "2.5.1", build = "cuda126*" }\n'),
     # conda
     ("environment.yml", "name: a\ndependencies:\n  - python=3.10\n  - pytorch::pytorch=2.1.0  # why\n  - pytorch-cuda=12.1\n"),
     ("environment.yml", "name: a\ndependencies: [python=3.10, pytorch=2.1.0, pytorch-cuda=12.1, 'torchvision']\n"),

@@ -68,7 +68,8 @@ def _beside(file: RequirementFile) -> Pinned | Other | None:
 def _written(file: RequirementFile, one: Instead, line: Pinned | Other | None, chosen: Chosen, tag: str) -> str:
     if file.requires and (one.number, one.text) == (file.requires.number, file.requires.text):
         return one.write
-    write = one.write.replace(f"+{tag}", "") if tag and file.kind != "pep621" else one.write
+    no_index = file.kind == "pep621" or (file.kind == "pixi" and not (line and line.entry))
+    write = one.write.replace(f"+{tag}", "") if tag and not no_index else one.write
     if line and line.entry:
         return _entry(line, line.entry, write, _source_key(file, line.name, chosen, tag, chosen.url))
     return write.replace('"', "'")

@@ -32,7 +32,9 @@ def choose_source(file: RequirementFile, answered: Answered, tag: str) -> Chosen
     url = next((one for one in urls if one.rstrip("/").endswith(f"/{tag}")), urls[0])
     left = " ".join(one for one in urls if one != url)
     if file.kind == "pixi":
-        return Chosen(url=url, index=left)
+        return Chosen(
+            url=url, index=left if all(one.entry for one in file.lines if one.name in OWN) else answered.index
+        )
     own = [one for one in file.lines if one.name in OWN]
     old = next((one.local for one in sorted(own, key=lambda one: one.name != "torch") if one.local), "")
     there = next((one for one in file.sources if one.tag == tag), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -26,10 +26,17 @@ def of_pixi(content: Mapping[str, Any], text: str, path: str, q: Question) -> Re
     """Raises Unclear."""
     if not (table(content, "workspace") or table(content, "project")):
         raise Unclear(f"{path} is TOML, but not a pixi.toml (no [workspace] or [project])")
-    spans = Spans(text)
+    return of_tables(content, Spans(text), q, (), ())
+
+
+def of_tables(
+    content: Mapping[str, Any], spans: Spans, q: Question, root: Path, more: Iterable[Found]
+) -> RequirementFile:
+    """root: ('tool', 'pixi') in a pyproject.toml, whose own list of requirements, `more`, are of PyPI."""
     specs: list[tuple[Span, CondaSpec]] = []
-    found: list[Found] = []
-    for feature, above in [("", ()), *((name, ("feature", name)) for name in table(content, "feature"))]:
+    found = [*more]
+    features = table(content, *map(str, root), "feature")
+    for feature, above in [("", root), *((name, (*root, "feature", name)) for name in features)]:
         for name, (own, value) in _packages(content, above, "dependencies", q).items():
             if isinstance(value, dict) and isinstance(value.get("path"), str):
                 found.append(not_read(spans.entry(own)[0].number, value["path"]))

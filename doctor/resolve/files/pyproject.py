@@ -12,11 +12,13 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from compat_matrix.resolver import Question
+from compat_matrix.wishes import KNOWN
 
 from ..machine import Unclear
 from .entries import entries, here, of_index, pep440
 from .lines import Elsewhere, Found, Other, Pinned, RequirementFile, Source, Span, split
-from .reading import environment, index_tag, line_of, not_read
+from .pixi import of_tables
+from .reading import environment, index_tag, line_of, not_read, package_of
 from .sources import named, pdm_indexes, pdm_tag, table, tables_of, uv_elsewhere, uv_indexes, uv_tags
 from .toml_spans import Path, Spans
 
@@ -29,6 +31,8 @@ def of_pyproject(content: Mapping[str, Any], text: str, path: str, q: Question) 
     tool = table(content, "tool")
     uv, poetry, pdm = table(tool, "uv"), table(tool, "poetry"), table(tool, "pdm")
     project = table(content, "project")
+    if set(table(tool, "pixi")) & {"dependencies", "pypi-dependencies", "feature", "target"}:
+        return of_tables(content, spans, q, ("tool", "pixi"), _requirements(content, spans, path, q))
     if not (project or poetry or table(content, "dependency-groups") or uv or pdm):
         raise Unclear(f"{path} has no [project], [dependency-groups] or [tool.poetry] table")
     kind = manager(content)
@@ -48,7 +52,7 @@ def of_pyproject(content: Mapping[str, Any], text: str, path: str, q: Question) 
             found.append(one)
     found += [one for _, one in elsewhere]
     found += _poetry_lines(poetry, spans, q)
-    found += _included(content, spans)
+    found += [*_included(content, spans), *_forced(content, spans)]
     return RequirementFile(
         kind=kind,
         **split(found),
@@ -132,6 +136,20 @@ def _requirements(content: Mapping[str, Any], spans: Spans, path: str, q: Questi
             if isinstance(line, Other) and re.match(r"file:", need.url or ""):
                 yield not_read(span.number, str(need.url))
             yield replace(line, group=group) if isinstance(line, Pinned) else line
+
+
+def _forced(content: Mapping[str, Any], spans: Spans) -> Iterator[str]:
+    """What a tool puts over the requirements of packages that the matrix knows."""
+    for key in ("override-dependencies", "constraint-dependencies"):
+        several = table(content, "tool", "uv").get(key)
+        for i, text in enumerate(several if isinstance(several, list) else ()):
+            named_ = re.match(r"[\w.-]+", str(text))
+            if named_ and package_of(named_[0]) in KNOWN:
+                yield f"line {spans.value(('tool', 'uv', key, i)).number}: {text} in {key} is not judged"
+    above = ("tool", "pdm", "resolution", "overrides")
+    for name in table(content, *above):
+        if package_of(name) in KNOWN:
+            yield f"line {spans.pair((*above, name)).number}: {name} in overrides is not judged"
 
 
 def _included(content: Mapping[str, Any], spans: Spans) -> Iterator[str]:
