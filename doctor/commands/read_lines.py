@@ -24,8 +24,14 @@ KINDS = (
 )
 
 
+_MOST_DIGITS = 1000
+"""Of one number; Python converts none of 4300."""
+
+
 def read_file(path: str, text: str, q: Question) -> RequirementFile:
     """Raises Unclear, Refusal."""
+    if re.search(rf"\d{{{_MOST_DIGITS}}}", text):
+        raise Refusal(f"{path} has a number of {_MOST_DIGITS} digits or more: it is not read")
     file = _reader(path)(text, path, q)
     if len(file.lines) > MOST_LINES:
         raise Refusal(f"{path} names torch and its companions more than {MOST_LINES} times: it is not judged")

@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from . import images, seeds, seeds_text, take, take_text
+from . import files, images, seeds, seeds_text, take, take_text
 from .mutate import mutate_bytes, mutate_json, mutate_json_lines, mutate_text
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -43,6 +43,7 @@ TARGETS: dict[str, Target] = {
     "direct-url": Target(take.direct_url, seeds.direct_urls, mutate_json),
     "requires-dist": Target(take.requires_dist, seeds.requires_dist, mutate_text, (b"; extra == 'x'", b"==", b"(>=1)", b"@ file:///x", b"~=", b"===")),
     "config": Target(take.config, seeds.configs, mutate_text, (b"[tool.gpudoctor]", b"[[x]]", b"nan", b"inf", b'"""', b"1979-05-27", b"0x10")),
+    "requirement-file": Target(files.requirements, files.seeds, mutate_text, (b"torch==2.5.1", b"[[tool.uv.index]]\n", b"torch = { git = ", b"- pip:\n  - ", b"\r\n")),
     "driver-version": Target(take.driver_version, seeds.driver_versions, mutate_text, (b"NVRM version:", b"Open Kernel Module")),
     "cpuinfo": Target(take.cpuinfo, seeds.cpuinfos, mutate_text, (b"processor\t: ", b"CPU part\t: 0xd40")),
     "meminfo": Target(take.meminfo, seeds.meminfos, mutate_text),

@@ -79,7 +79,7 @@ FORMS: list[tuple[str, str]] = [
         '[dev-packages]\ntorchvision = { version = "==0.20.1", sys_platform = "== \'win32\'", index = "pytorch-cu124" }\n')),
     # pixi
     ("pixi.toml", f'[workspace]\nchannels = ["conda-forge"]\n[pypi-dependencies]\ntorch = {{ version = "==2.5.1", index = "{WHL}/cu124" }}\ntorchvision = ">=0.20"\n'),
-    ("pixi.toml", '[workspace]\nchannels = ["conda-forge"]\n[dependencies]\npytorch-gpu = "2.5.1"\ncuda-version = "12.4.*"\n[pypi-dependencies]\ntorchaudio = "==2.5.1"\n'),
+    ("pixi.toml", '[workspace]\nchannels = ["conda-forge"]\n[dependencies]\npytorch-gpu = "2.5.1"\ncuda-version = "12.4.*"\n[pypi-dependencies]\ntorchaudio="==2.5.1"\n'),
     ("pyproject.toml", (
         '[project]\nname = "a"\ndependencies = ["numpy"]\n[tool.pixi.workspace]\nchannels = ["conda-forge"]\n'
         '[tool.pixi.pypi-dependencies]\n# torch\ntorch = "==2.5.1"\n[tool.pixi.target.osx-arm64.pypi-dependencies]\ntorch = "==2.5.0"\n')),

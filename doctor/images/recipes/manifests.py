@@ -26,6 +26,8 @@ _MOST_DOCUMENTS = 500
 _MOST_NODES = 50_000
 """Comments are no nodes, and are kept."""
 _MOST_DEEP = 100
+_MOST_OPEN = 500
+"""Brackets that are open, those within texts too."""
 _NODE_BYTES = 100
 """A text counts as one node for each of so many characters."""
 
@@ -64,6 +66,8 @@ def _bounded(text: str, name: str, every: str) -> Iterator[Any]:
         raise Unparsed(f"YAML needs the package ruamel.yaml: {extra_line('image')}") from None
     if text.count("\n") > MOST_LINES:
         raise Unparsed(f"{name}: over {MOST_LINES} lines: not judged")
+    if _most_open(text) > _MOST_OPEN:  # the reader's time grows with the square of them
+        raise Unparsed(f"{name}: nested over {_MOST_DEEP} deep: not judged")
     reader = YAML(typ="rt")
     reader.Composer = _counting(name)
     warnings.simplefilter("ignore")  # ruamel's, of anchors that are set twice
@@ -82,6 +86,14 @@ def _bounded(text: str, name: str, every: str) -> Iterator[Any]:
         raise Unparsed(f"{name}{where}: this is no YAML: {problem[:120]}") from None
     except (RecursionError, ValueError, TypeError, AttributeError, KeyError):
         raise Unparsed(f"{name}: this YAML cannot be read") from None
+
+
+def _most_open(text: str) -> int:
+    most = depth = 0
+    for found in re.finditer(r"[\[{\]}]", text):
+        depth += 1 if found[0] in "[{" else -1
+        most = max(most, depth)
+    return most
 
 
 def _counting(name: str) -> type[Composer]:

@@ -112,7 +112,7 @@ def _entry(line: Pinned | Other, entry: Entry, write: str, source: str | None) -
 
 def _pixi(one: Instead) -> Instead:
     """A specification of conda as pixi writes it; the key stays."""
-    found = re.fullmatch(r"(?:([\w-]+)::)?([\w-]+)(?:=([^=]+))?(?:=(.+))?", one.write)
+    found = re.fullmatch(r"(?:([\w-]+)::)?([\w-]+)(?:=([\w.]+))?(?:=([\w.*]+))?", one.write)
     if not found:
         return one
     left = re.match(r"[\"']?[\w.-]+[\"']?\s*=\s*", one.text)
