@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import configparser
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -211,3 +214,17 @@ def test_the_name_of_an_index_follows_its_address(tmp_path: Path, capsysbinary: 
             named = text.replace("pytorch-cu124", "pytorch")
             _, kept = edited(tmp_path / name, named.encode(), BLACKWELL, capsysbinary)
             assert kept == after.replace(b"pytorch-cu128", b"pytorch"), kept
+
+
+def test_a_terminal_gets_no_hidden_characters(tmp_path: Path) -> None:
+    """A file or pipe gets the user's own bytes."""
+    file = tmp_path / "requirements.txt"
+    file.write_bytes(b"# \x1b[2J\r\ntorch==2.5.1\r\n")
+    command = [sys.executable, "-m", "doctor", "resolve", "-r", str(file), *BLACKWELL, "--format", "edited"]
+    piped = subprocess.run(command, capture_output=True, check=False).stdout
+    main, other = os.openpty()
+    subprocess.run(command, stdout=other, check=False)
+    os.close(other)
+    shown = os.read(main, 10_000)
+    os.close(main)
+    assert b"# \x1b[2J\r\n" in piped and b"\x1b" not in shown and b"torch==2.7.1+cu128" in shown, (piped, shown)

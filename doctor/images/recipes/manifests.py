@@ -91,7 +91,7 @@ def _bounded(text: str, name: str, every: str) -> Iterator[Any]:
 def _most_open(text: str) -> int:
     most = depth = 0
     for found in re.finditer(r"[\[{\]}]", text):
-        depth += 1 if found[0] in "[{" else -1
+        depth = depth + 1 if found[0] in "[{" else max(0, depth - 1)
         most = max(most, depth)
     return most
 
