@@ -28,10 +28,9 @@ def every_fork(m: Matrix, q: Question, file: RequirementFile) -> Answered:
     answers = [(name, with_the_rest(m, q, fork, dead_lines(m, q, fork.lines))) for name, fork in forks]
     runs = next((one for one in answers if not one[1].dead), None)
     if runs is None:
-        same = [
-            answered for (_, answered), (_, fork) in zip(answers, forks, strict=True) if _pin(fork) == _pin(forks[0][1])
-        ]
-        return _together(same)
+        first = (_pin(forks[0][1]), answers[0][1].gives)
+        every = zip(answers, forks, strict=True)
+        return _together([one for (_, one), (_, fork) in every if (_pin(fork), one.gives) == first])
     notes = [
         f"{name}: line {dead.number} is dead here: {dead.text}"
         for name, answered in answers

@@ -55,6 +55,10 @@ FORMS: list[tuple[str, str]] = [
         '[project]\ndependencies = ["torch==2.5.1"]\n[tool.uv.sources]\n'
         'torch = { index = "mac", marker = "sys_platform == \'darwin\'" }\n'
         '[[tool.uv.index]]\nname = "mac"\nurl = "https://example.org/simple"\nexplicit = true\n')),
+    ("pyproject.toml", (  # by extra: an element for this platform would overlap with it
+        '[project]\ndependencies = ["torch"]\n[project.optional-dependencies]\ncu13 = ["numpy"]\n[tool.uv.sources]\n'
+        'torch = [\n    { index = "pytorch-cu130", marker = "extra == \'cu13\'" },\n]\n'
+        + UV.replace("cu124", "cu130"))),
     # PDM, and no tool
     ("pyproject.toml", '[project]\ndependencies = ["torch==2.5.1"]\n[tool.pdm]\n'),
     ("pyproject.toml", f'[project]\ndependencies = ["torch==2.5.1"]\n[[tool.pdm.source]]\nname = "cu124"\nurl = "{WHL}/cu124"\ninclude_packages = ["torch*"]\n'),

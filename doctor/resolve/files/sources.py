@@ -48,7 +48,7 @@ def named(
             for i, one in enumerate(value if isinstance(value, list) else [value]):
                 own = (*path, package, i, key) if isinstance(value, list) else (*path, package, key)
                 if isinstance(one, dict) and isinstance(one.get(key), str):
-                    other = None if here(one, q) else spans.pair((*path, package))
+                    other = None if here(one, q) or _group(one) else spans.pair((*path, package))
                     words.setdefault(one[key], []).append(Word(canonicalize_name(package), spans.pair(own), other))
     for i, one in enumerate(found if isinstance(found, list) else ()):
         if isinstance(one, dict) and isinstance(one.get("name"), str):
