@@ -28,6 +28,11 @@ def ask(path: Path, text: str, capsys: pytest.CaptureFixture[str], *more: str) -
     [
         ("environment.yml", "dependencies:\n- numpy\n- pip:\n  - -r base.txt\n", ["line 4: base.txt is not read"]),
         ("environment.yml", "dependencies: [pip: ['-c con.txt', -e .]]\n", ["line 1: con.txt is not", "line 1: the requirements of . are"]),
+        ("environment.yml", "dependencies:\n- pip:\n  - submodules/simple-knn\n", ["line 3: the requirements of submodules/simple-knn"]),
+        ("environment.yml", "dependencies:\n- pip:\n  - numpy = 1\n", ["line 3: 'numpy = 1' is no requirement, so it is not judged"]),
+        ("requirements.txt", "-e .[dev]\n..\n", ["line 1: the requirements of .[dev]", "line 2: the requirements of .."]),
+        ("requirements.txt", "--editable=${HOME}/lib\n-e lib\\sub\n", ["line 1: the requirements of ${HOME}/lib", "line 2: the requirements of lib"]),
+        ("requirements.txt", "sub/lib\nfile:lib\n", ["line 1: the requirements of sub/lib", "line 2: the requirements of file:lib"]),
         ("requirements.txt", "-e ../lib\n./x\n", ["line 1: the requirements of ../lib", "line 2: the requirements of ./x"]),
         ("pyproject.toml", '[tool.poetry.dependencies]\nlib = { path = "../lib" }\n', ["line 2: the requirements of ../lib"]),
         ("pyproject.toml", '[tool.poetry.dependencies]\nlib = [\n { path = "../lib", platform = "linux" },\n { path = "../mac", platform = "darwin" },\n]\n',

@@ -65,7 +65,7 @@ def of_environment(content: Any, path: str, q: Question) -> RequirementFile:
     )
     within = [one for pip in listed if isinstance(pip, dict) and isinstance(pip.get("pip"), list) for one in pip["pip"]]
     rows = [(one.span, str(one).strip()) for one in within if isinstance(one, YamlText)]
-    pip = of_rows(rows, path, q)
+    pip = of_rows(rows, path, q, strict=False)
     return RequirementFile(
         kind="conda", lines=tuple(lines), others=tuple(others), python=python, unread=pip.unread,
         elsewhere=pip.elsewhere, pip=pip,

@@ -20,7 +20,7 @@ from .lines import Elsewhere, Entry, Other, Pinned, Span
 
 def requirement_of(line: str, where: str) -> Requirement | None:
     """None for a path or address without a name, which says nothing of a version. Raises Unclear."""
-    if re.match(r"\.{0,2}/|file:|git\+|[A-Za-z]:\\|\.$", line):
+    if re.match(r"[\w.-]*/|(?:file|(?:git|hg|svn|bzr)\+\w+):|[A-Za-z]:\\|\.{1,2}(\[|$)", line):
         return None
     if re.match(r"https?://", line):
         name = line.partition("#")[0].rpartition("/")[2]

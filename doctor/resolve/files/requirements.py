@@ -11,6 +11,7 @@ from compat_matrix.installer import index_source
 from compat_matrix.resolver import Question
 from compat_matrix.wishes import KNOWN
 
+from ..machine import Unclear
 from .lines import MOST_LINES, Elsewhere, Found, IndexLine, Pinned, RequirementFile, Span, split
 from .reading import environment, index_tag, line_of, not_read, package_of, pytorch_tag, requirement_of
 
@@ -25,8 +26,9 @@ def read_requirements(text: str, path: str, q: Question) -> RequirementFile:
     return replace(file, regenerate=_regenerate(text))
 
 
-def of_rows(rows: Iterable[tuple[Span, str]], path: str, q: Question) -> RequirementFile:
-    """rows: the place of each line, and its text without what is no part of it. Raises Unclear."""
+def of_rows(rows: Iterable[tuple[Span, str]], path: str, q: Question, strict: bool = True) -> RequirementFile:
+    """rows: the place of each line, and its text without what is no part of it. Raises Unclear for a line that is no
+    requirement; a part of a file (strict=False) is judged without it."""
     found: list[Found] = []
     pinned = 0
     index, default = "", "pypi"
@@ -56,7 +58,16 @@ def of_rows(rows: Iterable[tuple[Span, str]], path: str, q: Question) -> Require
             line = editable[1].strip()
         elif line.startswith("-"):
             continue
-        need = requirement_of(re.split(r"\s--\w", line)[0].strip(), f"{path}, line {number}")
+        try:
+            need = requirement_of(re.split(r"\s--\w", line)[0].strip(), f"{path}, line {number}")
+        except Unclear:
+            if editable:
+                found.append(not_read(number, line))
+                continue
+            if strict:
+                raise
+            found.append(f"line {number}: {line[:60]!r} is no requirement, so it is not judged")
+            continue
         if need is None or need.url:
             unsolved += [] if editable else [number]
         if need is None:
