@@ -35,7 +35,10 @@ NEWEST = "3.14"
 QUIET = ("skipped", "slow")
 """How a step may end on a machine that has little time for it."""
 OLDER = ("3.13", "3.12", "3.11", "3.10", "3.9", "3.8")
-GPU = {"name": "NVIDIA H100 80GB HBM3", "capability": [9, 0], "sms": 132, "l2_mib": 50}
+ALONE = {**os.environ, "UV_PYTHON_DOWNLOADS": "never"}
+ALONE.pop("UV_FIND_LINKS", None)
+GPU = {"name": "NVIDIA H100 80GB HBM3", "capability": [9, 0], "sms": 4, "l2_mib": 6, "free_mib": 60}
+"""A small one, for the CPU computes what is asked of it."""
 TRAIN = """
 import time, torch
 model = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.ReLU(), torch.nn.Linear(512, 10))
@@ -91,34 +94,42 @@ def newest() -> str:
 def judged(release: str, python: str, folder: Path) -> tuple[str, list[str]]:
     """The row of one release, and what is wrong in it."""
     prefix = folder / "env"
-    found = environment(release, python, prefix, folder / "cache")
+    found = environment(release, python, prefix)
     if isinstance(found, str):
         return f"| {release} | {python} | {found} | | | |", []
-    shutil.rmtree(folder / "cache", ignore_errors=True)
     seen = [quick(prefix), links(prefix), watched(prefix, folder), as_gpu(prefix)]
     words = " | ".join(one.words for one in seen)
     return f"| {release} | {found[0]} | {words} |", [one.wrong for one in seen if one.wrong]
 
 
-def environment(release: str, python: str, prefix: Path, cache: Path) -> tuple[str] | str:
+def environment(release: str, python: str, prefix: Path) -> tuple[str] | str:
     """Install the release; the Python that it runs under, or why there is none."""
-    uv = shutil.which("uv", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
-    if uv is None:
+    if uv() is None:
         return "needs uv"
     wanted = [python, *(older for older in OLDER if Version(older) < Version(python))]
-    env = {**os.environ, "UV_CACHE_DIR": str(cache), "UV_PYTHON_DOWNLOADS": "never"}
-    env.pop("UV_FIND_LINKS", None)
     why = "no interpreter"
     for version in wanted:
-        made = subprocess.run([uv, "venv", "-q", "--clear", "--python", version, prefix], env=env, capture_output=True)
-        if made.returncode:
+        words = [uv(), "venv", "-q", "--clear", "--python", version, prefix]
+        if subprocess.run(words, env=ALONE, capture_output=True).returncode:
             continue
-        words = [uv, "pip", "install", "-q", "--python", prefix / "bin/python", f"torch=={release}", "setuptools<80"]
-        done = subprocess.run(words, env=env, capture_output=True, text=True)
-        if not done.returncode:
+        why = installed(prefix, f"torch=={release}", "setuptools<80")
+        if not why:
             return (version,)
-        why = (done.stderr.strip().splitlines() or ["not installed"])[-1][:80]
     return why
+
+
+def uv() -> str | None:
+    """The uv of this environment, else of PATH."""
+    return shutil.which("uv", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+
+
+def installed(prefix: Path, *packages: str) -> str:
+    """Install into the environment; why that did not work, or ''. Nothing is left of the cache."""
+    cache = prefix.parent / "cache"
+    words = [uv(), "pip", "install", "-q", "--cache-dir", cache, "--python", prefix / "bin/python", *packages]
+    done = subprocess.run(words, env=ALONE, capture_output=True, text=True)
+    shutil.rmtree(cache, ignore_errors=True)
+    return (done.stderr.strip().splitlines() or ["not installed"])[-1][:80] if done.returncode else ""
 
 
 def gpudoctor(*words: str | Path, env: dict[str, str] | None = None) -> tuple[dict[str, Any], float]:
@@ -143,18 +154,23 @@ def faults_of(report: dict[str, Any], *wanted: str) -> str:
         for end in measured.get("ended", [])
         if end.get("fault", "failed") not in QUIET
     ]
-    missing = [name for name in wanted if not measured.get(name)]
+    missing = [name for name in wanted if not rows_of(report, name)]
     words = [f"finds {', '.join(found)}"] * bool(found) + ended + [f"no {name}" for name in missing]
     return "; ".join(words)
+
+
+def rows_of(report: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """A table of `measured`; empty where it is missing, which a report writes as an object with the reason."""
+    rows = report.get("snapshot", {}).get("measured", {}).get(name)
+    return rows if isinstance(rows, list) else []
 
 
 def quick(prefix: Path) -> Seen:
     report, seconds = gpudoctor("prove", "--device", "cpu", "--quick", "--python", prefix)
     wrong = faults_of(report, "torch", "rates", "training")
-    measured = report.get("snapshot", {}).get("measured", {})
-    if not wrong and not all(one.get("right") is True for one in measured["torch"]):
+    if not wrong and not all(one.get("right") is True for one in rows_of(report, "torch")):
         wrong = "its products are not right"
-    rates = sorted({rate["what"] for rate in measured.get("rates", []) if rate["kind"] == "matmul"})
+    rates = sorted({rate["what"] for rate in rows_of(report, "rates") if rate["kind"] == "matmul"})
     return Seen(
         f"exit {report['exit_code']}, {', '.join(rates)} right, {seconds:.0f} s",
         f"prove --quick: {wrong}" * bool(wrong),
@@ -163,13 +179,26 @@ def quick(prefix: Path) -> Seen:
 
 def links(prefix: Path) -> Seen:
     report, seconds = gpudoctor("prove", "--links", "--device", "cpu", "--timeout", "100", "--python", prefix)
-    wrong = faults_of(report, "link_groups", "collective_rates")
-    measured = report.get("snapshot", {}).get("measured", {})
-    right = {rate["operation"] for rate in measured.get("collective_rates", []) if rate.get("right") is True}
+    before = ""
+    if module := lacking(report):  # a release whose own torchrun does not start: that must be UNKNOWN, with its install
+        before = f"exit {report['exit_code']}: torchrun needs {module}; with it "
+        wrong = "" if report["exit_code"] == 3 else f"a torchrun that does not start is exit {report['exit_code']}"
+        if not wrong and (wrong := installed(prefix, module)) == "":
+            report, seconds = gpudoctor("prove", "--links", "--device", "cpu", "--timeout", "100", "--python", prefix)
+            wrong = faults_of(report, "link_groups", "collective_rates")
+    else:
+        wrong = faults_of(report, "link_groups", "collective_rates")
+    right = {rate["operation"] for rate in rows_of(report, "collective_rates") if rate.get("right") is True}
     return Seen(
-        f"exit {report['exit_code']}, {len(right)} collectives right, {seconds:.0f} s",
+        f"{before}exit {report['exit_code']}, {len(right)} collectives right, {seconds:.0f} s",
         f"prove --links: {wrong}" * bool(wrong),
     )
+
+
+def lacking(report: dict[str, Any]) -> str:
+    """The package that the report's own fix installs for torchrun, or ''."""
+    fixes = [fix for finding in report.get("findings", []) for fix in finding["fixes"]]
+    return next((fix["title"].split()[-1] for fix in fixes if fix["id"] == "install-for-torchrun"), "")
 
 
 def watched(prefix: Path, folder: Path) -> Seen:
@@ -203,8 +232,8 @@ def as_gpu(prefix: Path) -> Seen:
     """The agent of rates on a GPU that is not there."""
     agent = HERE / "doctor/patient/torch_speed.py"
     words = [prefix / "bin/python", HERE / "tests/proof/gpu_on_cpu.py", agent, "--device", "cuda:0", "--level", "quick"]
-    env = {**os.environ, "FAKE_GPU": json.dumps(GPU)}
-    done = subprocess.run([*words, "--seconds", "60"], env=env, capture_output=True, text=True)
+    env = {**os.environ, "FAKE_GPU": json.dumps(GPU), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([*words, "--seconds", "150"], env=env, capture_output=True, text=True)
     rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     right = [row["product"]["right"] for row in rows if "product" in row]
     ends = [row["ended"] for row in rows if "ended" in row]

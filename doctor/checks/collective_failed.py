@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from ..findings import Check, Findings, Fix, Matrix, NotExamined, Policy
 from ..fixes.where import container_kind
-from ..snapshot import Measured, Snapshot, known
+from ..snapshot import Snapshot, known
 from ..snapshot.measured_proof import PROVES_NOTHING
 from ._measured import measured
 from ._readings import limit, of_several
@@ -58,7 +58,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     pairs, ring = known(found_by.pairs) or (), found_by.collective
     bad = [pair for pair in pairs if known(pair.right) is not False and pair.fault not in (None, *PROVES_NOTHING)]
     ring_bad = ring and (known(ring.right) is False or ring.fault not in (None, *PROVES_NOTHING))
-    ranks = list(_of_ranks(found_by))
+    ranks = list(_of_ranks(s))
     yield from ranks
     if not bad and not ring_bad:
         if ranks:
@@ -104,8 +104,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         )
 
 
-def _of_ranks(m: Measured) -> Findings:
+def _of_ranks(s: Snapshot) -> Findings:
     """What went wrong between the ranks of `prove --links`."""
+    m = s.measured
     backend = next((group.backend for group in known(m.link_groups) or ()), "")
     name = _NAMES.get(backend, backend)
     wrong = [rate.operation for rate in known(m.collective_rates) or () if known(rate.right) is False]
@@ -139,7 +140,7 @@ def _of_ranks(m: Measured) -> Findings:
                 f"{_sentence(first.detail)} torchrun ended before a rank began, so nothing is known about the links.",
                 facts={"backend": backend, "fault": first.fault, "step": first.step},
                 subject="ranks",
-                fixes=_links_again(backend),
+                fixes=(*_for_torchrun(s, first.detail), *_links_again(backend)),
             )
             return
         how = _FAULT.get(first.fault, "fails")
@@ -151,6 +152,31 @@ def _of_ranks(m: Measured) -> Findings:
             subject="ranks",
             fixes=_links_again(backend),
         )
+
+
+def _for_torchrun(s: Snapshot, detail: str) -> tuple[Fix, ...]:
+    """torchrun of torch 2.6.0 imports importlib_metadata before Python 3.10, and its metadata does not require it."""
+    if detail != "ModuleNotFoundError: No module named 'importlib_metadata'":
+        return ()
+    from ..fixes.install import Install, step
+    from ..fixes.speed import AGAIN
+
+    name = "importlib_metadata"
+    return (
+        Fix(
+            id="install-for-torchrun",
+            title=f"Install {name}",
+            steps=(
+                step(
+                    s,
+                    Install(packages=(name,)),
+                    f"Install {name}, which torchrun imports before Python 3.10 and torch does not require.",
+                    changes=AGAIN,
+                ),
+            ),
+            source="https://github.com/pytorch/pytorch/issues/163946",
+        ),
+    )
 
 
 def _links_again(backend: str) -> tuple[Fix, ...]:

@@ -111,6 +111,19 @@ def test_a_launcher_that_ends_before_a_rank_begins_shows_nothing(end: StepEnd, s
     assert run("collective-failed", healthy().replace({"measured": measured}))[0] == status
 
 
+def test_a_torchrun_that_lacks_a_module_gets_its_install() -> None:
+    """torch 2.6.0 under Python 3.9 does not require what its torchrun imports. Other modules are not guessed at."""
+    for module, fixes in (("importlib_metadata", ["install-for-torchrun"]), ("a_module_of_mine", [])):
+        detail = f"ModuleNotFoundError: No module named '{module}'"
+        end = StepEnd(agent="collective_speed", step="start", detail=detail)
+        s = healthy().replace({"measured": Measured(level="links", device="cpu", ended=(end,))})
+        status, _, (finding,) = run("collective-failed", s)
+        assert (status, [fix.id for fix in finding.fixes]) == ("unknown", [*fixes, "links-again-with-log"])
+        for fix in finding.fixes:
+            after = s.replace(fix.steps[-1].changes)
+            assert run("collective-failed", after)[0] in ("unknown", "skipped"), "only a new measurement tells"
+
+
 def test_gpt2_by_ddp_on_two_titan_rtx_with_and_without_nvlink() -> None:
     """worked-numbers: 101 s against 131 s is 23 % less time; the runtime times 'samples per second' is 200, the steps."""
     assert round(less_percent(101, 131)) == 23
