@@ -36,6 +36,8 @@ TOLD.update(json.loads(os.environ.get("FAKE_GPU", "{}")))  # Python 3.8 too
 FAULT: dict[str, str] = TOLD.get("fault", {})
 SICK: dict[str, dict[str, Any]] = TOLD.get("sick", {})
 SICK_FROM = 1 << 16
+IN_PLACE = ("bitwise_and_", "bitwise_xor_")
+"""Before torch 2.2 a dispatch mode gets the overload for a tensor, with the number that was given."""
 EXPONENT = {"bfloat16": 7, "float16": 10, "float32": 23, "int32": 23}
 """The lowest bit of it; in int32, of a float32 that counts."""
 calls: dict[str, int] = {}
@@ -61,7 +63,7 @@ def used(stats: bool = False) -> Any:
 def sicken(name: str, result: Any, args: Any) -> None:
     """Change a result as FAKE_GPU tells."""
     sick = SICK[name]
-    kind = str(result.dtype).removeprefix("torch.")
+    kind = str(result.dtype).rpartition(".")[2]
     if kind != sick.get("dtype", kind) or result.numel() < SICK_FROM:
         return
     calls[name] = calls.get(name, 0) + 1
@@ -104,6 +106,11 @@ def fp4_product(a: Any, b: Any, scale_a: Any, scale_b: Any, out_dtype: Any, use_
     return (fp4_numbers(a, scale_a) @ fp4_numbers(b.t(), scale_b).t()).to(out_dtype)
 
 
+def storage_of(tensor: Any) -> Any:
+    """Its untyped storage; before torch 2.0 through the typed one."""
+    return tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage().untyped()
+
+
 class Counting(TorchDispatchMode):
     """Keeps an eye on every storage that an operation makes, in the backward pass too."""
 
@@ -111,7 +118,7 @@ class Counting(TorchDispatchMode):
         made = func(*args, **(kwargs or {}))
         for tensor in made if isinstance(made, (tuple, list)) else (made,):
             if isinstance(tensor, torch.Tensor):
-                storage = tensor.untyped_storage()
+                storage = storage_of(tensor)
                 storages[storage._cdata] = (StorageWeakRef(storage), storage.nbytes())
                 if storage.nbytes() > TOLD["largest_mib"] * MIB:
                     raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate much (GPU 0)")
@@ -132,7 +139,9 @@ class OnCpu(TorchFunctionMode):
         if str(kwargs.get("device", "")).startswith("cuda"):
             kwargs["device"] = "cpu"
         kwargs.pop("pin_memory", None)
-        fp4 = name == "_scaled_mm" and args[0].dtype == torch.float4_e2m1fn_x2
+        if name in IN_PLACE and isinstance(args[1], int):
+            args = (args[0], torch.tensor(args[1], dtype=args[0].dtype))
+        fp4 = name == "_scaled_mm" and args[0].dtype == getattr(torch, "float4_e2m1fn_x2", None)
         result = fp4_product(*args, **kwargs) if fp4 else func(*args, **kwargs)
         if name in SICK:
             sicken(name, result, args)
@@ -180,6 +189,7 @@ def pretend() -> None:
     cuda.Event, cuda.CUDAGraph, cuda.graph = Event, CUDAGraph, lambda graph: contextlib.nullcontext()
     cuda.Stream = cuda.current_stream = lambda: SimpleNamespace(wait_stream=lambda other: None)
     cuda.stream = lambda stream: contextlib.nullcontext()
+    cuda.is_current_stream_capturing = lambda: False  # a CUDA build's optimizers ask
     autocast = torch.autocast
     torch.autocast = lambda kind, dtype: autocast("cpu", dtype=dtype)  # type: ignore[assignment,misc]
     for name in TOLD.get("without", ()):
@@ -190,6 +200,6 @@ def pretend() -> None:
 pretend()
 folder, name = os.path.split(sys.argv[1])
 sys.path.append(folder)
-agent = importlib.import_module("agent_boot").agent(folder, name.removesuffix(".py"))
+agent = importlib.import_module("agent_boot").agent(folder, os.path.splitext(name)[0])
 with OnCpu(), Counting():
     agent.main(sys.argv[2:])
