@@ -32,8 +32,8 @@ PAIRS = (
     ("2.11.0", "3.13"),
 )  # fmt: skip
 NEWEST = "3.14"
-QUIET = ("skipped", "slow")
-"""How a step may end on a machine that has little time for it."""
+QUIET = ("skipped", "slow", "starved")
+"""How a step may end on a machine that has little time or few cores for it."""
 OLDER = ("3.13", "3.12", "3.11", "3.10", "3.9", "3.8")
 ALONE = {**os.environ, "UV_PYTHON_DOWNLOADS": "never"}
 ALONE.pop("UV_FIND_LINKS", None)
@@ -160,9 +160,9 @@ def faults_of(report: dict[str, Any], *wanted: str) -> str:
 
 
 def rows_of(report: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    """A table of `measured`; empty where it is missing, which a report writes as an object with the reason."""
-    rows = report.get("snapshot", {}).get("measured", {}).get(name)
-    return rows if isinstance(rows, list) else []
+    """A table of `measured`, or its one object; empty where it is missing, which a report writes with the reason."""
+    rows = report.get("snapshot", {}).get("measured", {}).get(name) or []
+    return rows if isinstance(rows, list) else [rows] * ("missing" not in rows)
 
 
 def quick(prefix: Path) -> Seen:
@@ -178,13 +178,13 @@ def quick(prefix: Path) -> Seen:
 
 
 def links(prefix: Path) -> Seen:
-    report, seconds = gpudoctor("prove", "--links", "--device", "cpu", "--timeout", "100", "--python", prefix)
+    report, seconds = gpudoctor("prove", "--links", "--device", "cpu", "--timeout", "240", "--python", prefix)
     before = ""
     if module := lacking(report):  # a release whose own torchrun does not start: that must be UNKNOWN, with its install
         before = f"exit {report['exit_code']}: torchrun needs {module}; with it "
         wrong = "" if report["exit_code"] == 3 else f"a torchrun that does not start is exit {report['exit_code']}"
         if not wrong and (wrong := installed(prefix, module)) == "":
-            report, seconds = gpudoctor("prove", "--links", "--device", "cpu", "--timeout", "100", "--python", prefix)
+            report, seconds = gpudoctor("prove", "--links", "--device", "cpu", "--timeout", "240", "--python", prefix)
             wrong = faults_of(report, "link_groups", "collective_rates")
     else:
         wrong = faults_of(report, "link_groups", "collective_rates")
@@ -224,7 +224,7 @@ def watched(prefix: Path, folder: Path) -> Seen:
     except (OSError, ValueError):
         return Seen(f"exit {done.returncode}", f"watch: no report: {done.stderr.strip()[-300:]}")
     wrong = faults_of(report, "watch")
-    cores = report["snapshot"]["measured"].get("watch", {}).get("cpu_cores")
+    cores = next((one.get("cpu_cores") for one in rows_of(report, "watch")), None)
     return Seen(f"exit {done.returncode}" + (f", {cores:.1f} cores" if cores else ""), f"watch: {wrong}" * bool(wrong))
 
 
