@@ -53,7 +53,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         gpu = gpu_of(s, device)
         runs = [
             f"{p.what} ({p.m} x {p.n} x {p.k}): {p.differing_repeats} of {p.repeats} repeats differ, in up to "
-            f"{p.differing_elements:,} of {p.m * p.n:,} elements{_AGAIN[seen_again(s.measured, p)]}"
+            f"{p.differing_elements:,} of {p.m * p.n:,} elements{AGAIN[seen_again(s.measured, p, _differs)]}"
             for p in found
         ]
         others = f" {', '.join(alike)}: the same bits each time." if alike else ""
@@ -66,4 +66,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         )
 
 
-_AGAIN = {True: ", and a second process saw it again", False: "; a second process did not see it again", None: ""}
+AGAIN = {True: ", and a second process saw it again", False: "; a second process did not see it again", None: ""}
+
+
+def _differs(product: ProductProof) -> bool:
+    return bool(product.differing_repeats)

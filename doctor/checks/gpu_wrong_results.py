@@ -15,10 +15,10 @@ still wrong, have the board replaced. On a rented machine, use another host.
 How it is judged: float32 is held against float64 on the CPU. Each product that is timed (bf16, fp16, TF32, fp8, int8,
 fp4, fp32) is held against float64 on the same GPU by Freivalds' check, whose bound follows from the roundoff of the
 format, sums in float32 and the inner size k; it is then repeated 20 times. Elements that differ between repeats and are
-off by more than the bound are wrong; within it they are `gpu-results-not-repeatable`, a warning. Copies are compared in
-bits.
+off by more than the bound are wrong; within it they are `gpu-results-not-repeatable`, a warning. A product that is off
+by less, but by more than rounding usually makes, is `gpu-results-suspect`. Copies are compared in bits.
 
-Source: results of `gpudoctor prove`; doctor/patient/speed_checks.py derives the bound.
+Source: results of `gpudoctor prove`; doctor/patient/speed_freivalds.py derives the bound.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..snapshot import CopyProof, Measured, Missing, PairProof, ProductProof, Snapshot, known
 from ..snapshot.device_names import in_short
 from ..snapshot.measured_proof import PROVES_NOTHING
@@ -26,7 +28,7 @@ def products_of(m: Measured, device: str) -> list[ProductProof]:
 def _worse(p: ProductProof | None) -> int:
     if p is None or isinstance(p.right, Missing):
         return 0
-    return 3 if not p.right else 2 if p.differing_repeats else 1
+    return 1 + 2 * bool(p.differing_repeats) + is_suspect(p) if p.right else 5
 
 
 def copies_of(m: Measured, device: str) -> list[CopyProof]:
@@ -70,10 +72,26 @@ def unrepeatable(m: Measured) -> list[ProductProof]:
     return [p for p in found if known(p.right) is True and p.differing_repeats]
 
 
-def seen_again(m: Measured, product: ProductProof) -> bool | None:
-    """Whether a second process on the same GPU saw other bits too; None where there was none."""
+def is_suspect(p: ProductProof) -> bool:
+    """Whether a product is right, but off by more than rounding is expected to make."""
+    return known(p.right) is True and bool(known(p.suspect_blocks))
+
+
+def suspects(m: Measured) -> list[ProductProof]:
+    """Products that are suspect and in no process wrong; each once, where it was furthest off."""
+    found: dict[tuple[str, str], ProductProof] = {}
+    products = known(m.products) or ()
+    wrong = {(p.device, p.what) for p in products if known(p.right) is False}
+    for p in sorted(filter(is_suspect, products), key=lambda p: p.over_expected):
+        if (p.device, p.what) not in wrong:
+            found[p.device, p.what] = p
+    return list(found.values())
+
+
+def seen_again(m: Measured, product: ProductProof, odd: Callable[[ProductProof], object]) -> bool | None:
+    """Whether a second process on the same GPU saw something odd too; None where there was none."""
     same = [p for p in known(m.products) or () if (p.device, p.what) == (product.device, product.what)]
-    return all(p.differing_repeats for p in same) if len(same) > 1 else None
+    return all(map(odd, same)) if len(same) > 1 else None
 
 
 def not_compared(s: Snapshot) -> Missing | None:
@@ -122,7 +140,7 @@ def checked_words(m: Measured, device: str, short: bool = False) -> str:
         repeats = min((p.repeats for p in same), default=0)
         alike = f", {repeats} repeats with the same bits" if repeats and len(same) == len(right) else ""
         words.append(f"{_list([p.what for p in right])} products right against float64{alike}")
-    words += [f"{p.what} products: {_outcome(p)}" for p in products if p not in right or p.differing_repeats]
+    words += [f"{p.what} products: {_outcome(p)}" for p in products if _worse(p) > 1]
     same_bytes = [c.what for c in copies if known(c.right)]
     if same_bytes:
         words.append(f"{'' if short else _list(same_bytes) + ' '}copies with the same bytes")
@@ -133,6 +151,9 @@ def checked_words(m: Measured, device: str, short: bool = False) -> str:
 def _outcome(p: ProductProof) -> str:
     if not known(p.right):
         return "wrong"
+    if not p.differing_repeats:
+        count = f"{known(p.suspect_blocks):,} of {p.blocks:,}"
+        return f"{count} sums off by up to {p.over_expected:.3g} times the expected error, all within the bound"
     return f"{p.differing_repeats} of {p.repeats} repeats with other bits, all within rounding"
 
 

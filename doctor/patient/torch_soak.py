@@ -25,7 +25,8 @@ import warnings
 
 from .figures import figure, median
 from .noise import real_output
-from .speed_checks import LOOKED_AT, Freivalds
+from .speed_checks import LOOKED_AT, tf32_forced
+from .speed_freivalds import Freivalds
 from .speed_lines import NoRoom, text_of
 from .speed_plan import ELEMENT_BYTES, MIB, PLANS, edge_for, largest_edge, mixed_type
 from .speed_products import Products
@@ -53,9 +54,9 @@ class Repeated:
         self.multiply = products.multiplier(what, a, b)
         self.first = self.multiply().clone()
         self.freivalds = Freivalds(
-            torch, a, b, what, max(1 << 20, min(128 * MIB, int(products.processor.free_bytes() / 16)))
+            torch, a, b, what, max(1 << 20, min(128 * MIB, int(products.processor.free_bytes() / 16))), tf32_forced()
         )
-        self.wrong_blocks, self.over = self.freivalds.blocks_outside(self.first)
+        self.blocks = self.freivalds.blocks_outside(self.first)
         self.kept = self.first
         self.compared = 0
         zero = torch.zeros(1, dtype=torch.int64, device=products.processor.name)
@@ -84,10 +85,9 @@ class Repeated:
             where = (self.products.bits(self.kept) != self.products.bits(self.first)).nonzero()[:LOOKED_AT]
             wrong = self.freivalds.elements_outside(where, self.first, self.kept)
         return {
-            "right": not (self.wrong_blocks or wrong), "m": edge, "n": edge, "k": edge,
-            "blocks": edge * (edge // self.freivalds.width), "wrong_blocks": self.wrong_blocks, "over_bound": self.over,
-            "repeats": self.compared, "differing_repeats": self.differing(), "differing_elements": int(self.elements),
-            "wrong_elements": wrong,
+            "right": not (self.blocks.wrong or wrong), "m": edge, "n": edge, "k": edge,
+            **self.freivalds.fields(edge, edge, self.blocks), "repeats": self.compared,
+            "differing_repeats": self.differing(), "differing_elements": int(self.elements), "wrong_elements": wrong,
         }  # fmt: skip
 
 
@@ -122,7 +122,7 @@ class Soak(Products):
                 self.load(repeated, what, edge, max(COMPARED, int(EACH_S * 1e3 / ms)), seconds)
             finally:
                 self.phase("soak", started, time.monotonic())
-        if repeated.wrong_blocks or repeated.differing():
+        if repeated.blocks.suspect or repeated.differing():
             self.agent.emit(product=dict(repeated.proof(edge), device=processor.name, what=what))
 
     def load(self, repeated: Repeated, what: str, edge: int, count: int, seconds: float) -> None:

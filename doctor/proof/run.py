@@ -161,9 +161,11 @@ class _Prover(Kept):
         return None
 
     def once_more(self) -> None:
-        """Products whose repeats had other bits: does a fresh process on the same GPU see it too?"""
+        """Products with other bits in a repeat, or suspect: does a fresh process on the same GPU see it too?"""
         for row in [line.get("product") for result in self.proof.get("torch_speed", ()) for line in result.lines]:
-            if isinstance(row, dict) and row.get("right") is True and row.get("differing_repeats"):
+            if not isinstance(row, dict) or row.get("right") is not True:
+                continue
+            if row.get("differing_repeats") or row.get("suspect_blocks"):
                 words = ("--device", str(row.get("device")), "--only", f"matmul {row.get('what')}")
                 self.child("torch_speed", *words, "--level", SPEED[self.plan.level][0], *self.until("torch_speed"))
 

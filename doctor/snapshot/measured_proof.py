@@ -80,7 +80,7 @@ class ProductProof(Struct, frozen=True, kw_only=True, omit_defaults=True):
     what: str
     """As in `Rate`: fp32, tf32, fp16, bf16, fp8, int8, fp4 (NVFP4)."""
     right: bool | Missing = NOT_ASKED
-    """Whether all of it is within what rounding can explain: Freivalds' check, see `patient/speed_checks.py`."""
+    """Whether all of it is within what rounding can explain: Freivalds' check, see `patient/speed_freivalds.py`."""
     m: int = 0
     n: int = 0
     k: int = 0
@@ -89,6 +89,11 @@ class ProductProof(Struct, frozen=True, kw_only=True, omit_defaults=True):
     wrong_blocks: int = 0
     over_bound: float = 0.0
     """The largest error over its bound: above 1 is wrong."""
+    suspect_blocks: int | Missing = NOT_ASKED
+    """Sums that are off by more than rounding is expected to make, see `patient/speed_freivalds.py`; the wrong ones are
+    among them. Missing for products of whole numbers, which are exact."""
+    over_expected: float = 0.0
+    """The largest error over the expected one: above 1 is suspect."""
     repeats: int = 0
     differing_repeats: int = 0
     """Those whose bits were not the first one's."""

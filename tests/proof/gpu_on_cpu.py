@@ -5,7 +5,8 @@ the tensors' storages take. FAKE_GPU (JSON) tells of the GPU: name, capability, 
 one tensor: above it memory runs out), without (names that this torch lacks), fault {CALL: words} (raised by that
 function of torch; words with "illegal memory access" break everything after them too), sick {CALL: {how, dtype,
 every}}: results of that dtype (of every so many calls alone) are changed: `zeros`; `flip`, an exponent bit of one
-element; `order`, the sums of a product are made in another order; `byte`, the last bit of one element. Only results of SICK_FROM elements on are.
+element; `infinite`, one element; `tile`, 64 x 64 elements are too large by a 2000th; `order`, the sums of a product are
+made in another order; `byte`, the last bit of one element. Only results of SICK_FROM elements on are.
 """
 
 from __future__ import annotations
@@ -71,6 +72,12 @@ def sicken(name: str, result: Any, args: Any) -> None:
         return
     if sick["how"] == "zeros":
         result.zero_()
+        return
+    if sick["how"] == "infinite":
+        result.flatten()[result.numel() // 3] = float("inf")
+        return
+    if sick["how"] == "tile":
+        result[:64, :64] *= 1.0005
         return
     if sick["how"] == "order":
         result.copy_(torch.mm(args[0].flip(1), args[1].flip(0)))

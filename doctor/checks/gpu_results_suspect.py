@@ -1,0 +1,86 @@
+"""A GPU's product of matrices is off by more than rounding usually makes, though by less than it can.
+
+What is wrong: some sums over a product's result are off from float64 by more than eight standard deviations of what
+rounding is expected to make. All are within the proven bound, so nothing is proven wrong: that bound holds for the
+worst case, and is up to a thousand times wider.
+
+How it shows: mostly not at all. A bit of one result that is stuck, a tile that is one percent off or a lost step of a
+product change a loss too little to be seen, and a training learns a little worse.
+
+Why it happens: a defective chip or memory at the edge of its clocks or voltage. Or a library that sums in another way
+than we expect, for instance one that makes float32 out of products in lower precision.
+
+How to fix it: prove it again. If a second process and a second proof see it on this GPU and never on its siblings,
+set clocks and voltages to their defaults, run a proof under load of some minutes (`--soak 600`), and have the board
+replaced if it stays. If all GPUs of the machine show it, it is the library.
+
+It is a warning only where the expected error was measured on a sound GPU of this architecture in this format, else a
+remark: tensor cores cut off instead of rounding, each generation in its own way.
+
+Source: products in `gpudoctor prove`; doctor/patient/speed_freivalds.py derives the expected error, and
+benchmarks/product_check.py measures what it finds.
+"""
+
+from __future__ import annotations
+
+from ..findings import Check, Findings, Matrix, NotExamined, Policy
+from ..snapshot import Missing, ProductProof, Snapshot, known
+from ._measured import measured
+from ._readings import name_of
+
+CHECK = Check(
+    __name__,
+    title="A GPU's results are suspect",
+    sound="The GPU's results are as near as rounding leads one to expect",
+    severity="warning",
+    layer="hardware",
+    tags=("measured", "gpu", "health"),
+    downstream_of=("gpu-wrong-results",),
+    needs_gpu=False,
+)
+
+MEASURED = {"9.0": ("fp32", "tf32")}
+"""Formats in which sound GPUs of a compute capability were measured. H100 80GB HBM3, 2026-11-26: the largest of 2.7
+million errors was some 0.7 of the expected one for fp32 (k 4608), of 8.4 million some 0.2 for tf32 (k 8192). Of its
+16-bit products only the quotient to the proven bound was recorded."""
+
+
+def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
+    """Warns for each GPU with a product beyond the expected error of a format that was measured there."""
+    products = [product for product in known(measured(s).products) or () if known(product.right) is not None]
+    if all(isinstance(product.suspect_blocks, Missing) for product in products):
+        raise NotExamined("no product was held against the error that rounding is expected to make")
+    from ..findings.measured_gpu import gpu_of
+    from ..findings.measured_results import is_suspect, seen_again, suspects
+    from ..fixes.speed import here
+    from .gpu_results_not_repeatable import AGAIN
+
+    by_device: dict[str, list[ProductProof]] = {}
+    for product in suspects(s.measured):
+        by_device.setdefault(product.device, []).append(product)
+    for device, found in by_device.items():
+        gpu = gpu_of(s, device)
+        capability = known(gpu.compute_capability) if gpu else None
+        usual = [one.what for one in found if one.what in MEASURED.get(capability or "", ())]
+        runs = [
+            f"{one.what} ({one.m} x {one.n} x {one.k}): {known(one.suspect_blocks):,} of {one.blocks:,} sums are off "
+            f"by up to {one.over_expected:.3g} times the expected error{AGAIN[seen_again(s.measured, one, is_suspect)]}"
+            for one in found
+        ]
+        words = [f"{'; '.join(runs)}. All are within the proven bound."]
+        if not usual:
+            words.append("What is usual on this architecture has not been measured, so this is no warning.")
+        yield (CHECK.warn if usual else CHECK.remark)(
+            f"Results of {name_of(gpu) if gpu else device} are suspect",
+            " ".join(words),
+            facts={"device": device, "products": [one.what for one in found]},
+            subject=gpu.key if gpu else device,
+            fixes=(
+                here(
+                    "prove-again-under-load",
+                    "Prove it again under load",
+                    "Compare it with a GPU of the same model, where there is one.",
+                    "gpudoctor prove --soak 600",
+                ),
+            ),
+        )
