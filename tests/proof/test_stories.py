@@ -157,7 +157,7 @@ MEASURED = {
     "gpu-path-unused", "gpu-wrong-results", "ptx-jit-first-launch", "matmul-below-range", "memory-bandwidth-below-range",
     "h2d-below-range", "power-capped", "thermally-throttled", "cpu-bound", "launch-bound", "dataloader-bound",
     "memory-model-off", "collective-failed", "gpu-results-not-repeatable",
-    "gpu-slower-than-siblings",
+    "gpu-results-suspect", "gpu-slower-than-siblings",
 }  # fmt: skip
 
 
