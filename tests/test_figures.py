@@ -13,7 +13,8 @@ from doctor.findings import watched_run as pace
 from doctor.findings.measured_siblings import COPY_SHARE
 from doctor.judge.judge import OLD_DAYS
 from doctor.patient.collective_speed import LARGEST, SMALLEST
-from doctor.patient.speed_checks import BLOCK, REPEATS
+from doctor.patient.speed_checks import REPEATS
+from doctor.patient.speed_freivalds import BLOCK
 from doctor.proof.loads import FULL_PERCENT
 from doctor.proof.plan import IMPORT_MIB
 from doctor.report.brief import MOST_LINES

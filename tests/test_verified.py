@@ -7,7 +7,7 @@ from pathlib import Path
 
 from doctor.cli import COMMANDS
 from doctor.commands.flags import PROVE
-from doctor.patient.speed_checks import EXACT, U_OUT
+from doctor.patient.speed_freivalds import EXACT, U_OUT
 from doctor.targets.far_target import KINDS
 
 from .parts import NEEDS
