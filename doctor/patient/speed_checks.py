@@ -110,7 +110,7 @@ class ProductChecks(Tools):
             return lambda: torch._int_mm(a, b)
         if what == "fp8":
             words = self.scaled_mm_words(a, b)
-            return lambda: torch._scaled_mm(a, b, **words)
+            return lambda: product_of(torch._scaled_mm(a, b, **words))
         out = torch.full((a.shape[0], b.shape[1]), math.nan, dtype=self.dtype(what), device=self.processor.name)
         return lambda: torch.mm(a, b, out=out)
 
@@ -128,13 +128,19 @@ class ProductChecks(Tools):
             except (TypeError, RuntimeError) as error:
                 if is_out_of_memory(error):
                     raise
-                first = first or error
+                if first is None or isinstance(first, TypeError):  # that it does not know a keyword explains the least
+                    first = error
         assert first is not None
         raise first
 
     def bits(self, result: Any) -> Any:
         """The same memory as whole numbers, so that not-a-number is equal to itself."""
         return result.view(self.torch.int16 if result.element_size() == 2 else self.torch.int32)
+
+
+def product_of(result: Any) -> Any:
+    """Of what _scaled_mm returns: before torch 2.5 the product and its largest element."""
+    return result[0] if isinstance(result, tuple) else result
 
 
 def tf32_forced() -> bool:

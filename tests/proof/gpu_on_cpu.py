@@ -2,7 +2,7 @@
 
 What is asked of `cuda:0` is computed on the CPU by the real torch, autocast and autograd among it; its memory is what
 the tensors' storages take. FAKE_GPU (JSON) tells of the GPU: name, capability, sms, l2_mib, free_mib, largest_mib (of
-one tensor: above it memory runs out), without (names that this torch lacks), fault {CALL: words} (raised by that
+one tensor: above it memory runs out), old_scaled_mm (that of torch 2.1: no use_fast_accum, two results), without (names that this torch lacks), fault {CALL: words} (raised by that
 function of torch; words with "illegal memory access" break everything after them too), sick {CALL: {how, dtype,
 every}}: results of that dtype (of every so many calls alone) are changed: `zeros`; `flip`, an exponent bit of one
 element; `infinite`, one element; `tile`, 64 x 64 elements are too large by a 2000th; `order`, the sums of a product are
@@ -138,6 +138,8 @@ class OnCpu(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         sound()
         name = getattr(func, "__name__", "")
+        if name == "_scaled_mm" and "old_scaled_mm" in TOLD and "use_fast_accum" in (kwargs or {}):
+            raise TypeError("_scaled_mm() got an unexpected keyword argument 'use_fast_accum'")
         if name in FAULT:
             if "illegal memory access" in FAULT[name]:
                 broken.append(FAULT[name])
@@ -152,7 +154,7 @@ class OnCpu(TorchFunctionMode):
         result = fp4_product(*args, **kwargs) if fp4 else func(*args, **kwargs)
         if name in SICK:
             sicken(name, result, args)
-        return result
+        return (result, result.abs().max()) if name == "_scaled_mm" and "old_scaled_mm" in TOLD else result
 
 
 class Event:

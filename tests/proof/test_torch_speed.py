@@ -328,6 +328,18 @@ def test_one_bit_in_a_product_of_8_bits(
     assert products["int8"].differing_repeats > 0
 
 
+@pytest.mark.torch_wheel
+def test_products_of_8_bits_before_torch_2_5(with_torch: Path, on_machine: Callable[..., dict[str, str]]) -> None:
+    """Its _scaled_mm returns the largest element too; where it refuses, that is told, not the keyword it did not know."""
+    machine = on_machine("healthy-h100")
+    found = on_gpu(with_torch, machine, "matmul fp8", free_mib=60, old_scaled_mm=True)
+    (product,) = (convert(row, ProductProof) for row in found.rows("product"))
+    assert (product.what, product.right) == ("fp8", True) and found.rate("matmul", "fp8").value > 0
+    refused = {"_scaled_mm": "torch._scaled_mm is only supported on devices with compute capability >= 9.0"}
+    found = on_gpu(with_torch, machine, "matmul fp8", free_mib=60, old_scaled_mm=True, fault=refused)
+    assert found.end("matmul fp8")[-1] == ("skipped", f"RuntimeError: {refused['_scaled_mm']}")
+
+
 B200 = {"name": "NVIDIA B200", "capability": [10, 0], "sms": 4, "l2_mib": 6, "free_mib": 60}
 
 
