@@ -198,7 +198,10 @@ def pretend() -> None:
     cuda.Event, cuda.CUDAGraph, cuda.graph = Event, CUDAGraph, lambda graph: contextlib.nullcontext()
     cuda.Stream = cuda.current_stream = lambda: SimpleNamespace(wait_stream=lambda other: None)
     cuda.stream = lambda stream: contextlib.nullcontext()
-    cuda.is_current_stream_capturing = lambda: False  # a CUDA build's optimizers ask
+    cuda.is_current_stream_capturing = lambda: False  # a CUDA build's optimizers ask, since 2.15 by the accelerator
+    if hasattr(torch, "accelerator"):
+        stream = SimpleNamespace(is_capturing=lambda: False)
+        torch.accelerator.current_stream = lambda device=None: stream  # type: ignore[assignment,return-value]
     autocast = torch.autocast
     torch.autocast = lambda kind, dtype: autocast("cpu", dtype=dtype)  # type: ignore[assignment,misc]
     for name in TOLD.get("without", ()):
@@ -206,6 +209,10 @@ def pretend() -> None:
         delattr(getattr(torch, where) if where else torch, last)
 
 
+if hasattr(
+    torch, "_streambase"
+):  # before torch 2.6 dynamo, which optimizers load, asks that these classes derive from it
+    importlib.import_module("torch._dynamo.device_interface")
 pretend()
 folder, name = os.path.split(sys.argv[1])
 sys.path.append(folder)
