@@ -73,7 +73,10 @@ class Blocks(NamedTuple):
 
     def worst(self, other: Blocks) -> Blocks:
         """The larger of each."""
-        return Blocks(*map(max, self, other))
+        return Blocks(
+            max(self.wrong, other.wrong), max(self.over_bound, other.over_bound), max(self.suspect, other.suspect),
+            max(self.over_expected, other.over_expected),
+        )  # fmt: skip
 
 
 class Freivalds:
