@@ -1,6 +1,6 @@
 """`prove`, `prove --links` and `watch` under real releases of torch, each in an environment of its own.
 
-    python benchmarks/torches.py [RELEASE[:PYTHON] ...] [--markdown benchmarks/torches.md]
+    python benchmarks/torches.py [RELEASE[:PYTHON] ...] | python benchmarks/results.py record torches --command '...' ...
 
 Without releases, those of PAIRS and the newest on the index. Each environment takes up to 6 GB, by the packages that
 torch names, and is deleted before the next is made. An interpreter is taken where uv finds one; where there is none of
@@ -20,7 +20,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,25 +60,22 @@ class Seen(NamedTuple):
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("releases", nargs="*", metavar="RELEASE[:PYTHON]")
-    options.add_argument("--markdown", metavar="FILE")
     flags = options.parse_args()
     pairs = [one.partition(":")[::2] for one in flags.releases] or [*PAIRS, (newest(), NEWEST)]
-    rows, wrong = [], 0
+    rows, notes, wrong = [], [], 0
     for release, python in pairs:
         with tempfile.TemporaryDirectory(prefix="torches-") as folder:
             row, faults = judged(release, python or NEWEST, Path(folder))
         rows.append(row)
         wrong += bool(faults)
-        print(row, *(f"  wrong: {fault}" for fault in faults), sep="\n", flush=True)
-    table = [
+        print(row, *(f"  wrong: {fault}" for fault in faults), sep="\n", file=sys.stderr, flush=True)
+        notes += [f"{release}: wrong: {fault}" for fault in faults]
+    print(
         "| torch | Python | prove --quick | prove --links | watch | what a GPU would take |",
         "| --- " * 6 + "|",
-        *rows,
-    ]
-    if flags.markdown:
-        commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True)
-        head = f"{date.today()}, commit {commit.stdout.strip()}, on the CPU, `python benchmarks/torches.py`:\n\n"
-        Path(flags.markdown).write_text(head + "\n".join(table) + "\n", "utf-8")
+        sep="\n",
+    )
+    print(*rows, *notes, sep="\n")
     print(f"{len(rows)} torches, {wrong} with a wrong verdict")
     return bool(wrong)
 
