@@ -1,6 +1,6 @@
 """`prove`, `prove --links` and `watch` under real releases of torch, each in an environment of its own.
 
-    python benchmarks/torches.py [RELEASE[:PYTHON] ...] | python benchmarks/results.py record torches --command '...' ...
+    python benchmarks/torches.py [RELEASE[:PYTHON] ...] | python benchmarks/results.py record torches ... (its help)
 
 Without releases, those of PAIRS and the newest on the index. Each environment takes up to 6 GB, by the packages that
 torch names, and is deleted before the next is made. An interpreter is taken where uv finds one; where there is none of
