@@ -340,6 +340,20 @@ def test_products_of_8_bits_before_torch_2_5(with_torch: Path, on_machine: Calla
     assert found.end("matmul fp8")[-1] == ("skipped", f"RuntimeError: {refused['_scaled_mm']}")
 
 
+@pytest.mark.torch_wheel
+def test_sound_products_are_no_alarm_and_planted_faults_are(with_torch: Path) -> None:
+    """A few of each: with benchmarks/product_check.py, whose figures stand in docs/prove.md."""
+    script = str(HERE.parents[1] / "benchmarks/product_check.py")
+    words = [str(with_torch / "bin/python"), "-W", "ignore", script, "--sound", "36", "--each", "5"]
+    done = subprocess.run(words, env=ENVIRONMENT, capture_output=True, text=True, timeout=GUARD_S, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in done.stdout.splitlines() if "%" in line]
+    found = {(what, fault): (proven, expected) for what, fault, proven, expected in rows}
+    for what in ("fp32", "tf32", "bf16", "fp16"):
+        assert found[what, "tile x 1.01"][1] == found[what, "64 of 4096 steps lost"][1] == "100 %"
+        assert found[what, f"bit 0 of {({'bf16': 7, 'fp16': 10}).get(what, 23)} stuck"] == ("0 %", "0 %")
+
+
 B200 = {"name": "NVIDIA B200", "capability": [10, 0], "sms": 4, "l2_mib": 6, "free_mib": 60}
 
 
