@@ -160,6 +160,8 @@ class Tensor(base.Tensor):
         return self._new(0, (self.numel() if self.value else 0, 2))
 
     def __getitem__(self, at):
+        if at is None:
+            return self._new(self.value, (1, *self.shape))
         rows = at[0] if isinstance(at, tuple) else at
         if isinstance(rows, slice):
             count = len(range(*rows.indices(self.shape[0])))
@@ -186,6 +188,12 @@ class Tensor(base.Tensor):
 
     def __le__(self, other):
         return self._with(other, lambda a, b: a <= b)
+
+    def __lt__(self, other):
+        return self._with(other, lambda a, b: a < b)
+
+    def __and__(self, other):
+        return self._with(other, lambda a, b: a and b)
 
     def __ne__(self, other):
         return self._with(other, lambda a, b: a != b)
