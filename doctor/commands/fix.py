@@ -14,7 +14,7 @@ import click
 @click.option("--restore-file", metavar="FILE", help="Where --apply writes what was installed before.")
 @click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", help="Default: text.")
 @click.option("--no-redact", is_flag=True, help="Keep names, paths and addresses as they are; secrets stay masked.")
-@click.option("--ascii", "ascii_", is_flag=True, help="No characters beyond ASCII.")
+@click.option("--ascii", "ascii_", is_flag=True, help="Text without characters beyond ASCII.")
 @click.option("--no-color", is_flag=True, help="No colour (also: the variable NO_COLOR).")
 @click.option("--no-import", is_flag=True, help="Read torch's files only, do not import it.")
 @click.option("--python", "python_", metavar="PATH", help="Diagnose and repair this Python interpreter or environment.")

@@ -43,7 +43,7 @@ _VERBOSE = Flag(
     ("-v", "--verbose"), "verbose", "count", "Open every group, show all notes; -vv: all facts, and their witnesses.",
     default=0,
 )  # fmt: skip
-_ASCII = Flag(("--ascii",), "ascii_", "on", "No characters beyond ASCII.", default=False)
+_ASCII = Flag(("--ascii",), "ascii_", "on", "Text without characters beyond ASCII.", default=False)
 _NO_COLOR = Flag(("--no-color",), "no_color", "on", "No colour (also: the variable NO_COLOR).", default=False)
 _NO_REDACT = Flag(
     ("--no-redact",),

@@ -31,7 +31,7 @@ import click
 )
 @click.option("-o", "--output", metavar="FILE", help="Write to this file instead of stdout.")
 @click.option("-v", "--verbose", count=True, help="Show every fix with all its steps.")
-@click.option("--ascii", "ascii_", is_flag=True, help="No characters beyond ASCII.")
+@click.option("--ascii", "ascii_", is_flag=True, help="Text without characters beyond ASCII.")
 @click.option("--no-color", is_flag=True, help="No colour (also: the variable NO_COLOR).")
 @click.option("--no-redact", is_flag=True, help="Keep names, paths and addresses as they are; secrets stay masked.")
 @click.option("--matrix", metavar="PATH", help="Judge by this matrix (see matrix export), not by the built-in one.")

@@ -124,11 +124,22 @@ def _question(m: Matrix, flags: dict[str, Any]) -> Question:
 
     board, *larger = usable([board, *larger])
     others = usable(one for name in names for one in boards(m, name))
+    if network and not any(one.count > one.node for one in (board, *larger, *others)):
+        raise Refusal(f"--network is between nodes: {board.count} x {board.name} are one node")
     guessed = not flags["model"] and not flags["own_class"]
     return Question(
         shape=shape, count=count, fewest=fewest, name=name, work=work, board=board, share=share, notes=notes,
         guessed=guessed, solve=flags["solve"] or "", sizes=tuple(larger), others=others,
     )  # fmt: skip
+
+
+_OF_A_TRAINING = {
+    "lora": "--lora", "base": "--base", "checkpointing": "--checkpointing", "rules": "--rules",
+    "accumulation": "--accumulation", "optimizer": "--optimizer", "attention": "--attention",
+    "meta_device": "--meta-device", "own_class": "--model",
+}  # fmt: skip
+_LEFT_OUT = (None, False, 0, 1)
+"""Values of those flags that say nothing: 1 is one batch per step, False an unset switch."""
 
 
 def _refuse_contradictions(flags: dict[str, Any]) -> None:
@@ -142,14 +153,10 @@ def _refuse_contradictions(flags: dict[str, Any]) -> None:
         wrong = f"--dtype {dtype} is for inference; frozen weights beside adapters have theirs by --lora and --base"
     elif not training and dtype == "mixed":
         wrong = "--dtype mixed is for a training"
-    elif not training and (flags["lora"] or flags["checkpointing"] or flags["base"] or flags["rules"]):
-        wrong = "--lora, --base, --checkpointing and --rules are for a training"
-    elif not training and (flags["accumulation"] > 1 or flags["optimizer"]):
-        wrong = "--accumulation and --optimizer are for a training"
+    elif not training and (given := [flag for name, flag in _OF_A_TRAINING.items() if flags[name] not in _LEFT_OUT]):
+        wrong = f"{' and '.join(given)} {'are' if len(given) > 1 else 'is'} for a training"
     elif training and flags["kv_dtype"]:
         wrong = "--kv-dtype is for --task inference"
-    elif not training and (flags["attention"] or flags["meta_device"] or flags["own_class"]):
-        wrong = "--attention, --meta-device and --model are for a training"
     elif flags["python_"] and not (flags["meta_device"] or flags["own_class"]):
         wrong = "--python goes with --meta-device or --model"
     elif flags["own_class"] and (flags["params"] or flags["meta_device"]):

@@ -83,7 +83,8 @@ def upgrade(s: Snapshot, name: str, title: str = "", spec: str = "") -> Fix:
     """Install the newest (or `spec`) version that fits the installed torch: pip is told to keep torch as it is."""
     keep = _keep_torch(s)
     request = Install(packages=(spec or name, *([keep] if keep else [])), upgrade=True)
-    put = step(s, request, f"Install a {name} that fits; torch stays.", changes=renewed(s, (name,)))
+    stays = "; torch stays" if keep else ""
+    put = step(s, request, f"Install a {name} that fits{stays}.", changes=renewed(s, (name,)))
     return Fix(id="upgrade-extension", title=title or f"Install a newer {name}", steps=(put,))
 
 

@@ -98,6 +98,7 @@ def commands(tmp_path: Path) -> dict[str, list[tuple[str, ...]]]:
         "image": [("image", str(layout.folder), "--driver", "535.183.01", "--gpu", "RTX 5090")],
         "list-checks": [("list-checks",)],
         "explain": [("explain", "driver 535, torch 2.8.0+cu129"), ("explain", str(log))],
+        "matrix age": [("matrix", "age")],
         "matrix lint": [("matrix", "lint")],
         "matrix query": [("matrix", "query", "driver 535.129.03 cuda 12.8")],
         "matrix show": [("matrix", "show", "gpus")],
