@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from .rows_torch import TorchBuild
     from .store import Store
 
+BARE = ("tensorflow", "jax")
+"""Those whose plain install asks for no CUDA library, and so shares none with torch."""
 FRAMEWORKS = {"tensorflow": "and-cuda", "jax": "cuda", "onnxruntime-gpu": "cuda,cudnn", "cupy": ""}
 """Package -> its extra that brings CUDA as wheels."""
 

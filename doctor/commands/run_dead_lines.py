@@ -75,8 +75,8 @@ def _judged(m: Matrix, machine: Machine, text: str, flags: dict[str, Any]) -> tu
         file = read_file(path, text, machine.question(()))
     _refuse_for(file, path, flags)
     q = machine.question(())
-    answered = with_pip(m, q, file) if file.kind in ("conda", "pixi-conda") else every_fork(m, q, file)
-    answered = spelled(file, answered)
+    conda = file.kind in ("conda", "pixi-conda")
+    answered = spelled(file, with_pip(m, q, file)) if conda else every_fork(m, q, file)
     sentences = (*answered.unknown, *(one.sentence for one in file.elsewhere), *file.unread)
     return machine, file, replace(answered, unknown=sentences)
 
@@ -85,6 +85,8 @@ def _edited(
     m: Matrix, machine: Machine, text: str, file: RequirementFile, answered: Answered, flags: dict[str, Any]
 ) -> str:
     """The changed file, read and judged again. Raises Refusal where that is not what was promised."""
+    if file.kind == "requirements" and file.hashes:
+        raise Refusal(f"{flags['requirements']} has the hashes of its wheels: {file.regenerate} makes it anew")
     why = ""
     try:
         after = edited(text, file, answered)
@@ -94,6 +96,9 @@ def _edited(
     else:
         if again.dead:
             why = f"line {again.dead[0].number} would be dead: {again.dead[0].reason}"
+        elif again.dead_elsewhere:
+            dead = again.dead_elsewhere[0]
+            why = f"line {dead.number} would be dead: {dead.reason}"
         elif answered.gives and again.takes and again.takes != answered.gives:
             why = f"it would give torch {again.takes}, not {answered.gives}"
         else:

@@ -29,7 +29,7 @@ def with_pip(m: Matrix, q: Question, file: RequirementFile) -> Answered:
     it, which then is what runs."""
     pip = file.pip
     if not file.lines:
-        return spelled(pip, every_fork(m, q, pip)) if pip else Answered()
+        return every_fork(m, q, pip) if pip else Answered()
     conda = conda_lines(m, q, file)
     if pip is None or not (pip.lines or pip.others):
         return conda
@@ -59,7 +59,7 @@ def _goes(m: Matrix, q: Question, wish: Wish, torch: str) -> bool:
 
 def _over(m: Matrix, q: Question, torch: Pinned, conda: Answered, pip: RequirementFile, over: Pinned) -> Answered:
     """pip's torch is what runs; conda's is dead weight, and is changed only where that of pip is dead too."""
-    own = spelled(pip, every_fork(m, q, pip))
+    own = every_fork(m, q, pip)
     brings = "" if over.wish.package == "torch" else " and the torch that it needs"
     note = f"line {over.number}: pip installs {over.text}{brings} over conda's torch (line {torch.number})."
     if not own.dead:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from compat_matrix.framework_wishes import FRAMEWORKS
+from compat_matrix.framework_wishes import BARE, FRAMEWORKS
 from compat_matrix.installer import PYPI, Installer, Taken, installer_takes
 from compat_matrix.resolver import FILTERS, Candidate, Question, Rejected, fit, resolve
 from compat_matrix.served import chooser
@@ -33,6 +33,11 @@ def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
     tag = torch.local if torch else ""
     if torch is None and not any(pins_torch(m, one) for one in lines):
         return each_alone(m, q, lines, unknown)
+    if bare := [one for one in lines if one.wish.package in BARE and not one.extras]:
+        alone = each_alone(m, q, bare, unknown)
+        rest = dead_lines(m, q, [one for one in lines if one not in bare])
+        both = (*alone.unknown, *rest.unknown)
+        return replace(rest, dead=(*rest.dead, *alone.dead), instead=(*rest.instead, *alone.instead), unknown=both)
     if tag and not tag.startswith("cu"):
         dead = [DeadLine(one.number, one.text, f"{tag} is no CUDA build") for one in lines if one.local == tag]
         return instead(m, q, lines, dead, "", "", unknown)

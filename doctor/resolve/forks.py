@@ -12,6 +12,7 @@ from compat_matrix.resolver import Question
 
 from .beside import with_the_rest
 from .dead import dead_lines
+from .files.dialect import spelled
 from .files.lines import RequirementFile
 from .instead import Answered
 
@@ -20,23 +21,33 @@ if TYPE_CHECKING:
 
 
 def every_fork(m: Matrix, q: Question, file: RequirementFile) -> Answered:
-    """The answer for the fork that runs here, else for the first with a CUDA build; others' dead lines are listed."""
+    """The answer for the fork that runs here, else for the first with a CUDA build, spelled as the file has it; dead
+    lines of the others are named. What is written changes the lines and indexes of the answered forks alone."""
     if any(one.name == "torch" for one in file.elsewhere) and not any(one.name == "torch" for one in file.lines):
         free = tuple(one for one in file.lines if one.wish.package in FRAMEWORKS)
-        return with_the_rest(m, q, replace(file, lines=free), dead_lines(m, q, free))
-    forks = list(_forks(file))
-    answers = [(name, with_the_rest(m, q, fork, dead_lines(m, q, fork.lines))) for name, fork in forks]
-    runs = next((one for one in answers if not one[1].dead), None)
-    if runs is None:
-        first = (_pin(forks[0][1]), answers[0][1].gives)
-        every = zip(answers, forks, strict=True)
-        return _together([one for (_, one), (_, fork) in every if (_pin(fork), one.gives) == first])
+        return spelled(file, with_the_rest(m, q, replace(file, lines=free), dead_lines(m, q, free)))
+    every = [(name, fork, with_the_rest(m, q, fork, dead_lines(m, q, fork.lines))) for name, fork in _forks(file)]
+    runs = next((one for one in every if not one[2].dead), None)
+    first = (_pin(every[0][1]), every[0][2].gives)
+    same = [runs] if runs else [one for one in every if (_pin(one[1]), one[2].gives) == first]
+    answered = _together([one for _, _, one in same])
+    others = [
+        (name, fork, dead)
+        for name, fork, one in every
+        if one not in [answer for _, _, answer in same]
+        for dead in one.dead[:1]
+        if dead not in answered.dead
+    ]
+    for_gpus = [dead for _, fork, dead in others if _pin(fork)[1] != "cpu"]
     notes = [
         f"{name}: line {dead.number} is dead here: {dead.text}"
-        for name, answered in answers
-        for dead in answered.dead[:1]
+        for name, _, dead in others
+        if runs or dead in for_gpus  # a variant for CPUs is no fault
     ]
-    return replace(runs[1], unknown=(*runs[1].unknown, *notes))
+    ours = [line for _, fork, _ in same for line in fork.lines]
+    judged = replace(file, lines=tuple(line for line in file.lines if line in ours))
+    answered = replace(answered, unknown=(*answered.unknown, *notes), dead_elsewhere=tuple(for_gpus))
+    return spelled(judged, answered)
 
 
 def _pin(fork: RequirementFile) -> tuple[str, str]:

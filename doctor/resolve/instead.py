@@ -47,7 +47,7 @@ class Instead(Struct, frozen=True):
 class Answered(Struct, frozen=True, kw_only=True):
     """takes: the torch that the lines give ('' unknown); gives: the torch that the changed lines give ('2.7.1+cu128');
     index: what to add to the file's indexes; unknown: sentences about what the matrix does not list; add: tables to add
-    to a TOML file, for the index of torch."""
+    to a TOML file, for the index of torch; dead_elsewhere: the first dead line of each other extra or group."""
 
     takes: str = ""
     dead: tuple[DeadLine, ...] = ()
@@ -56,6 +56,7 @@ class Answered(Struct, frozen=True, kw_only=True):
     index: str = ""
     unknown: tuple[str, ...] = ()
     add: str = ""
+    dead_elsewhere: tuple[DeadLine, ...] = ()
 
     @property
     def changes(self) -> bool:

@@ -29,8 +29,9 @@ def requirements(data: bytes) -> object:
         spans_are_inside(file, text)
         if len(file.lines) > MOST_JUDGED:
             return file
-        judge = with_pip if file.kind in ("conda", "pixi-conda") else every_fork
-        return edited(text, file, spelled(file, judge(Matrix.load(), q, file)))
+        if file.kind in ("conda", "pixi-conda"):
+            return edited(text, file, spelled(file, with_pip(Matrix.load(), q, file)))
+        return edited(text, file, every_fork(Matrix.load(), q, file))
     except (Unclear, Refusal, Unwritable) as error:
         assert "\n" not in str(error)
         return error

@@ -120,6 +120,8 @@ class RequirementFile(Struct, frozen=True, kw_only=True):
     requires: Other | None = None
     """The line for Python itself, where its tool makes one lock file for every Python that it allows."""
     regenerate: str = ""
+    hashes: bool = False
+    """Whether pip takes only the wheels whose hashes it names."""
     unsolved: tuple[int, ...] = ()
     unread: tuple[str, ...] = ()
     """Sentences about the files that it includes."""

@@ -23,7 +23,7 @@ _HASH = re.compile(r"^[^#\n]*\s--hash[=\s]", re.M)
 def read_requirements(text: str, path: str, q: Question) -> RequirementFile:
     """The whole file. Raises Unclear."""
     file = of_rows(joined(text), path, q)
-    return replace(file, regenerate=_regenerate(text))
+    return replace(file, regenerate=_regenerate(text), hashes=bool(_HASH.search(text)))
 
 
 def of_rows(rows: Iterable[tuple[Span, str]], path: str, q: Question, strict: bool = True) -> RequirementFile:
