@@ -34,10 +34,10 @@ def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
     if torch is None and not any(pins_torch(m, one) for one in lines):
         return each_alone(m, q, lines, unknown)
     if bare := [one for one in lines if one.wish.package in BARE and not one.extras]:
-        alone = each_alone(m, q, bare, unknown)
+        apart = each_alone(m, q, bare, unknown)
         rest = dead_lines(m, q, [one for one in lines if one not in bare])
-        both = (*alone.unknown, *rest.unknown)
-        return replace(rest, dead=(*rest.dead, *alone.dead), instead=(*rest.instead, *alone.instead), unknown=both)
+        both = (*apart.unknown, *rest.unknown)
+        return replace(rest, dead=(*rest.dead, *apart.dead), instead=(*rest.instead, *apart.instead), unknown=both)
     if tag and not tag.startswith("cu"):
         dead = [DeadLine(one.number, one.text, f"{tag} is no CUDA build") for one in lines if one.local == tag]
         return instead(m, q, lines, dead, "", "", unknown)
