@@ -80,7 +80,7 @@ def read(package: str, rows: Iterable[dict[str, Any]], address: str = "") -> Ite
 
 
 def is_published(package: str, address: str) -> bool:
-    """Whether the index has a release: some extras name packages that nobody ever published."""
+    """Whether the index has a release: some extras name packages that were never published."""
     try:
         return bool(releases(package, address))
     except HTTPError:

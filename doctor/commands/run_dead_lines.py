@@ -86,7 +86,7 @@ def _edited(
 ) -> str:
     """The changed file, read and judged again. Raises Refusal where that is not what was promised."""
     if file.kind == "requirements" and file.hashes:
-        raise Refusal(f"{flags['requirements']} has the hashes of its wheels: {file.regenerate} makes it anew")
+        raise Refusal(f"{flags['requirements']} pins its wheels by hash; regenerate it with: {file.regenerate}")
     why = ""
     try:
         after = edited(text, file, answered)

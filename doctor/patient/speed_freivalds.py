@@ -53,7 +53,7 @@ U_OUT = {"bf16": 2.0**-8, "fp16": 2.0**-11, "fp8": 2.0**-8, "fp4": 2.0**-8}
 EXACT = ("int8", "fp8", "fp4")
 WHOLE = 0.25
 """Allowed to a block of whole numbers, which is off by 1 or not at all: for float64 that is itself put together of less
-exact products (newer cuBLAS, where it is told to)."""
+exact products (newer cuBLAS, if configured to)."""
 U_NEAREST, SIGMAS = 2.0**-24, 8.0
 TENSOR_CORES = ("bf16", "fp16", "tf32")
 MOST = 1e9

@@ -106,7 +106,7 @@ class Source(Struct, frozen=True, kw_only=True):
 
 class RequirementFile(Struct, frozen=True, kw_only=True):
     """A file. kind: how it is edited; python: the one Python that it allows ('' for several); regenerate: the command
-    that makes it anew, for a file that a tool generates; unsolved: lines that no index can answer (paths,
+    that regenerates it, for a file that a tool writes; unsolved: lines that no index can resolve (paths,
     repositories)."""
 
     kind: str
