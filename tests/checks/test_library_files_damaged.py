@@ -22,6 +22,7 @@ from tests.scenarios.torch_build import Workshop, distribution, install
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
+from ..reaction import unhurried
 from ..rows import for_each
 from ..torches import not_asked
 
@@ -169,7 +170,7 @@ def test_the_real_wheel_without_its_largest_library(with_torch: Path, tmp_path: 
     env = tmp_path / "env"
     shutil.copytree(with_torch, env, symlinks=True, copy_function=os.link)
     assert snapshot(env).python.changed_libraries == ()
-    command = [sys.executable, "-m", "doctor", "healthcheck", "--expect", "none", "--python", str(env)]
+    command = unhurried([sys.executable, "-m", "doctor", "healthcheck", "--expect", "none", "--python", str(env)])
     assert subprocess.run(command, capture_output=True, text=True, check=False).returncode == 0
     (library,) = env.glob("lib/python3*/site-packages/torch/lib/libtorch_cpu.so")
     library.unlink()

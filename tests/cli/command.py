@@ -12,6 +12,7 @@ from doctor.report.json import render_json
 from doctor.snapshot import Snapshot
 
 from ..judging import POLICY, report
+from ..reaction import HANG_S, unhurried
 
 COMMAND = Path(sys.executable).parent / "gpudoctor"
 
@@ -22,10 +23,10 @@ def gpudoctor(
     """Run it to its end; stdout and stderr are bytes."""
     variables = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
     return subprocess.run(
-        [str(COMMAND), *map(str, arguments)],
+        [str(COMMAND), *unhurried(map(str, arguments))],
         input=data if data is not None else b"",
         capture_output=True,
-        timeout=60,
+        timeout=HANG_S,
         env={**variables, **(env or {})},
         cwd=cwd,
         check=False,

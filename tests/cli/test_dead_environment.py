@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from ..reaction import unhurried
 from ..rows import for_each
 from .command import COMMAND
 
@@ -23,7 +24,9 @@ UV = "/nowhere/.local/share/uv/python/cpython-3.11.7-linux-x86_64-gnu/bin/python
 
 def _run(words: list[str], **env: str) -> subprocess.CompletedProcess[str]:
     kept = {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME")}
-    return subprocess.run([COMMAND, *words], env={**kept, **env}, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [COMMAND, *unhurried(words)], env={**kept, **env}, capture_output=True, text=True, check=False
+    )
 
 
 def _link(target: str) -> Callable[[Path], None]:

@@ -15,6 +15,7 @@ import pytest
 import gpudoctor
 from gpudoctor._path import NEEDED
 
+from ..reaction import unhurried
 from ..rows import Faults, for_each
 
 ROOT = Path(gpudoctor.__file__).parents[1]
@@ -54,7 +55,7 @@ def sound(done: subprocess.CompletedProcess[str]) -> bool:
     return done.stdout.startswith(("OK", "FAIL")) and not done.stderr
 
 
-HEALTH = ["healthcheck", "--expect", "any", "--python", str(BASE)]
+HEALTH = unhurried(["healthcheck", "--expect", "any", "--python", str(BASE)])
 
 
 @for_each("start", list(STARTS))

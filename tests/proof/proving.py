@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.fakes import Machine
-from tests.reaction import HANG_S
+from tests.reaction import HANG_S, unhurried
 
 HERE = Path(__file__).parent
 
@@ -55,7 +55,7 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """Run gpudoctor to its end."""
     return subprocess.run(
-        command(*words),
+        command(*unhurried(words)),
         env={**os.environ, **(env or {})} if env is None else env,
         cwd=cwd,
         capture_output=True,

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from ..reaction import unhurried
 from . import apt
 
 pytestmark = pytest.mark.network
@@ -102,5 +103,5 @@ def test_nvidia_smi_fails_and_gpudoctor_says_why(tmp_path: Path, libraries: Path
     pci = _recorded_gpu(tmp_path)
     failed = _run(tmp_path, libraries, [str(smi)], "--pci", pci)
     assert failed.returncode == 9 and "couldn't communicate with the NVIDIA driver" in failed.stdout
-    health = _run(tmp_path, libraries, [sys.executable, "-m", "doctor", "healthcheck"], "--pci", pci)
+    health = _run(tmp_path, libraries, unhurried([sys.executable, "-m", "doctor", "healthcheck"]), "--pci", pci)
     assert health.returncode == 1 and health.stdout.startswith("FAIL driver-not-loaded")
