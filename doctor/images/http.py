@@ -166,7 +166,10 @@ class Registry:
         if isinstance(error, requests.exceptions.ProxyError):
             return ImageError(f"the proxy on the way to {where} does not let this through", unknown=True)
         if isinstance(error, requests.exceptions.ConnectionError):
-            return ImageError(f"cannot reach {where}: {_why(error)}", unknown=True)
+            why = _why(error)
+            if self.base.startswith("http://") and why in _CUT:  # as servers of TLS answer what is not
+                why += f"; {_OF_TLS}"
+            return ImageError(f"cannot reach {where}: {why}", unknown=True)
         if isinstance(error, (OSError, ValueError)):
             line = str(error).splitlines()[0] if str(error) and not secret else "wrong address"
             return ImageError(f"cannot ask {where}: {line[:200]}", unknown=True)
@@ -246,7 +249,7 @@ class Registry:
         if code == 404:
             return ImageError(f"{who} has no such image")
         if code in (400, 426) and self.base.startswith("http://"):
-            return ImageError(f"{who} answers {code} to plain HTTP: --ca FILE is for its TLS", unknown=True)
+            return ImageError(f"{who} answers {code} to plain HTTP: {_OF_TLS}", unknown=True)
         return ImageError(f"{who} answered {code} {_reason(response)}".rstrip(), unknown=True)
 
 
@@ -291,6 +294,10 @@ def _tls(where: str, error: Exception) -> str:
     if "CERTIFICATE_VERIFY_FAILED" in words:
         return f"the certificate of {where} is signed by nobody who is trusted here: --ca FILE names its own CA"
     return f"{where} does not speak TLS: --plain-http is for a registry without it"
+
+
+_CUT = ("connection reset", "connection closed")
+_OF_TLS = "--ca FILE is for its TLS"
 
 
 def _why(error: Exception) -> str:

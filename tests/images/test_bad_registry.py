@@ -253,6 +253,8 @@ def test_tls_by_an_own_ca(tmp_path: Path) -> None:
     subprocess.run(make, check=True, capture_output=True, timeout=60)
     with serving(sound, (certificate, key)) as server:
         assert read(server.address, ca=str(certificate)).platform == "linux/amd64"
+        with pytest.raises(ImageError, match=r"connection (reset|closed); --ca FILE is for its TLS"):
+            read(server.address)
         (tmp_path / "other.pem").write_bytes(_another(tmp_path))
         with pytest.raises(ImageError, match="signed by nobody who is trusted here: --ca FILE") as caught:
             read(server.address, ca=str(tmp_path / "other.pem"))
