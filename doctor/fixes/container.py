@@ -35,9 +35,9 @@ def start_with_gpu(s: Snapshot) -> tuple[Fix, ...]:
     name = known(s.host.provider) or ""
     provider = PROVIDERS[name] if name in MANAGED else None
     if provider and kind != "kubernetes":
-        text = f"On {provider[0]}: start this pod or instance with a GPU type ({provider[1]})."
+        text = f"On {provider.name}: start this pod or instance with a GPU type ({provider.where})."
         if notebook(s):
-            text = f"On {provider[0]}: {provider[1]}."
+            text = f"On {provider.name}: {provider.where}."
         return (
             Fix(
                 id="start-with-gpu",

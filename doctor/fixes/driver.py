@@ -168,12 +168,12 @@ def install_driver(
         if least
         else ("with a newer NVIDIA driver" if newer else "whose NVIDIA driver works")
     )
-    return (other_host(s, what, changes), install)
+    return (other_host(s, what, changes, by_driver=bool(least or newer)), install)
 
 
-def other_host(s: Snapshot, what: str, changes: dict[str, Any] | None = None) -> Fix:
+def other_host(s: Snapshot, what: str, changes: dict[str, Any] | None = None, by_driver: bool = False) -> Fix:
     """Start on another machine: what remains to somebody who cannot change this one."""
-    step = another_machine(s, what, driver_changes() if changes is None else changes)
+    step = another_machine(s, what, driver_changes() if changes is None else changes, by_driver)
     return Fix(id="choose-another-host", title=f"Start on a host {what}", steps=(step,))
 
 
@@ -193,7 +193,7 @@ def older_driver(s: Snapshot, branch: int) -> tuple[Fix, ...]:
     )
     if not guest(s):
         return (install,)
-    return (other_host(s, f"with driver branch {branch}, or with a newer GPU", changes), install)
+    return (other_host(s, f"with driver branch {branch}, or with a newer GPU", changes, by_driver=True), install)
 
 
 def pinned(s: Snapshot, package: str, version: str) -> str:

@@ -29,7 +29,7 @@ def newer_driver_for(s: Snapshot, m: Matrix, cuda: str, *, whole: bool = False) 
     if not guest(s):
         return tuple(installs)
     what = f"whose driver supports CUDA {want[0]}.{want[1]} or newer" if want else "with a newer NVIDIA driver"
-    return (other_host(s, what, driver_changes()), *installs)
+    return (other_host(s, what, driver_changes(), by_driver=True), *installs)
 
 
 def disable_require(s: Snapshot) -> Fix:

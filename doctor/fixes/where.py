@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..findings import Fix, Step
 from ..snapshot import Missing, Snapshot, known
@@ -73,7 +73,7 @@ def container_kind(s: Snapshot) -> str:
 def notebook(s: Snapshot) -> str:
     """`Colab`, `Kaggle`; empty elsewhere."""
     name = known(s.host.provider) or ""
-    return PROVIDERS[name][0] if name in NOTEBOOKS else ""
+    return PROVIDERS[name].name if name in NOTEBOOKS else ""
 
 
 def batch_job(s: Snapshot) -> bool:
@@ -99,21 +99,33 @@ def host_sudo(s: Snapshot) -> str:
     return "sudo " if container_kind(s) else sudo(s)
 
 
+class Provider(NamedTuple):
+    """Where a user of a cloud takes another host."""
+
+    name: str
+    where: str
+    """Where a host is chosen."""
+    of_driver: str = ""
+    """Where one is chosen by its driver, if there is such a filter; it names the CUDA version that the driver has."""
+
+
 PROVIDERS = {
-    "runpod": ("RunPod", "in Deploy > filter, set 'CUDA Versions'"),
-    "vast": ("Vast.ai", "in the search filter, set 'CUDA version' (cuda_max_good on the command line)"),
-    "lambda": ("Lambda", "launch a new instance with the newest image"),
-    "paperspace": ("Paperspace", "start the machine again with the newest template"),
-    "colab": ("Colab", "Runtime > Disconnect and delete runtime, then Runtime > Change runtime type > a GPU"),
-    "kaggle": ("Kaggle", "Settings > Accelerator > a GPU; this starts a new session"),
-    "modal": ("Modal", "in the function's decorator, set gpu="),
+    "runpod": Provider("RunPod", "in Pods > Deploy", "in Deploy > filter, set 'CUDA Versions'"),
+    "vast": Provider(
+        "Vast.ai", "in the search", "in the search filter, set 'CUDA version' (cuda_max_good on the command line)"
+    ),
+    "lambda": Provider("Lambda", "launch a new instance with the newest image"),
+    "paperspace": Provider("Paperspace", "start the machine again with the newest template"),
+    "colab": Provider("Colab", "Runtime > Disconnect and delete runtime, then Runtime > Change runtime type > a GPU"),
+    "kaggle": Provider("Kaggle", "Settings > Accelerator > a GPU; this starts a new session"),
+    "modal": Provider("Modal", "in the function's decorator, set gpu="),
 }
-"""Provider: its name, and where a host is chosen there."""
 
 
-def another_machine(s: Snapshot, what: str, changes: dict[str, Any]) -> Step:
-    """Take another machine: `what` completes 'choose a host ...'."""
-    name, where = PROVIDERS.get(known(s.host.provider) or "", ("", ""))
+def another_machine(s: Snapshot, what: str, changes: dict[str, Any], by_driver: bool = False) -> Step:
+    """Take another machine: `what` completes 'choose a host ...'; `by_driver`: it asks for a version of the driver."""
+    provider = PROVIDERS.get(known(s.host.provider) or "", Provider("", ""))
+    name, where = provider.name, (provider.of_driver if by_driver else "") or provider.where
     text, command = f"Choose a host {what}", ""
     if notebook(s):
         text = f"On {name}: take a new session, which may run on a host {what} ({where})"
@@ -136,8 +148,8 @@ def get_a_gpu(s: Snapshot) -> Fix:
     text = "Start the pod, instance or virtual machine again with a plan that includes an NVIDIA GPU "
     text += "(or pass the GPU through to this virtual machine)"
     if notebook(s):
-        name, where = PROVIDERS[str(known(s.host.provider))]
-        text = f"On {name}: {where}"
+        provider = PROVIDERS[str(known(s.host.provider))]
+        text = f"On {provider.name}: {provider.where}"
     step = Step(
         text=f"{text}, then run gpudoctor check there.",
         where="provider",
@@ -166,7 +178,7 @@ def start_again(s: Snapshot) -> tuple[str, str]:
     if name == "kaggle":
         return "Stop the session (power button), then start it again.", ""
     if name in MANAGED:
-        return f"On {PROVIDERS[name][0]}: stop this pod or instance and start it (or a new one) again.", ""
+        return f"On {PROVIDERS[name].name}: stop this pod or instance and start it (or a new one) again.", ""
     if kind == "kubernetes":
         return "Delete the pod: its controller makes a new one.", "kubectl delete pod POD"
     if kind in ("docker", "podman"):
