@@ -9,16 +9,20 @@ from random import Random
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from doctor.commands.assess import load_known
 from doctor.findings import Finding, Fix
-from doctor.snapshot import Snapshot
+from doctor.fixes.where import another_machine
+from doctor.snapshot import Snapshot, Symptom
 from doctor.text import read
 from doctor.text.decided import decided
 from doctor.text.enrich import with_capabilities
 from doctor.text.fixes.offer import builders, doable
+from doctor.text.fixes.parts import Evidence
 from doctor.text.messages import catalogue
 
+from ..healthy import healthy
 from ..judging import assert_fix_works, matrix, report
 from ..rows import Faults, for_each
 
@@ -323,6 +327,23 @@ def test_an_extension_is_named_by_the_file_of_the_message() -> None:
     assert "flash-attn" in commands(fix) and "EXTENSION" not in commands(fix)
     own = error.replace("flash_attn_2_cuda.", "my_ops/_C.")
     assert commands(fix_of(f"ImportError: /opt/v{own}", "extension-built-for-other-torch")).endswith("my_ops")
+
+
+def test_the_clouds_filter_of_drivers_is_for_those_who_need_another_driver() -> None:
+    pod = replace(healthy(), host=replace(healthy().host, provider="runpod"))
+    assert "CUDA Versions" in another_machine(pod, "with a newer driver", {}, by_driver=True).text
+    assert "CUDA Versions" not in another_machine(pod, "whose GPUs run at their full power limit", {}).text
+
+
+def test_no_placeholder_stands_for_an_extension_that_no_line_names() -> None:
+    """What gpudoctor itself reads on that machine tells which it is. No row of the catalogue has one either."""
+    line = "CUDA error: no kernel image is available for execution on the device"
+    for name in ("extension-lacks-gpu-arch", "extension-built-for-other-torch"):
+        told = Evidence(healthy(), matrix(), Symptom(id="ranked", line=1, text=line), line)
+        assert [fix.steps[0].command for fix in builders()[name](told) if fix] == ["gpudoctor check"]
+    rows = Path("doctor/text/catalogue.json").read_text("utf-8").splitlines()
+    of_extensions = [row for row in rows if '"decides":[["extension-' in row]
+    assert len(of_extensions) > 5 and not [row for row in of_extensions if '"EXTENSION"' in row]
 
 
 def test_conda_gets_the_library_that_has_the_missing_version() -> None:
