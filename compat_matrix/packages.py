@@ -153,6 +153,9 @@ def cuda_of(m: Store, row: PackageRow, wheels: str = "linux_x86_64") -> tuple[st
         if span:
             low, high = (int(span[1]), int(span[2])), (int(span[3]), int(span[4]))
             return tuple(f"{major}.{small}" for major, small in toolkit_versions(m) if low <= (major, small) <= high)
+        majors = re.match(r"\d\d(?: or \d\d)+", row.cuda)
+        if majors:
+            return tuple(majors[0].split(" or "))
         plain_cuda = re.match(r"(\d+)(?:\.(\d+))?(?:\.x)?(?=\.x|,|;| |$)", row.cuda)
         if plain_cuda:
             return (plain_cuda[1] + (f".{plain_cuda[2]}" if plain_cuda[2] else ""),)

@@ -1,5 +1,6 @@
 """Every release of the packages that people pin beside torch, from the package index: their metadata, and the names of
-the files in their wheels. No wheel is downloaded: metadata is a file of its own, and of an archive its end is read.
+the files in their wheels. No wheel is downloaded: metadata is a file of its own, and of an archive its end is read, of
+a source distribution its beginning.
 
 Sources: packaging.python.org, Simple repository API (PEP 691, 714) and core metadata; PKWARE's APPNOTE for the ranges.
 """
@@ -12,6 +13,7 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 import urllib.error
 import urllib.request
 import zipfile
@@ -23,17 +25,39 @@ from typing import Any, NamedTuple
 
 from packaging.requirements import Requirement
 from packaging.tags import Tag
-from packaging.utils import parse_wheel_filename
+from packaging.utils import parse_sdist_filename, parse_wheel_filename
 from packaging.version import Version
 
 from ..versions import numbers
 from .rows import Found
 
-PACKAGES = ("vllm", "sglang", "bitsandbytes", "xformers")
-PINNED = ("vllm", "sglang")
-"""Built with the one torch that they pin, so for the CUDA of that torch on the index."""
-ELSEWHERE = ("xformers",)
-"""With wheels for more platforms on PyTorch's own index."""
+
+class Package(NamedTuple):
+    """How a project publishes. resolved: `resolve` chooses among its releases, so a new row names torch or CUDA, and
+    has the lowest compute capability of the release before it; pinned: built with the torch that it pins, so for the
+    CUDA of that torch on the index; elsewhere: with wheels for more platforms on PyTorch's own index; sources: most
+    releases are source distributions alone; kernels, binding: the packages of its own that hold the CUDA code and that
+    ask for torch."""
+
+    resolved: bool = False
+    pinned: bool = False
+    elsewhere: bool = False
+    sources: bool = False
+    kernels: str = ""
+    binding: str = ""
+
+
+PACKAGES = {
+    "vllm": Package(resolved=True, pinned=True),
+    "sglang": Package(resolved=True, pinned=True),
+    "bitsandbytes": Package(resolved=True),
+    "xformers": Package(resolved=True, elsewhere=True),
+    "sglang-kernel": Package(),
+    "flashinfer-python": Package(),
+    "flashinfer-cubin": Package(),
+    "deepspeed": Package(sources=True),
+    "transformer-engine": Package(kernels="transformer-engine-cu12", binding="transformer-engine-torch"),
+}
 _JSON = "application/vnd.pypi.simple.v1+json"
 _TIMEOUT_S = 60
 _LINUX = {"platform_system": "Linux", "sys_platform": "linux", "platform_machine": "x86_64", "python_version": "3.12"}
@@ -42,12 +66,14 @@ _DRIVERS = {"12": "525 (CUDA 12 minor version compatibility)", "13": "580"}
 
 
 class Release(NamedTuple):
-    """One release that is not withdrawn: its wheels' file names and addresses."""
+    """One release that is not withdrawn: its wheels' file names and addresses; source: the address of its source
+    distribution, '' for none."""
 
     version: str
     day: str
     requires_python: str
     wheels: dict[str, str]
+    source: str = ""
 
 
 def index() -> str:
@@ -60,19 +86,24 @@ def index() -> str:
     return found[1].rstrip("/")
 
 
-def releases(package: str, address: str) -> list[Release]:
-    """Final releases with wheels, oldest first. Raises OSError, ValueError."""
+def releases(package: str, address: str, sources: bool = False) -> list[Release]:
+    """Final releases with wheels, oldest first; with `sources` those with a source distribution too. Raises OSError,
+    ValueError."""
     page = json.loads(_read(f"{address}/{package}/", {"Accept": _JSON}))
     found: dict[Version, Release] = {}
     for file in page["files"]:
-        if not file["filename"].endswith(".whl") or file.get("yanked"):
+        name, is_source = file["filename"], file["filename"].endswith(".tar.gz")
+        if file.get("yanked") or not (name.endswith(".whl") or (sources and is_source)):
             continue
-        version = parse_wheel_filename(file["filename"])[1]
-        if version.is_prerelease or version.local:
+        version = (parse_sdist_filename if is_source else parse_wheel_filename)(name)[1]
+        if version.is_prerelease or version.local or version == Version("0"):  # 0.0.0: the name was reserved
             continue
         day = str(file.get("upload-time", ""))[:10]
         one = found.setdefault(version, Release(str(version), day, file.get("requires-python") or "", {}))
-        one.wheels[file["filename"]] = file["url"]
+        if is_source:
+            found[version] = one._replace(source=file["url"])
+        else:
+            one.wheels[name] = file["url"]
     return [found[version] for version in sorted(found)]
 
 
@@ -80,15 +111,23 @@ def read(package: str, rows: Iterable[dict[str, Any]], builds: dict[str, str], a
     """The rows of a package's releases. rows: those of `extensions` that are there; builds: release of torch -> tag of
     its build on the index. Raises OSError, ValueError."""
     address = address or index()
+    how = PACKAGES[package]
     listed = {row["version"]: row for row in rows if row["package"] == package}
-    found = releases(package, address)
+    found = releases(package, address, how.sources)
     with ThreadPoolExecutor(8) as pool:
         texts = list(pool.map(metadata, found))
         names = list(pool.map(_libraries, found)) if package == "bitsandbytes" else [()] * len(found)
+        bindings = releases(how.binding, address, sources=True) if how.binding else []
+        asked = dict(zip((one.version for one in bindings), pool.map(metadata, bindings), strict=True))
+    kernels = {one.version: one.wheels for one in releases(how.kernels, address)} if how.kernels else {}
     result, day = [], date.today().isoformat()
     for release, text, libraries in zip(found, texts, names, strict=True):
-        fields = _fields(package, release, text, libraries)
-        if release.version not in listed and not _complete(package, release, fields, listed, builds):
+        needs = [*_requires(text), *_requires(asked.get(release.version, ""))]
+        platforms = platforms_of(kernels.get(release.version, release.wheels))
+        if how.sources and platforms and release.source:
+            platforms = f"sdist; wheels for {platforms}"
+        fields = _fields(release, needs, "" if how.elsewhere else platforms, libraries)
+        if release.version not in listed and not _complete(how, release, fields, majors_of(text), listed, builds):
             continue
         source = (
             ""
@@ -99,31 +138,47 @@ def read(package: str, rows: Iterable[dict[str, Any]], builds: dict[str, str], a
     return result
 
 
-def _fields(package: str, release: Release, text: str, libraries: Iterable[str]) -> dict[str, Any]:
+def _requires(text: str) -> list[str]:
+    return HeaderParser().parsestr(text).get_all("Requires-Dist", [])
+
+
+def _fields(release: Release, lines: list[str], platforms: str, libraries: Iterable[str]) -> dict[str, Any]:
     """What the metadata and the names of the wheels say."""
-    lines = HeaderParser().parsestr(text).get_all("Requires-Dist", [])
-    needs = {line: Requirement(line) for line in lines if line.startswith("torch")}
     here = [
-        line for line, need in needs.items()
-        if need.name == "torch" and (need.marker is None or need.marker.evaluate({**_LINUX, "extra": "srt"}))
+        line for line in lines
+        if (need := Requirement(line)).name == "torch"
+        and (need.marker is None or need.marker.evaluate({**_LINUX, "extra": "srt"}))
     ]  # fmt: skip
     fields: dict[str, Any] = {"date": release.day}
     if release.requires_python:
         fields["requires_python"] = release.requires_python
-    if here:
-        fields["torch"] = re.sub(r"^torch|[\s()]", "", here[0].partition(";")[0])  # in the order of the metadata
-    if (platforms := platforms_of(release.wheels)) and package not in ELSEWHERE:
+    if here and (asked := re.sub(r"^torch|[\s()]", "", here[0].partition(";")[0])):  # in the order of the metadata
+        fields["torch"] = asked
+    if platforms:
         fields["platforms"] = platforms
     if cudas := sorted({f"{one[:-1]}.{one[-1]}" for one in libraries}, key=numbers):
         fields["cuda"] = f"one library per CUDA version inside the wheel: {cudas[0]} to {cudas[-1]}"
     return fields
 
 
+def majors_of(text: str) -> list[str]:
+    """The CUDA majors that a release has extras for (cu12, core-cu13), or whose libraries it always asks for."""
+    extras = HeaderParser().parsestr(text).get_all("Provides-Extra", [])
+    always = [need.name for line in _requires(text) if (need := Requirement(line)).marker is None]
+    found = (re.search(r"(?:^|[-_])cu(\d\d)$", name) for name in [*extras, *always])
+    return sorted({one[1] for one in found if one})
+
+
 def _complete(
-    package: str, release: Release, fields: dict[str, Any], listed: dict[str, Any], builds: dict[str, str]
+    how: Package,
+    release: Release,
+    fields: dict[str, Any],
+    majors: list[str],
+    listed: dict[str, Any],
+    builds: dict[str, str],
 ) -> bool:
     """Fill what follows from the rest in a new row; False where it would be wrong or say nothing."""
-    if package in PINNED:
+    if how.pinned:
         pinned = re.fullmatch(r"==(\d[\d.]*)", fields.get("torch", ""))
         tag = builds.get(pinned[1], "") if pinned else ""
         major = tag[2:4]
@@ -132,8 +187,13 @@ def _complete(
         fields["cuda"] = f"PyPI wheel CUDA {major}"
         fields["min_driver"] = _DRIVERS[major]
         fields["note"] = "CUDA: that of the torch it pins, and the driver for that"
-    elif not fields.get("torch") and not fields.get("cuda"):
+    elif how.resolved and not fields.get("torch") and not fields.get("cuda"):
         return False
+    elif not how.resolved:
+        if majors:
+            fields["cuda"] = " or ".join(majors)
+        fields.setdefault("platforms", "any" if release.wheels else "sdist only")
+        return True
     fields.setdefault("platforms", platforms_of(release.wheels) or "linux")
     older = [row for version, row in listed.items() if Version(version) < Version(release.version)]
     if floor := (older or list(listed.values()))[-1 if older else 0].get("min_sm"):
@@ -150,6 +210,9 @@ def platforms_of(wheels: Iterable[str]) -> str:
 
 
 def metadata(release: Release) -> str:
+    """METADATA of a wheel; where there is none, PKG-INFO of the source distribution."""
+    if not release.wheels:
+        return _package_info(release.source)
     name, url = next(iter(release.wheels.items()))
     try:
         return _read(f"{url}.metadata").decode("utf-8", "replace")
@@ -157,6 +220,18 @@ def metadata(release: Release) -> str:
         package, version = name.split("-")[:2]
         with zipfile.ZipFile(io.BufferedReader(_Ranges(url), 1 << 16)) as archive:
             return archive.read(f"{package}-{version}.dist-info/METADATA").decode("utf-8", "replace")
+
+
+def _package_info(url: str) -> str:
+    """It stands among the first files of the archive: what follows is not read."""
+    with (
+        urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer,
+        tarfile.open(fileobj=answer, mode="r|gz") as archive,
+    ):
+        for member in archive:
+            if re.fullmatch(r"[^/]+/PKG-INFO", member.name) and (file := archive.extractfile(member)):
+                return file.read().decode("utf-8", "replace")
+    return ""
 
 
 def _libraries(release: Release) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import tarfile
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -12,11 +13,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from compat_matrix import Matrix
 from compat_matrix.importers.__main__ import main
 from compat_matrix.importers.package_index import platforms_of
+from compat_matrix.packages import cuda_of, goes_with
+from compat_matrix.rows_more import Extension
 
 ROOT = Path(__file__).parents[2]
 VLLM = {"0.30.0": "==2.13.0", "0.34.0": "==2.15.0", "0.35.0": ">=2.0"}
@@ -82,6 +86,34 @@ WHEELS |= {
         for name in ("nvidia_cuda_runtime", "nvidia_cudnn_cu13", "nvidia_cuda_runtime_cu12", "nvidia_cudnn_cu12")
     },
 }
+
+
+def sdist(name: str, version: str, needs: tuple[str, ...]) -> bytes:
+    """A source distribution with this metadata before a large file."""
+    content = io.BytesIO()
+    lines = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}", *(f"Requires-Dist: {n}" for n in needs)]
+    with tarfile.open(fileobj=content, mode="w:gz") as archive:
+        for path, data in (("LICENSE", b"-"), ("PKG-INFO", "\n".join(lines).encode()), ("src/a.cu", bytes(100_000))):
+            member = tarfile.TarInfo(f"{name}-{version}/{path}")
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    return content.getvalue()
+
+
+WHEELS |= {
+    "deepspeed-0.20.0.tar.gz": sdist("deepspeed", "0.20.0", ("torch>=2.1", "ninja")),
+    "deepspeed-0.20.1.tar.gz": sdist("deepspeed", "0.20.1", ("torch",)),
+    "deepspeed-0.20.1-cp312-cp312-win_amd64.whl": wheel("deepspeed", "0.20.1", ("torch",)),
+    "transformer_engine-0.0.0-py3-none-any.whl": wheel("transformer_engine", "0.0.0", ()),
+    "transformer_engine-2.21.0-py3-none-any.whl": wheel(
+        "transformer_engine", "2.21.0", ('transformer_engine_cu12==2.21.0; extra == "core"',), extras=("core-cu12", "core-cu13")
+    ),
+    "transformer_engine_torch-2.21.0.tar.gz": sdist("transformer_engine_torch", "2.21.0", ("torch>=2.2",)),
+    **{
+        f"transformer_engine_cu12-2.21.0-py3-none-manylinux_2_28_{machine}.whl": b"" for machine in ("x86_64", "aarch64")
+    },
+    "flashinfer_python-0.8.0-py3-none-any.whl": wheel("flashinfer_python", "0.8.0", ("torch",)),
+}  # fmt: skip
 WITH_METADATA = "0.30.0"
 """The one release whose metadata is a file of its own on this index."""
 
@@ -99,6 +131,8 @@ class Index(BaseHTTPRequestHandler):
                 return self.answer(404, b"")
             with zipfile.ZipFile(io.BytesIO(WHEELS[name.removesuffix(".metadata")])) as archive:
                 return self.answer(200, archive.read(f"vllm-{WITH_METADATA}.dist-info/METADATA"))
+        if name.endswith(".tar.gz"):
+            return self.answer(200, WHEELS[name])
         if name in WHEELS:
             first, _, last = self.headers["Range"].removeprefix("bytes=").partition("-")
             assert int(last) - int(first) < 1 << 17, "no wheel is read whole"
@@ -176,6 +210,31 @@ def test_new_releases_of_frameworks_become_rows(index: str, tmp_path: Path, caps
     assert compared["drivers", None]["read_date"] == shipped[None]
     onnx = rows["onnxruntime-gpu", "1.32"]
     assert (onnx["cuda"], onnx["cudnn"]) == ("13", "9") and "extra" not in onnx, "its extra cannot be installed"
+    capsys.readouterr()
+    assert main(words) == 0 and "0 differ" in capsys.readouterr().out, "a second run finds no difference"
+
+
+def test_releases_without_wheels_and_of_several_packages_become_rows(
+    index: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("extensions", "frameworks", "torch_releases", "publishers", "sources"):
+        (tmp_path / f"{name}.json").write_bytes((ROOT / "compat_matrix" / "data" / f"{name}.json").read_bytes())
+    packages = ("deepspeed", "transformer-engine", "flashinfer-python")
+    words = ["packages", *(word for one in packages for word in ("--package", one)), "--data", str(tmp_path)]
+    assert main([*words, "--write"]) == 1
+    rows = {(r["package"], r["version"]): r for r in json.loads((tmp_path / "extensions.json").read_text())}
+    sdist = rows["deepspeed", "0.20.0"]
+    assert (sdist["torch"], sdist["platforms"]) == (">=2.1", "sdist only") and "min_sm" not in sdist
+    assert rows["deepspeed", "0.20.1"]["platforms"] == "sdist; wheels for windows"
+    engine = rows["transformer-engine", "2.21.0"]
+    assert engine["torch"] == ">=2.2", "of the package that is built for torch"
+    assert engine["platforms"] == "linux x86_64 aarch64", "of the package with the kernels"
+    assert engine["cuda"] == "12 or 13" and ("transformer-engine", "0.0.0") not in rows
+    any_torch = rows["flashinfer-python", "0.8.0"]
+    assert any_torch["platforms"] == "any" and "torch" not in any_torch and "cuda" not in any_torch
+    m = Matrix.load()
+    row = msgspec.convert(engine, Extension)
+    assert cuda_of(m, row) == ("12", "13") and goes_with(m, row, "torch", "2.9.0")
     capsys.readouterr()
     assert main(words) == 0 and "0 differ" in capsys.readouterr().out, "a second run finds no difference"
 
