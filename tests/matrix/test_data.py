@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from compat_matrix import Matrix, MatrixError
-from compat_matrix.lint_laws import NOWHERE
 
 from ..rows import for_each
 from .conftest import Edit
@@ -149,17 +148,6 @@ def test_lint_notices_a_source_that_nobody_can_follow(copy: Path, text: str) -> 
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"memory": text}), encoding="utf-8")
     (problem,) = Matrix.load(str(copy)).lint()
     assert problem.startswith("sources memory: names no host and no package"), problem
-
-
-def test_sources_without_an_address_only_grow_fewer(copy: Path) -> None:
-    """One that is found leaves the set; seven were left on 2026-11-27."""
-    assert len(NOWHERE) <= 7
-    path = copy / "sources.json"
-    found = json.loads(path.read_text(encoding="utf-8"))
-    assert found.keys() >= NOWHERE
-    key = min(NOWHERE)
-    path.write_text(json.dumps(found | {key: "nvidia.com: its data sheet"}), encoding="utf-8")
-    assert Matrix.load(str(copy)).lint() == [f"sources {key}: has an address, so it leaves NOWHERE"]
 
 
 def test_answers_follow_the_data(changed: Callable[[str, Edit], Matrix]) -> None:
