@@ -22,7 +22,7 @@ Kind = Literal["torch", "cuda", "python", "driver", "gpu"]
 RUNS = ("native", "minor-version")
 _SAME = {
     "jaxlib": "jax", "tensorflow-gpu": "tensorflow", "onnxruntime": "onnxruntime-gpu", "flash-attention": "flash-attn",
-    "paddlepaddle-gpu": "paddlepaddle", "paddle": "paddlepaddle",
+    "paddlepaddle-gpu": "paddlepaddle", "paddle": "paddlepaddle", "flashinfer": "flashinfer-python",
 }  # fmt: skip
 _OF_SEVERAL = ("jax", "cupy")
 """Projects with one package per CUDA major: jax-cuda12-plugin, jax[cuda13], cupy-cuda12x."""

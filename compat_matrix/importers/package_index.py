@@ -192,7 +192,7 @@ def _complete(
     elif not how.resolved:
         if majors:
             fields["cuda"] = " or ".join(majors)
-        fields.setdefault("platforms", "any" if release.wheels else "sdist only")
+        fields.setdefault("platforms", "any platform" if release.wheels else "sdist only")
         return True
     fields.setdefault("platforms", platforms_of(release.wheels) or "linux")
     older = [row for version, row in listed.items() if Version(version) < Version(release.version)]

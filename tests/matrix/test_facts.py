@@ -40,8 +40,9 @@ def test_machine_code_of_every_build(m: Matrix) -> None:
         if build.platform == "linux_x86_64":
             assert held == _x86(build.tag, build.torch), name
         elif build.platform == "linux_aarch64":
+            old = numbers(build.torch) < (2, 8)  # without Ampere
             if build.confidence != "memory":
-                assert held == ARM[build.tag], name
+                assert held == (ARM[build.tag].removeprefix("8.0 ") if old else ARM[build.tag]), name
         else:
             # Windows and conda add 6.1 where Pascal is in, and 7.5 to the builds that lack it.
             wanted = set(_x86(build.tag, build.torch).split())

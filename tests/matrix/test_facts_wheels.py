@@ -32,7 +32,7 @@ UNVERIFIED = {
 }
 PTX_BLACKWELL = {
     ("linux_x86_64", "cu128"): "2.7.0 2.7.1", ("linux_x86_64", "cu129"): "2.8.0 2.11.0", ("linux_x86_64", "cu130"): "2.9.0 2.10.0",
-    ("linux_aarch64", "cu128"): "2.7.0 2.7.1", ("linux_aarch64", "cu129"): "2.11.0 2.11.0", ("linux_aarch64", "cu130"): "2.9.0 2.10.0",
+    ("linux_aarch64", "cu129"): "2.11.0 2.11.0", ("linux_aarch64", "cu130"): "2.9.0 2.10.0",
 }  # fmt: skip
 """First and last torch whose wheel carries PTX of 12.0."""
 COMPANIONS = {
