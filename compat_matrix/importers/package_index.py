@@ -118,11 +118,11 @@ def read(package: str, rows: Iterable[dict[str, Any]], builds: dict[str, str], a
         texts = list(pool.map(metadata, found))
         names = list(pool.map(_libraries, found)) if package == "bitsandbytes" else [()] * len(found)
         bindings = releases(how.binding, address, sources=True) if how.binding else []
-        asked = dict(zip((one.version for one in bindings), pool.map(metadata, bindings), strict=True))
+        binding_texts = dict(zip((one.version for one in bindings), pool.map(metadata, bindings), strict=True))
     kernels = {one.version: one.wheels for one in releases(how.kernels, address)} if how.kernels else {}
     result, day = [], date.today().isoformat()
     for release, text, libraries in zip(found, texts, names, strict=True):
-        needs = [*_requires(text), *_requires(asked.get(release.version, ""))]
+        needs = [*_requires(text), *_requires(binding_texts.get(release.version, ""))]
         platforms = platforms_of(kernels.get(release.version, release.wheels))
         if how.sources and platforms and release.source:
             platforms = f"sdist; wheels for {platforms}"
@@ -152,8 +152,8 @@ def _fields(release: Release, lines: list[str], platforms: str, libraries: Itera
     fields: dict[str, Any] = {"date": release.day}
     if release.requires_python:
         fields["requires_python"] = release.requires_python
-    if here and (asked := re.sub(r"^torch|[\s()]", "", here[0].partition(";")[0])):  # in the order of the metadata
-        fields["torch"] = asked
+    if here and (specifier := re.sub(r"^torch|[\s()]", "", here[0].partition(";")[0])):  # in the order of the metadata
+        fields["torch"] = specifier
     if platforms:
         fields["platforms"] = platforms
     if cudas := sorted({f"{one[:-1]}.{one[-1]}" for one in libraries}, key=numbers):
