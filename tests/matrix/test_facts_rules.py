@@ -196,6 +196,11 @@ def test_the_windows_releases_of_each_branch(m: Matrix) -> None:
     assert found == WINDOWS.split()
 
 
+def test_a_driver_of_an_extension_begins_with_its_branch(m: Matrix) -> None:
+    """So that '530 (of CUDA 12.1) or newer' reads as a sentence."""
+    assert [row.package for row in m.extensions if not (row.min_driver or "5")[:1].isdigit()] == []
+
+
 def test_how_many_releases_of_each_extension_are_known(m: Matrix) -> None:
     counted: dict[str, int] = {}
     for row in m.extensions:
