@@ -46,6 +46,9 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     """Of the system, '2.35'; '' where it is not known or does not matter."""
     any_gpu: bool = False
     """The GPUs are those that may be there (of a text that names none): that the driver drives each is not asked."""
+    assume_builds: bool = False
+    """What somebody chose is judged, not recommended: a build of a package that is neither listed nor known to be
+    absent counts as there, and its `Chosen` says so."""
 
     @property
     def platform(self) -> str:
@@ -220,7 +223,7 @@ def _wish(
     if wish.package in ("torchvision", "torchaudio"):
         version = companions[wish.package]
         return None if chooser(wish.specifier)(version) else f"torch {build.torch} goes with {wish.package} {version}"
-    return wish_allows(m, wish, build, q.gpus, q.python, q.platform, others)
+    return wish_allows(m, wish, build, q.gpus, q.python, q.platform, others, q.assume_builds)
 
 
 def uv_backend(m: Store, q: Question) -> str:

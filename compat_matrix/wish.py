@@ -27,7 +27,8 @@ class Wish(msgspec.Struct, frozen=True):
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     """A version that answers a wish. requirement: as pip writes it; url: of the wheel where it is no index's; index:
-    asked beside torch's; rank: 0 for the newest release; python: what it asks of Python."""
+    asked beside torch's; rank: 0 for the newest release; python: what it asks of Python; unlisted: 'is not known to
+    have a build for cu118', where it is only assumed to have one."""
 
     package: str
     version: str
@@ -35,6 +36,7 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     url: str = ""
     index: str = ""
     rank: int = 0
+    unlisted: str = ""
     gives_up: str = ""
     rows: tuple[Row, ...] = ()
 

@@ -28,15 +28,19 @@ def wish_allows(
     python: str,
     platform: str,
     others: tuple[Chosen, ...] = (),
+    assume_builds: bool = False,
 ) -> Chosen | str:
-    """The newest release of the package for this build and machine, or why there is none."""
+    """The newest release of the package for this build and machine, or why there is none.
+
+    assume_builds: see Question.
+    """
     if wish.package in EXTENSIONS:
         pinned = [pin[1] for one in others for row in one.rows if (pin := re.search(r"xformers==([\w.]+)", row.note))]
         if wish.package == "xformers" and pinned and platform == "linux_x86_64":
             if not allowed(wish.specifier, pinned[0]):
                 return f"another package pins xformers {pinned[0]}, not {wish}"
             wish = Wish(wish.package, f"=={pinned[0]}")
-        return _extension(m, wish, build, gpus, python, platform)
+        return _extension(m, wish, build, gpus, python, platform, assume_builds)
     if wish.package in WHEELS:
         return _wheel(m, wish, build, gpus, python, platform)
     if wish.package in FRAMEWORKS:
@@ -59,13 +63,14 @@ def _order(version: str) -> tuple[tuple[int, ...], int]:
 
 
 def _extension(
-    m: Store, wish: Wish, build: TorchBuild, gpus: tuple[str, ...], python: str, platform: str
+    m: Store, wish: Wish, build: TorchBuild, gpus: tuple[str, ...], python: str, platform: str, assume_builds: bool
 ) -> Chosen | str:
-    reasons: list[str] = []
+    out: list[tuple[str, str]] = []
     rows = [row for row in releases(m, wish.package) if allowed(wish.specifier, row.version)]
     for rank, row in enumerate(rows):
         lacks, index = _lacks(m, row, build, gpus, python, platform)
-        if not lacks:
+        unlisted = _unlisted(row, build)
+        if not lacks and (assume_builds or not unlisted):
             needs_index = "" if build.pypi_default or wish.package == "bitsandbytes" else index
             return Chosen(
                 package=wish.package,
@@ -73,13 +78,12 @@ def _extension(
                 requirement=f"{wish.package}=={row.version}",
                 index=needs_index,
                 rank=rank,
-                gives_up=f"{wish.package} {rows[0].version}: {_lacks(m, rows[0], build, gpus, python, platform)[0]}"
-                if rank
-                else "",
+                unlisted=unlisted,
+                gives_up=f"{wish.package} {out[0][0]}: {out[0][1]}" if rank else "",
                 rows=(row,),
             )
-        reasons.append(f"{wish.package} {row.version} {lacks}")
-    return reasons[0] if reasons else f"no {wish} is listed in this matrix"
+        out.append((row.version, lacks or unlisted))
+    return f"{wish.package} {out[0][0]} {out[0][1]}" if out else f"no {wish} is listed in this matrix"
 
 
 def _lacks(
@@ -111,10 +115,8 @@ def _lacks(
             index = other.url
         elif not build.pypi_default:
             return f"is built with the torch {build.torch} of the default index", ""
-    elif row.package == "xformers" and not build.pypi_default:
-        listed = re.findall(r"cu\d+", row.cuda)
-        if build.tag not in listed:
-            return f"has no build for {build.tag}", ""
+    elif row.package == "xformers" and (listed := _listed(row)) and build.tag not in listed and not build.pypi_default:
+        return f"has no build for {build.tag}", ""
     if row.package == "bitsandbytes" and not _within(cuda, row.cuda):
         return f"has no library for CUDA {cuda}", ""
     floor = re.match(r"\d+\.\d", row.min_sm)
@@ -122,6 +124,18 @@ def _lacks(
     if low:
         return f"asks for compute capability {floor[0] if floor else ''}, not {low[0]}", ""
     return "", index
+
+
+def _unlisted(row: Extension, build: TorchBuild) -> str:
+    """What is not known of a release's build for this CUDA; '' where it is listed, or known to be absent."""
+    if row.package != "xformers" or build.pypi_default or _listed(row):
+        return ""
+    return f"is not known to have a build for {build.tag}"
+
+
+def _listed(row: Extension) -> list[str]:
+    """The tags of PyTorch's indexes that have a release; empty where its row says only 'that of the torch build'."""
+    return re.findall(r"cu\d+", row.cuda)
 
 
 def _within(cuda: str, text: str) -> bool:

@@ -16,6 +16,7 @@ from compat_matrix.resolver import FILTERS, Candidate, Question, Rejected, fit, 
 from compat_matrix.served import chooser
 from compat_matrix.unlisted import unlisted
 from compat_matrix.versions import numbers
+from compat_matrix.wish import Chosen
 
 from .alone import decides_torch, each_alone, pins_torch, wheels_beside
 from .files.lines import Pinned
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
     """`q`: the machine, without wishes."""
+    promised, q = q, replace(q, assume_builds=True)  # the file's own lines are judged, what is written has to be there
     unknown = [_unlisted(one) for one in lines if unlisted(m, one.wish)]
     lines = [one for one in lines if not unlisted(m, one.wish)]
     torch = next((one for one in lines if one.wish.package == "torch"), None)
@@ -40,7 +42,7 @@ def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
         return replace(rest, dead=(*rest.dead, *apart.dead), instead=(*rest.instead, *apart.instead), unknown=both)
     if tag and not tag.startswith("cu"):
         dead = [DeadLine(one.number, one.text, f"{tag} is no CUDA build") for one in lines if one.local == tag]
-        return instead(m, q, lines, dead, "", "", unknown)
+        return instead(m, promised, lines, dead, "", "", unknown)
     taken, uv = (_taken(m, q, torch, installer) for installer in ("pip", "uv"))
     if taken is not None:
         tag = "" if taken.index == PYPI else taken.tag
@@ -60,7 +62,7 @@ def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
         row = m.torch_build(base, of, q.platform)
         built = wheels_beside(m, q, lines, row)[1] if row else []
         lines = [one for one in lines if one not in built]
-        return instead(m, q, lines, dead, base, of, unknown, own.takes)
+        return instead(m, promised, lines, dead, base, of, unknown, own.takes)
     build = max(found, key=lambda b: (numbers(b.torch), b.pypi_default))
     verdict = fit(m, replace(q, wishes=wishes), build)
     takes = f"{build.torch}+{build.tag}"
@@ -69,9 +71,12 @@ def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
         f"line {one.number}: {one.wish} has no wheel for torch {takes}: the installer builds it from source, with nvcc."
         for one in built
     ]
+    if isinstance(verdict, Candidate):
+        unknown += [_assumed(one, chosen) for chosen in verdict.chosen if chosen.unlisted for one in lines
+                    if one.wish.package == chosen.package]  # fmt: skip
     lines = [one for one in lines if one not in built]
     if isinstance(verdict, Candidate) and verdict.grade != "forward-compat" and beyond:
-        return instead(m, q, lines, beyond, build.torch, build.tag, unknown, takes)
+        return instead(m, promised, lines, beyond, build.torch, build.tag, unknown, takes)
     if isinstance(verdict, Candidate) and verdict.grade != "forward-compat":
         return Answered(takes=takes, unknown=tuple(unknown))
     named = taken is not None and takes == f"{taken.torch}+{taken.tag}" and not exact_of(torch)
@@ -85,7 +90,7 @@ def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
     else:
         dead = [_of_torch(lines, torch, gives, verdict.reason)]
     dead += beyond
-    return instead(m, q, lines, dead, build.torch, build.tag, unknown, takes)
+    return instead(m, promised, lines, dead, build.torch, build.tag, unknown, takes)
 
 
 def _taken(m: Matrix, q: Question, torch: Pinned | None, installer: Installer) -> Taken | None:
@@ -100,6 +105,10 @@ def _taken(m: Matrix, q: Question, torch: Pinned | None, installer: Installer) -
 def _unlisted(one: Pinned) -> str:
     where = f"line {one.number}" if one.number else one.text
     return f"{where}: {one.wish} is not listed in this matrix, so nothing is said of it"
+
+
+def _assumed(one: Pinned, chosen: Chosen) -> str:
+    return f"line {one.number}: {chosen.package} {chosen.version} {chosen.unlisted}; check that the index has one"
 
 
 def _of_tag(one: Candidate, tag: str) -> bool:

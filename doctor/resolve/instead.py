@@ -177,7 +177,7 @@ def exact_of(torch: Pinned | None) -> str:
 
 def dead_alone(m: Matrix, q: Question, one: Pinned) -> DeadLine | None:
     """The line, where no torch at all lets it run on this machine."""
-    answer = resolve(m, replace(q, wishes=(one.wish,)))
+    answer = resolve(m, replace(q, wishes=(one.wish,), assume_builds=True))
     outs = [out for out in answer.rejected if out.filter in ("wish", "companion")]
     if answer.candidates or not outs:
         return None

@@ -119,7 +119,7 @@ def _wrong_now(m: Matrix, s: Snapshot, q: Question, have: Sequence[Wish], base: 
         raise Unclear(f"torch {base}+{tag} for {wheel_platform(s)} is not listed in this matrix", unknown=True)
     wishes = (*(w for w in have if w.package not in WHEELS), *q.wishes)
     there = replace(build, published="yes", confidence="documented")  # it is here, published or not
-    verdict = fit(m, replace(q, wishes=wishes, python=""), there)
+    verdict = fit(m, replace(q, wishes=wishes, python="", assume_builds=True), there)
     if isinstance(verdict, Rejected):
         return f"torch {base}+{tag}: {verdict.reason}"
     if verdict.grade == "forward-compat" and numbers(known(s.driver.cuda_version) or "0") < numbers(tag_cuda(tag)):
