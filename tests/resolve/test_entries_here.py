@@ -11,7 +11,7 @@ from compat_matrix.resolver import Question
 from doctor.cli import run
 from doctor.resolve.files.entries import here
 
-from ..rows import for_each
+from ..rows import Faults, for_each
 
 LINUX, WINDOWS = Question(gpus=(), python="3.12"), Question(gpus=(), os="windows", python="3.9")
 
@@ -31,7 +31,70 @@ LINUX, WINDOWS = Question(gpus=(), python="3.12"), Question(gpus=(), os="windows
     ],
 )  # fmt: skip
 def test_for_which_machine_an_entry_is(entry: object, linux: bool, windows: bool) -> None:
-    assert (here(entry, LINUX), here(entry, WINDOWS)) == (linux, windows)
+    assert (bool(here(entry, LINUX)), bool(here(entry, WINDOWS))) == (linux, windows)
+
+
+@for_each(
+    ("marker", "extras"),
+    [
+        ("extra == 'cpu' and extra != 'cuda'", ["cpu"]), ("extra != 'cuda'", ["", "cpu"]), ("'cuda' == extra", ["cuda"]),
+        ("extra == 'cuda' or extra == 'cpu'", ["cuda", "cpu"]), ("extra == 'cuda' and sys_platform == 'win32'", []),
+        ("extra == \"cuda\" and sys_platform == 'linux'", ["cuda"]), ("python_version > '3'", ["", "cuda", "cpu"]),
+    ],
+)  # fmt: skip
+def test_with_which_extras_an_entry_is(marker: str, extras: list[str]) -> None:
+    assert sorted(here({"markers": marker}, LINUX, ["cuda", "cpu"])) == sorted(extras)
+
+
+OLD_PYTHON = {
+    "requirements.txt": "torch==2.1.2 ; python_version {sign} \"{version}\"\n",
+    "setup.cfg": "[options]\ninstall_requires =\n  torch==2.1.2; python_version {sign} '{version}'\n",
+    "environment.yml": "dependencies:\n- pip:\n  - torch==2.1.2 ; python_version {sign} '{version}'\n",
+    "pyproject.toml": '[project]\ndependencies = ["torch==2.1.2 ; python_version {sign} \'{version}\'"]\n',
+    "poetry/pyproject.toml": '[tool.poetry.dependencies]\ntorch = [{{ version = "2.1.2", python = "{sign}{version}" }}]\n',
+    "pdm/pyproject.toml": '[tool.pdm.dev-dependencies]\nx = ["torch==2.1.2 ; python_version{sign}\'{version}\'"]\n',
+    "Pipfile": '[packages]\ntorch = {{ version = "==2.1.2", python_version = "{sign} \'{version}\'" }}\n',
+    "pixi.toml": (
+        '[workspace]\nname = "a"\n[pypi-dependencies]\n'
+        'torch = {{ version = "==2.1.2", env-markers = "python_version {sign} \'{version}\'" }}\n'),
+    "uv.lock": (
+        'version = 1\n[[package]]\nname = "torch"\nversion = "2.1.2"\nsource = {{ registry = "https://pypi.org/simple" }}\n'
+        'resolution-markers = ["python_full_version {sign} \'{version}\'"]\n'),
+    "poetry.lock": (
+        '[[package]]\nname = "torch"\nversion = "2.1.2"\nmarkers = "python_version {sign} \'{version}\'"\n'
+        '[metadata]\ncontent-hash = "0"\n'),
+    "Pipfile.lock": '{{"_meta": {{}}, "default": {{"torch": {{"version": "==2.1.2", "markers": "python_version {sign} \'{version}\'"}}}}}}',
+}  # fmt: skip
+
+
+@for_each(("sign", "version", "python"), [("<", "3.11", "3.10"), (">=", "3.13", "3.13")])
+def test_a_line_for_other_pythons_is_named_where_nobody_named_one(
+    sign: str, version: str, python: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Faults() as faults:
+        for name, text in OLD_PYTHON.items():
+            with faults.of(name):
+                path = tmp_path / name
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(text.format(sign=sign, version=version))
+                words = ["resolve", "-r", str(path), "--gpu", "RTX 5090", "--driver", "575", "--format", "json"]
+                assert run(words) == 3
+                found = json.loads(capsys.readouterr().out)
+                assert len(found["unknown"]) == 1 and f"--python {python} judges it" in found["unknown"][0], found
+                assert run([*words, "--python", python]) == 1
+                assert len(json.loads(capsys.readouterr().out)["dead"]) == 1
+                assert run([*words, "--python", "3.12"]) == 0
+                assert not json.loads(capsys.readouterr().out)["unknown"]
+
+
+def test_a_python_that_the_project_does_not_allow_is_not_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "pyproject.toml"
+    line = "dependencies = [\"torch==2.1.2 ; python_version < '3.11'\", 'numpy ; python_version < \"3.12\"']\n"
+    path.write_text(f'[project]\nrequires-python = ">=3.11"\n{line}')
+    assert run(["resolve", "-r", str(path), "--gpu", "RTX 5090", "--driver", "575", "--format", "json"]) == 0
+    assert not json.loads(capsys.readouterr().out)["unknown"]
 
 
 @for_each(

@@ -39,12 +39,26 @@ def _poetry(name: str) -> str:
     return f"\n[tool.poetry.group.{'cpu' if name == 'cpu' else 'gpu'}.dependencies]\n{source}"
 
 
+POETRY_SOURCES = TABLES.replace("tool.uv.index", "tool.poetry.source").replace(
+    "explicit = true", 'priority = "explicit"'
+)
 POETRY = (
     '[tool.poetry]\nname = "x"\nversion = "0"\n\n[tool.poetry.dependencies]\npython = "^3.10"\n'
     + _poetry("cpu")
     + _poetry("cu118")
-    + TABLES.replace("tool.uv.index", "tool.poetry.source").replace("explicit = true", 'priority = "explicit"')
+    + POETRY_SOURCES
 )
+
+
+def _exclusive(cpu: str, gpu: str) -> str:
+    """Extras of Poetry that exclude each other by the markers of their sources."""
+    entries = "".join(
+        f'  {{ markers = "{marker}", source = "pytorch-{name}" }},\n' for marker, name in ((cpu, "cpu"), (gpu, "cu118"))
+    )
+    lists = LISTS.format(table="project.optional-dependencies")
+    return f"{PROJECT}{lists}\n[tool.poetry.dependencies]\ntorch = [\n{entries}]\n{POETRY_SOURCES}"
+
+
 PIXI = '[workspace]\nname = "x"\nchannels = ["conda-forge"]\nplatforms = ["linux-64"]\n' + "".join(
     f'\n[feature.{name}.pypi-dependencies]\ntorch = {{ version = "==2.4.1", index = "https://download.pytorch.org/whl/{tag}" }}\n'
     for name, tag in (("cpu", "cpu"), ("gpu", "cu118"))
@@ -57,6 +71,9 @@ PIXI = '[workspace]\nname = "x"\nchannels = ["conda-forge"]\nplatforms = ["linux
         ("pyproject.toml", _uv("project.optional-dependencies", "extra")),
         ("pyproject.toml", _uv("dependency-groups", "group")),
         ("pyproject.toml", POETRY),
+        ("pyproject.toml", _exclusive("extra == 'cpu' and extra != 'gpu'", "extra == 'gpu' and extra != 'cpu'")),
+        ("pyproject.toml", _exclusive("extra != 'gpu'", "extra == 'gpu' and sys_platform == 'linux'")),
+        ("pyproject.toml", _exclusive("'cpu' == extra", "'gpu' == extra")),
         ("pixi.toml", PIXI),
     ],
 )
@@ -65,9 +82,9 @@ def test_the_variant_for_cpus_stays(name: str, text: str, tmp_path: Path) -> Non
     file.write_text(text)
     done = gpudoctor("resolve", "-r", file, "--gpu", "RTX 5090", "--driver", "580", "--format", "edited")
     assert done.returncode == 1, done.stderr
-    before = [row for row in text.splitlines() if "cpu" in row]
+    before = [row for row in text.splitlines() if "cpu" in row and "cu118" not in row]
     after = done.stdout.decode()
-    assert before and [row for row in after.splitlines() if "cpu" in row] == before
+    assert before and [row for row in after.splitlines() if "cpu" in row and "cu128" not in row] == before
     assert "cu118" not in after and "cu128" in after
 
 

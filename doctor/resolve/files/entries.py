@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
 from packaging.markers import InvalidMarker, Marker
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from compat_matrix.resolver import Question
 from compat_matrix.wishes import KNOWN
 
 from .lines import Elsewhere, Entry, Found, Pinned, Span
-from .reading import environment, index_tag, line_of, not_read, package_of
+from .reading import allows, applies, extras_in, index_tag, line_of, not_read, other_python, package_of
 from .toml_spans import Path, Spans
 
 _MARKER_KEYS = (
@@ -27,20 +27,25 @@ _MARKER_KEYS = (
 
 
 def entries(
-    content: Mapping[str, Any], path: Path, spans: Spans, q: Question, sources: Mapping[str, str], group: str = ""
-) -> Iterator[Found]:
-    """A table of requirements, each one value or a list of them for several platforms. path: of the table."""
+    content: Mapping[str, Any], path: Path, spans: Spans, q: Question, sources: Mapping[str, str], group: str = "",
+    allowed: str = "",
+) -> Iterator[Found]:  # fmt: skip
+    """A table of requirements, each one value or a list of them for several platforms. path: of the table; allowed: the
+    specifier of the file's Pythons."""
     for key, value in content.items():
         if key.lower() == "python":
             continue
         for i, one in enumerate(value if isinstance(value, list) else [value]):
             own = (*path, key, i) if isinstance(value, list) else (*path, key)
-            if not here(one, q):
-                continue
             span, entry = spans.entry(own)
-            line = _line(key, one, replace(span, text=span.text or key), entry)
+            span = replace(span, text=span.text or key)
+            groups = here(one, q)
+            if not groups:
+                yield from other_python(span, key, partial(_holds, one), q, extras_in(*_markers(one)), allowed)
+                continue
+            line = _line(key, one, span, entry)
             if isinstance(line, Pinned):
-                line = replace(line, group=group)
+                line = replace(line, group=group or groups[0])
                 url = sources.get(str(one.get("source") or one.get("index") or "")) if isinstance(one, dict) else None
                 line = of_index(line, index_tag(url or ""), ())
             if line is not None:
@@ -80,12 +85,21 @@ def _elsewhere(value: Mapping[str, Any]) -> tuple[str, str]:
     return ("comes from a workspace", "") if value.get("workspace") is True else ("", "")
 
 
-def here(value: Any, q: Question) -> bool:
-    """Whether an entry is for this machine, by its markers, Poetry's `platform` and `python`, and Pipenv's keys."""
+def here(value: Any, q: Question, extras: Sequence[str] = ()) -> tuple[str, ...]:
+    """The extras with which an entry is for this machine ('': without any), of these and those that its markers name;
+    empty where it is for another one."""
+    return applies(partial(_holds, value), q, tuple(dict.fromkeys((*extras_in(*_markers(value)), *extras))))
+
+
+def _markers(value: Any) -> list[Any]:
+    return [value.get(key) for key in ("marker", "markers", "env-markers")] if isinstance(value, dict) else []
+
+
+def _holds(value: Any, about: dict[str, str]) -> bool:
+    """By its markers, Poetry's `platform` and `python`, and Pipenv's keys."""
     if not isinstance(value, dict):
         return True
-    about = environment(q)
-    markers = [value.get(key) for key in ("marker", "markers", "env-markers")]
+    markers = _markers(value)
     markers += [f"{key} {value[key]}" for key in _MARKER_KEYS if isinstance(value.get(key), str)]
     return (
         all(for_machine(marker, about) for marker in markers)
@@ -113,10 +127,7 @@ def _platform(part: str, name: str) -> bool:
 
 
 def _python(part: str, version: str) -> bool:
-    try:
-        return SpecifierSet(pep440(re.sub(r"(?<=[\w*])\s+(?=[<>=!~^])", ",", part))).contains(version)
-    except InvalidSpecifier:
-        return True
+    return allows(pep440(re.sub(r"(?<=[\w*])\s+(?=[<>=!~^])", ",", part)), version)
 
 
 def pep440(text: str) -> str:

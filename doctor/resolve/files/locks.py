@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -19,7 +20,7 @@ from .conda import CondaSpec, conda_tag
 from .entries import pep440
 from .lines import Elsewhere, Found, Pinned, RequirementFile, Span, split
 from .pyproject import only_python
-from .reading import environment, index_tag, line_of, package_of, requirement_of
+from .reading import Holds, applies, index_tag, line_of, other_python, package_of, requirement_of
 from .sources import tables_of
 
 
@@ -28,9 +29,9 @@ def of_uv(content: Mapping[str, Any], text: str, path: str, q: Question) -> Requ
     packages = content.get("package")
     if not isinstance(packages, list) or not isinstance(content.get("version"), int):
         raise Unclear(f"{path} is TOML, but not a uv.lock (no version and packages)")
-    about = environment(q)
     numbers = [n for n, line in enumerate(text.splitlines(), 1) if line.strip() == "[[package]]"]
-    found = []
+    found: list[Found] = []
+    python = str(content.get("requires-python") or "")
     for i, package in enumerate(packages):
         if not isinstance(package, dict) or not isinstance(package.get("name"), str):
             raise Unclear(f"{path} is not a uv.lock: a package without a name")
@@ -38,13 +39,23 @@ def of_uv(content: Mapping[str, Any], text: str, path: str, q: Question) -> Requ
         markers = package.get("resolution-markers") or []
         if not isinstance(version, str) or not isinstance(source, dict) or not isinstance(markers, list):
             continue
-        if markers and not any(holds(str(marker), about, path) for marker in markers):
-            continue
         number = numbers[i] + 1 if i < len(numbers) else 0
+        allows = partial(_any_holds, markers, path)
+        if markers and not applies(allows, q):
+            found += _skipped(number, package["name"], version, allows, q, python)
+            continue
         origin = next((key for key in source if key != "registry"), "")
         one = locked(number, package["name"], version, index_tag(str(source.get("registry") or "")), origin)
         found += [one] if one else []
     return RequirementFile(kind="lock", **split(found), regenerate="uv lock")
+
+
+def _any_holds(markers: Sequence[object], path: str, about: dict[str, str]) -> bool:
+    return any(holds(str(marker), about, path) for marker in markers)
+
+
+def _skipped(number: int, name: str, version: str, allows: Holds, q: Question, python: str = "") -> Iterator[str]:
+    return other_python(Span(number, f"{name}=={version}"), name, allows, q, allowed=python)
 
 
 def locked(number: int, name: str, version: str, tag: str, origin: str = "") -> Found | None:
@@ -77,32 +88,32 @@ def holds(marker: str, about: dict[str, str], path: str) -> bool:
 
 def of_poetry(content: Mapping[str, Any], text: str, path: str, q: Question) -> RequirementFile:
     """A poetry.lock: its head names the Pythons that the project allows."""
-    about = environment(q)
     numbers = [n for n, line in enumerate(text.splitlines(), 1) if line.strip() == "[[package]]"]
-    found = []
-    packages = content.get("package")
+    found: list[Found] = []
+    packages, metadata = content.get("package"), content.get("metadata")
+    python = pep440(str(metadata.get("python-versions") or "") if isinstance(metadata, dict) else "")
     for i, package in enumerate(packages if isinstance(packages, list) else ()):
         name, version = (package.get("name"), package.get("version")) if isinstance(package, dict) else (None, None)
         if not isinstance(name, str) or not isinstance(version, str):
             raise Unclear(f"{path} is not a poetry.lock: a package without a name")
         marker, source = package.get("markers"), package.get("source")
         marker = " or ".join(map(str, marker.values())) if isinstance(marker, dict) else marker
-        if isinstance(marker, str) and not holds(marker, about, path):
+        number = numbers[i] + 1 if i < len(numbers) else 0
+        if isinstance(marker, str) and not applies(allows := partial(_any_holds, [marker], path), q):
+            found += _skipped(number, name, version, allows, q, python)
             continue
         url = str(source.get("url")) if isinstance(source, dict) else ""
         origin = str(source.get("type")) if isinstance(source, dict) else ""
-        one = locked(numbers[i] + 1 if i < len(numbers) else 0, name, version, index_tag(url), origin)
+        one = locked(number, name, version, index_tag(url), origin)
         found += [one] if one else []
-    metadata = content.get("metadata")
-    python = str(metadata.get("python-versions") or "") if isinstance(metadata, dict) else ""
-    return RequirementFile(kind="lock", **split(found), python=only_python(pep440(python)), regenerate="poetry lock")
+    return RequirementFile(kind="lock", **split(found), python=only_python(python), regenerate="poetry lock")
 
 
 def of_pipenv(content: Any, text: str, path: str, q: Question) -> RequirementFile:
     """A Pipfile.lock."""
     if not isinstance(content, dict) or not isinstance(content.get("_meta"), dict):
         raise Unclear(f"{path} is JSON, but not a Pipfile.lock (no _meta)")
-    meta, about = content["_meta"], environment(q)
+    meta = content["_meta"]
     urls = {str(one.get("name")): str(one.get("url")) for one in tables_of(meta, "sources")}
     rows = text.splitlines()
     found: list[Found] = []
@@ -111,12 +122,15 @@ def of_pipenv(content: Any, text: str, path: str, q: Question) -> RequirementFil
         for name, package in packages.items() if isinstance(packages, dict) else ():
             version = package.get("version") if isinstance(package, dict) else None
             marker = package.get("markers") if isinstance(package, dict) else None
-            if not isinstance(package, dict) or (isinstance(marker, str) and not holds(marker, about, path)):
+            if not isinstance(package, dict):
+                continue
+            number = next((n for n, row in enumerate(rows, 1) if row.strip().startswith(f'"{name}":')), 0)
+            if isinstance(marker, str) and not applies(allows := partial(_any_holds, [marker], path), q):
+                found += _skipped(number, name, str(version or "").lstrip("="), allows, q)
                 continue
             origin = next((key for key in ("git", "path", "file") if key in package), "")
             if not isinstance(version, str) and not origin:
                 continue
-            number = next((n for n, row in enumerate(rows, 1) if row.strip().startswith(f'"{name}":')), 0)
             tag = index_tag(urls.get(str(package.get("index")), ""))
             one = locked(number, name, str(version or "0").lstrip("="), tag, origin)
             found += [one] if one else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -18,11 +18,20 @@ from ..machine import Unclear
 from .entries import entries, here, of_index, pep440
 from .lines import Elsewhere, Found, Other, Pinned, RequirementFile, Source, Span, split
 from .pixi import of_tables
-from .reading import environment, index_tag, line_of, not_read, package_of
-from .sources import named, pdm_indexes, pdm_tag, table, tables_of, uv_elsewhere, uv_indexes, uv_tags
+from .reading import PYTHONS, applies, environment, extras_in, line_of, not_read, other_python, package_of
+from .sources import (
+    Tags,
+    named,
+    pdm_indexes,
+    pdm_tag,
+    table,
+    tables_of,
+    tags_by_group,
+    uv_elsewhere,
+    uv_indexes,
+    uv_tags,
+)
 from .toml_spans import Path, Spans
-
-PYTHONS = tuple(f"3.{minor}" for minor in range(6, 16))
 
 
 def of_pyproject(content: Mapping[str, Any], text: str, path: str, q: Question) -> RequirementFile:
@@ -36,7 +45,8 @@ def of_pyproject(content: Mapping[str, Any], text: str, path: str, q: Question) 
     if not (project or poetry or table(content, "dependency-groups") or uv or pdm):
         raise Unclear(f"{path} has no [project], [dependency-groups] or [tool.poetry] table")
     kind = manager(content)
-    tags = {"uv": lambda: uv_tags(uv, q), "poetry": lambda: _poetry_tags(poetry, q)}.get(kind, dict)()
+    groups = _groups(content)
+    tags = {"uv": lambda: uv_tags(uv, q, groups), "poetry": lambda: _poetry_tags(poetry, q, groups)}.get(kind, dict)()
     elsewhere = list(uv_elsewhere(uv, spans, q))
     gone = {(group, one.name) for group, one in elsewhere if isinstance(one, Elsewhere)}
     indexes = {"uv": uv_indexes(uv), "pdm": pdm_indexes(pdm)}.get(kind, ())
@@ -46,12 +56,12 @@ def of_pyproject(content: Mapping[str, Any], text: str, path: str, q: Question) 
             if {(one.group, one.wish.package), ("", one.wish.package)} & gone:
                 continue
             own = tags.get(one.name, {})
-            tag = own.get(one.group) or own.get("", "") or (pdm_tag(pdm, one.name) if kind == "pdm" else "")
+            tag = own.get(one.group, own.get("", "")) or (pdm_tag(pdm, one.name) if kind == "pdm" else "")
             found.append(of_index(one, tag, indexes))
         else:
             found.append(one)
     found += [one for _, one in elsewhere]
-    found += _poetry_lines(poetry, spans, q)
+    found += _poetry_lines(poetry, spans, q, _python(content))
     found += [*_included(content, spans), *_forced(content, spans)]
     return RequirementFile(
         kind=kind,
@@ -59,7 +69,7 @@ def of_pyproject(content: Mapping[str, Any], text: str, path: str, q: Question) 
         sources=_sources(kind, content, spans, poetry, q),
         platform=environment(q)["sys_platform"],
         requires=_requires(spans, project, poetry),
-        python=only_python(str(project.get("requires-python") or "") or _poetry_python(poetry)),
+        python=only_python(_python(content)),
         regenerate=LOCKS.get(kind, ""),
     )
 
@@ -116,7 +126,6 @@ def _requirements(content: Mapping[str, Any], spans: Spans, path: str, q: Questi
         for key in ("dependencies", "extra-dependencies"):
             several = env.get(key) if isinstance(env, dict) else None
             lists.append((name, ("tool", "hatch", "envs", name, key), several))
-    about = environment(q)
     for group, own, several in lists:
         for i, text in enumerate(several if isinstance(several, list) else ()):
             if not isinstance(text, str) or not text.strip():
@@ -130,12 +139,15 @@ def _requirements(content: Mapping[str, Any], spans: Spans, path: str, q: Questi
                 need = Requirement(text)
             except InvalidRequirement as error:
                 raise Unclear(f"{path}: {text[:60]!r} is no requirement: {str(error).splitlines()[0]}") from None
-            if need.marker is not None and not need.marker.evaluate(about):
+            extras = (group,) if own[:2] == ("project", "optional-dependencies") else extras_in(need.marker)
+            groups = applies(need.marker.evaluate, q, extras) if need.marker else ("",)
+            if need.marker and not groups:
+                yield from other_python(span, need.name, need.marker.evaluate, q, extras, _python(content))
                 continue
             line = line_of(span, need)
             if isinstance(line, Other) and re.match(r"file:", need.url or ""):
                 yield not_read(span.number, str(need.url))
-            yield replace(line, group=group) if isinstance(line, Pinned) else line
+            yield replace(line, group=group or groups[0]) if isinstance(line, Pinned) else line
 
 
 def _forced(content: Mapping[str, Any], spans: Spans) -> Iterator[str]:
@@ -180,23 +192,29 @@ def _poetry_tables(poetry: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[st
         yield ("tool", "poetry", "group", name, "dependencies"), table(poetry, "group", name, "dependencies")
 
 
-def _poetry_lines(poetry: Mapping[str, Any], spans: Spans, q: Question) -> Iterator[Found]:
+def _poetry_lines(poetry: Mapping[str, Any], spans: Spans, q: Question, python: str) -> Iterator[Found]:
     sources = {str(one.get("name")): str(one.get("url")) for one in tables_of(poetry, "source")}
     for path, one in _poetry_tables(poetry):
-        yield from entries(one, path, spans, q, sources)
+        yield from entries(one, path, spans, q, sources, allowed=python)
 
 
-def _poetry_tags(poetry: Mapping[str, Any], q: Question) -> dict[str, dict[str, str]]:
-    """Package -> the tag of the source that `torch = { source = "pytorch" }` names for a line of [project]."""
+def _poetry_tags(poetry: Mapping[str, Any], q: Question, groups: Sequence[str]) -> Tags:
+    """Of the sources that `torch = { source = "pytorch" }` names for a line of [project]."""
     urls = {str(one.get("name")): str(one.get("url")) for one in tables_of(poetry, "source")}
-    found: dict[str, dict[str, str]] = {}
-    for _, packages in _poetry_tables(poetry):
-        for name, value in packages.items():
-            for one in value if isinstance(value, list) else [value]:
-                if isinstance(one, dict) and here(one, q):
-                    tag = index_tag(urls.get(str(one.get("source")), ""))
-                    found.setdefault(canonicalize_name(name), {}).setdefault("", tag)
-    return found
+    several = [
+        (canonicalize_name(name), here(one, q, groups), urls.get(str(one.get("source")), ""))
+        for _, packages in _poetry_tables(poetry)
+        for name, value in packages.items()
+        for one in (value if isinstance(value, list) else [value])
+        if isinstance(one, dict)
+    ]
+    return tags_by_group(several, groups)
+
+
+def _groups(content: Mapping[str, Any]) -> tuple[str, ...]:
+    """The extras and dependency groups of the file."""
+    above = (("project", "optional-dependencies"), ("dependency-groups",), ("tool", "poetry", "extras"))
+    return tuple(dict.fromkeys(name for keys in above for name in table(content, *keys)))
 
 
 def _requires(spans: Spans, project: Mapping[str, Any], poetry: Mapping[str, Any]) -> Other | None:
@@ -210,9 +228,11 @@ def _requires(spans: Spans, project: Mapping[str, Any], poetry: Mapping[str, Any
     return Other(number=span.number, text=span.text, name="python", specifier=text, at=span.at)
 
 
-def _poetry_python(poetry: Mapping[str, Any]) -> str:
-    python = table(poetry, "dependencies").get("python")
-    return pep440(python) if isinstance(python, str) else ""
+def _python(content: Mapping[str, Any]) -> str:
+    """The specifier of the Pythons that the project allows; '' for any."""
+    python = table(content, "tool", "poetry", "dependencies").get("python")
+    own = str(table(content, "project").get("requires-python") or "")
+    return own or (pep440(python) if isinstance(python, str) else "")
 
 
 def only_python(specifier: str) -> str:

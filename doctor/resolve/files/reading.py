@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
 from compat_matrix.installer import index_source
@@ -98,9 +100,16 @@ def pytorch_tag(url: str) -> str:
     return index_tag(url) or (source if re.fullmatch(r"cu\d+|cpu|rocm[\d.]+|xpu", source) else "")
 
 
-def environment(q: Question) -> dict[str, str]:
-    """What markers ask of the machine."""
-    python = q.python.rstrip("t") or "3.12"
+PYTHONS = tuple(f"3.{minor}" for minor in range(6, 16))
+ASSUMED = "3.12"
+"""The Python that markers are asked for where none is named."""
+Holds = Callable[[dict[str, str]], bool]
+"""Whether something is for an environment of markers."""
+
+
+def environment(q: Question, python: str = "", extra: str = "") -> dict[str, str]:
+    """What markers ask of the machine. python: in place of its own; extra: that is installed with the project."""
+    python = python or q.python.rstrip("t") or ASSUMED
     windows = q.os == "windows"
     return {
         "python_version": python,
@@ -111,8 +120,43 @@ def environment(q: Question) -> dict[str, str]:
         "platform_machine": "AMD64" if windows else q.arch,
         "implementation_name": "cpython",
         "platform_python_implementation": "CPython",
-        "extra": "",
+        "extra": extra,
     }
+
+
+def applies(holds: Holds, q: Question, extras: Sequence[str] = ("",)) -> tuple[str, ...]:
+    """Those of the extras ('': none) with which something is for this machine; empty where it is for another one."""
+    return tuple(one for one in extras if holds(environment(q, extra=one)))
+
+
+def extras_in(*markers: Any) -> tuple[str, ...]:
+    """'' and the extras that markers name."""
+    names = [name for one in markers for name in re.findall(r"extra\s*[=!]=\s*[\"']([^\"']+)", str(one))]
+    names += [name for one in markers for name in re.findall(r"[\"']([^\"']+)[\"']\s*[=!]=\s*extra\b", str(one))]
+    return tuple(dict.fromkeys(("", *names)))
+
+
+def other_python(
+    span: Span, name: str, holds: Holds, q: Question, extras: Sequence[str] = ("",), allowed: str = ""
+) -> Iterator[str]:
+    """The sentence about a line that is for other Pythons than the one that is judged, where nobody named one. allowed:
+    the specifier of the file's Pythons."""
+    if q.python or package_of(name) not in KNOWN:
+        return
+    for python in sorted(PYTHONS, key=lambda one: abs(int(one[2:]) - int(ASSUMED[2:]))):
+        within = not allowed or any(allows(allowed, f"{python}.{patch}") for patch in (0, 5, 9, 20))
+        if within and any(holds(environment(q, python, one)) for one in extras):
+            where = f"line {span.number}: " if span.number else ""
+            yield f"{where}{span.text} is not for Python {ASSUMED}, so it is not judged (--python {python} judges it)"
+            return
+
+
+def allows(specifier: str, version: str) -> bool:
+    """Whether a specifier allows a version; also one that is none."""
+    try:
+        return SpecifierSet(specifier).contains(version)
+    except InvalidSpecifier:
+        return True
 
 
 def line_ends(text: str) -> list[int]:

@@ -13,7 +13,7 @@ from compat_matrix.wishes import KNOWN
 
 from ..machine import Unclear
 from .lines import MOST_LINES, Elsewhere, Found, IndexLine, Pinned, RequirementFile, Span, split
-from .reading import environment, index_tag, line_of, not_read, package_of, pytorch_tag, requirement_of
+from .reading import applies, index_tag, line_of, not_read, other_python, package_of, pytorch_tag, requirement_of
 
 _INDEX = re.compile(r"(-i|--index-url|--extra-index-url|-f|--find-links)[\s=]+(\S+)")
 _GENERATED = re.compile(r"#\s+((?:uv pip compile|pip-compile)(?: [\w./=:+@-]+){0,20})\s*$", re.M)
@@ -34,7 +34,6 @@ def of_rows(rows: Iterable[tuple[Span, str]], path: str, q: Question, strict: bo
     index, default = "", "pypi"
     extra: list[str] = []
     indexes, unsolved = [], []
-    about = environment(q)
     for span, line in rows:
         if not line:
             continue
@@ -72,10 +71,12 @@ def of_rows(rows: Iterable[tuple[Span, str]], path: str, q: Question, strict: bo
             unsolved += [] if editable else [number]
         if need is None:
             found += _unnamed(span, line)
-        elif need.marker is None or need.marker.evaluate(about):
+        elif need.marker is None or applies(need.marker.evaluate, q):
             one = line_of(replace(span, text=line), need)
             found.append(one)
             pinned += isinstance(one, Pinned)
+        else:
+            found += other_python(replace(span, text=line), need.name, need.marker.evaluate, q)
     fields = split(found)
     fields["lines"] = tuple(_with_indexes(fields["lines"], index, (*extra, default)))
     return RequirementFile(kind="requirements", **fields, indexes=tuple(indexes), unsolved=tuple(unsolved))

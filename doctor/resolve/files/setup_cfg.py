@@ -13,7 +13,7 @@ from compat_matrix.resolver import Question
 from ..machine import Unclear
 from .lines import Found, RequirementFile, Span, split
 from .pyproject import only_python
-from .reading import environment, line_of, not_read
+from .reading import applies, line_of, not_read, other_python
 
 
 def of_setup_cfg(text: str, path: str, q: Question) -> RequirementFile:
@@ -30,7 +30,8 @@ def of_setup_cfg(text: str, path: str, q: Question) -> RequirementFile:
     ]
     if not rows:
         raise Unclear(f"{path} has no install_requires")
-    about, found = environment(q), list[Found]()
+    python = parser.get("options", "python_requires", fallback="")
+    found: list[Found] = []
     for span in rows:
         if span.text.startswith("file:"):
             found += [not_read(span.number, name.strip()) for name in span.text[5:].split(",")]
@@ -39,10 +40,11 @@ def of_setup_cfg(text: str, path: str, q: Question) -> RequirementFile:
             need = Requirement(span.text)
         except InvalidRequirement as error:
             raise Unclear(f"{path}: {span.text[:60]!r} is no requirement: {str(error).splitlines()[0]}") from None
-        if need.marker is None or need.marker.evaluate(about):
+        if need.marker is None or applies(need.marker.evaluate, q):
             found.append(line_of(span, need))
-    python = only_python(parser.get("options", "python_requires", fallback=""))
-    return RequirementFile(kind="cfg", **split(found), python=python)
+        else:
+            found += other_python(span, need.name, need.marker.evaluate, q, allowed=python)
+    return RequirementFile(kind="cfg", **split(found), python=only_python(python))
 
 
 _SECTION = re.compile(r"\[([^\]]+)\]")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from packaging.utils import canonicalize_name
@@ -13,9 +12,9 @@ from compat_matrix.installer import index_source
 from compat_matrix.resolver import Question
 from compat_matrix.wishes import KNOWN
 
-from .entries import for_machine, here
+from .entries import here
 from .lines import Elsewhere, Found, Source, Span, Word
-from .reading import environment, index_tag, not_read, package_of, pytorch_tag
+from .reading import index_tag, not_read, package_of, pytorch_tag
 from .toml_spans import Path, Spans
 
 
@@ -48,7 +47,7 @@ def named(
             for i, one in enumerate(value if isinstance(value, list) else [value]):
                 own = (*path, package, i, key) if isinstance(value, list) else (*path, package, key)
                 if isinstance(one, dict) and isinstance(one.get(key), str):
-                    other = None if here(one, q) or _group(one) else spans.pair((*path, package))
+                    other = None if here(one, q) else spans.pair((*path, package))
                     words.setdefault(one[key], []).append(Word(canonicalize_name(package), spans.pair(own), other))
     for i, one in enumerate(found if isinstance(found, list) else ()):
         if isinstance(one, dict) and isinstance(one.get("name"), str):
@@ -63,18 +62,31 @@ def named(
     return tuple(sources)
 
 
-def uv_tags(uv: Mapping[str, Any], q: Question) -> dict[str, dict[str, str]]:
-    """Package -> group -> the tag of the index that tool.uv.sources names for it on this machine. Where that differs by
-    extra without lines of its own, a CUDA build is what is judged."""
+def uv_tags(uv: Mapping[str, Any], q: Question, groups: Sequence[str]) -> Tags:
+    """groups: the extras and groups of the file."""
     urls = {str(one.get("name")): str(one.get("url")) for one in tables_of(uv, "index")}
-    found: dict[str, dict[str, str]] = {}
-    for name, _, one in _uv_sources(uv, q):
-        tags = found.setdefault(name, {})
-        tag = index_tag(urls.get(str(one.get("index")), ""))
-        group = _group(one)
-        tags.setdefault(group, tag)
-        if tag.startswith("cu") or not group:
-            tags.setdefault("", tag)
+    several = [
+        (name, (own,) if (own := _group(one)) else here(one, q, groups), urls.get(str(one.get("index")), ""))
+        for name, _, one in _uv_sources(uv, q)
+    ]
+    return tags_by_group(several, groups)
+
+
+Tags = dict[str, dict[str, str]]
+"""Package -> extra or group ('' for none) -> the tag of the index that the file names for it on this machine."""
+
+
+def tags_by_group(several: Iterable[tuple[str, Sequence[str], str]], groups: Sequence[str]) -> Tags:
+    """several: package, the extras and groups that have it from an index, its address. Where only extras name
+    an index, and the package stands outside of them, a CUDA build is what is judged."""
+    found: Tags = {}
+    for name, own, url in several:
+        for group in own:
+            found.setdefault(name, {}).setdefault(group, index_tag(url))
+    for tags in found.values():
+        tags.setdefault("", next((tag for tag in tags.values() if tag.startswith("cu")), ""))
+        for group in groups:
+            tags.setdefault(group, "")
     return found
 
 
@@ -87,7 +99,7 @@ def uv_elsewhere(uv: Mapping[str, Any], spans: Spans, q: Question) -> Iterator[t
         why = next((why for key, why in _WHY.items() if one.get(key)), "")
         if why and known:
             line = Elsewhere(number=span.number, text=span.text, name=package_of(name), why=why)
-            yield _group(one), line
+            yield _group(one) or here(one, q)[0], line
         elif isinstance(one.get("path"), str):
             yield "", not_read(span.number, one["path"])
         elif one.get("workspace") is True:
@@ -101,19 +113,15 @@ _WHY = {
 
 
 def _uv_sources(uv: Mapping[str, Any], q: Question) -> Iterator[tuple[str, Path, Mapping[str, Any]]]:
-    about = environment(q)
     for name, source in table(uv, "sources").items():
         path: Path = ("tool", "uv", "sources", name)
         for i, one in enumerate(source if isinstance(source, list) else [source]):
-            marker = one.get("marker") if isinstance(one, dict) else None
-            by_extra = isinstance(marker, str) and "extra" in marker
-            if isinstance(one, dict) and (by_extra or for_machine(marker, about)):
+            if isinstance(one, dict) and here(one, q):
                 yield canonicalize_name(name), (*path, i) if isinstance(source, list) else path, one
 
 
 def _group(one: Mapping[str, Any]) -> str:
-    in_marker = re.search(r"extra\s*==\s*[\"']([\w.-]+)", str(one.get("marker") or ""))
-    return str(one.get("extra") or one.get("group") or (in_marker[1] if in_marker else ""))
+    return str(one.get("extra") or one.get("group") or "")
 
 
 def uv_indexes(uv: Mapping[str, Any]) -> tuple[str, ...]:
