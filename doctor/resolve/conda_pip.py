@@ -88,10 +88,9 @@ def _kept(m: Matrix, q: Question, torch: Pinned, conda: Answered, pip: Requireme
             unknown.append(f"line {one.number}: no release of {one.name} for torch {version} is listed")
     base = replace(conda, instead=(*conda.instead, *written.values()), index="")
     rest = with_the_rest(m, q, replace(pip, kind="requirements", requires=None), base)
-    rest = spelled(pip, replace(rest, instead=rest.instead[len(conda.instead) :])) if pip.kind == "pixi" else rest
-    changed = rest.instead if pip.kind != "pixi" else (*conda.instead, *rest.instead)
+    rest = spelled(pip, replace(rest, instead=rest.instead[len(conda.instead) :]))
     return replace(
-        rest, dead=(*rest.dead, *alone.dead), instead=changed,
+        rest, dead=(*rest.dead, *alone.dead), instead=(*conda.instead, *rest.instead),
         unknown=tuple(dict.fromkeys((*rest.unknown, *alone.unknown, *unknown))),
     )  # fmt: skip
 

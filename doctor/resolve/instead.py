@@ -56,6 +56,8 @@ class Answered(Struct, frozen=True, kw_only=True):
     index: str = ""
     unknown: tuple[str, ...] = ()
     add: str = ""
+    unwritable: str = ""
+    """Why the file cannot be edited, where a change has no place in it."""
     dead_elsewhere: tuple[DeadLine, ...] = ()
 
     @property

@@ -7,6 +7,7 @@ import re
 from msgspec.structs import replace
 
 from ..instead import OWN, Answered, Instead
+from .by_platform import by_platform
 from .lines import Entry, Other, Pinned, RequirementFile
 from .new_source import Chosen, choose_source
 
@@ -18,7 +19,12 @@ _NO_INDEX = ("pep621", "cfg")
 
 
 def spelled(file: RequirementFile, answered: Answered) -> Answered:
-    """What is written, as this kind of file has it. An index of its own for torch needs no local version."""
+    """What is written, as this kind of file has it."""
+    return by_platform(file, _spelled(file, answered))
+
+
+def _spelled(file: RequirementFile, answered: Answered) -> Answered:
+    """An index of its own for torch needs no local version."""
     if file.kind == "pixi-conda":
         return replace(answered, instead=tuple(_pixi(one) for one in answered.instead))
     if file.kind in _NO_INDEX and answered.index:

@@ -22,6 +22,8 @@ def edited(text: str, file: RequirementFile, answered: Answered) -> str:
     eol = "\r\n" if "\r\n" in text else "\n"
     spans = _spans(file)
     changes: list[Change] = []
+    if answered.unwritable:
+        raise Unwritable(answered.unwritable)
     for one in answered.instead:
         if not one.number:
             continue
@@ -70,16 +72,25 @@ def _applied(text: str, changes: list[Change]) -> str:
 
 
 def _new_text(text: str, at: At, one: Instead, eol: str) -> str:
-    """The new text in the quotes of the old one, or as YAML's plain text where that is what it was."""
-    old = text[slice(*at)]
-    if old[:1] in ("'", '"') and old[:1] != one.text[:1]:
-        return _quoted(one.write, old[0])
-    before = _before(text, at[0])
-    if before.endswith(("[", ",")) and old == one.text:
-        return _in_flow(one.write)
-    return eol.join(
-        before[: len(before) - len(before.lstrip())] * bool(n) + row for n, row in enumerate(one.write.splitlines())
-    )
+    """The new text in the quotes of the old one, or as YAML's plain text where that is what it was; several rows as
+    several items."""
+    old, before = text[slice(*at)], _before(text, at[0])
+    rows = one.write.splitlines()
+    quoted = old[:1] in ("'", '"') and old[:1] != one.text[:1]
+    in_flow = before.rstrip().endswith(("[", ",")) and old == one.text
+    if quoted:
+        rows = [_quoted(row, old[0]) for row in rows]
+    elif in_flow:
+        rows = [_in_flow(row) for row in rows]
+    if before.strip() == "-":
+        return f"{eol}{before}".join(rows)
+    if not before.strip():
+        return f"{',' if quoted else ''}{eol}{before}".join(rows)
+    if quoted or in_flow:
+        return ", ".join(rows)
+    if len(rows) > 1:  # one line of setup.cfg
+        return "".join(f"{eol}    {row}" for row in rows)
+    return one.write
 
 
 def _in_flow(write: str) -> str:
@@ -160,9 +171,9 @@ def _with_tables(text: str, add: str, eol: str) -> str:
         own = [add[new.keys[key] : new.values[key][1]] for key in new.keys if key[:-1] == path]
         there = spans.values.get(tuple(part for part in path if isinstance(part, str)))
         if path in spans.headers and isinstance(path[-1], str):
-            at = text.find("\n", spans.headers[path][1])
-            at = at if at >= 0 else len(text)
-            changes.append((at, at, "".join(f"\n{row}" for row in own).replace("\n", eol)[len(eol) - 1 :]))
+            at = text.find("\n", spans.headers[path][1]) + 1
+            rows = "".join(f"{row}\n" for row in own).replace("\n", eol)
+            changes.append((at, at, rows) if at else (len(text), len(text), f"{eol}{rows}"))
         elif there and isinstance(path[-1], str):
             changes.append((there[0] + 1, there[0] + 1, "".join(f" {row}," for row in own)))
         elif there:

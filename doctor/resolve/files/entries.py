@@ -14,8 +14,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 from compat_matrix.resolver import Question
 from compat_matrix.wishes import KNOWN
 
-from .lines import Elsewhere, Entry, Found, Pinned, Span
-from .reading import allows, applies, extras_in, index_tag, line_of, not_read, other_python, package_of
+from .lines import Elsewhere, Entry, Found, Pinned, Platform, Span
+from .reading import allows, applies, extras_in, index_tag, line_of, not_here, not_read, package_of, platforms
 from .toml_spans import Path, Spans
 
 _MARKER_KEYS = (
@@ -41,9 +41,9 @@ def entries(
             span = replace(span, text=span.text or key)
             groups = here(one, q)
             if not groups:
-                yield from other_python(span, key, partial(_holds, one), q, extras_in(*_markers(one)), allowed)
+                yield from not_here(span, key, partial(_holds, one), q, extras_in(*_markers(one)), allowed)
                 continue
-            line = _line(key, one, span, entry)
+            line = _line(key, one, span, entry, for_platforms(one, q, groups))
             if isinstance(line, Pinned):
                 line = replace(line, group=group or groups[0])
                 url = sources.get(str(one.get("source") or one.get("index") or "")) if isinstance(one, dict) else None
@@ -52,7 +52,7 @@ def entries(
                 yield line
 
 
-def _line(key: str, value: Any, span: Span, entry: Entry | None) -> Found | None:
+def _line(key: str, value: Any, span: Span, entry: Entry | None, on: tuple[Platform, ...]) -> Found | None:
     """None where the value says nothing of a version, as Poetry's `{ source = "pytorch" }`."""
     inside = value if isinstance(value, dict) else {"version": value}
     why, what = _elsewhere(inside)
@@ -69,7 +69,7 @@ def _line(key: str, value: Any, span: Span, entry: Entry | None) -> Found | None
     named = f"[{','.join(map(str, extras))}]" if isinstance(extras, list) and extras else ""
     specifier = f"@ {url}" if isinstance(url, str) else pep440(str(version))
     try:
-        return line_of(span, Requirement(f"{key}{named} {specifier}"), entry)
+        return line_of(span, Requirement(f"{key}{named} {specifier}"), entry, on)
     except InvalidRequirement:
         why = f"has a version that is not understood ({str(version)[:40]})"
         return Elsewhere(number=span.number, text=span.text, name=package_of(key), why=why) if known else None
@@ -89,6 +89,11 @@ def here(value: Any, q: Question, extras: Sequence[str] = ()) -> tuple[str, ...]
     """The extras with which an entry is for this machine ('': without any), of these and those that its markers name;
     empty where it is for another one."""
     return applies(partial(_holds, value), q, tuple(dict.fromkeys((*extras_in(*_markers(value)), *extras))))
+
+
+def for_platforms(value: Any, q: Question, groups: Sequence[str] = ("",)) -> tuple[Platform, ...]:
+    """The platforms that an entry is for; empty for all."""
+    return platforms(partial(_holds, value), q, groups)
 
 
 def _markers(value: Any) -> list[Any]:

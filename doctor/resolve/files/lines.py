@@ -30,36 +30,49 @@ class Entry(Struct, frozen=True, kw_only=True):
     rows: bool = False
 
 
-class Pinned(Struct, frozen=True, kw_only=True):
-    """A line. wish: its package and version; local: 'cu126' of torch==2.8.0+cu126, or that of its index; indexes: what
-    an installer chooses torch from where the line leaves that open: tags of PyTorch's indexes and 'pypi', last; tail:
-    its marker with the sign before it ('; python_version < "3.12"')."""
+Platform = tuple[str, str]
+"""sys_platform and platform_machine of markers."""
+
+
+class Line(Struct, frozen=True, kw_only=True):
+    """A requirement. name: as PEP 503 writes it; tail: its marker with the sign before it ('; os_name == "nt"')."""
 
     number: int
     text: str
     name: str
+    extras: str = ""
+    tail: str = ""
+    at: At = (0, 0)
+    entry: Entry | None = None
+    platforms: tuple[Platform, ...] = ()
+    """Those that it is for, of `reading.PLATFORMS`; empty for all."""
+    table: str = ""
+    """pixi's table for this platform alone, where the line stands in one for all of several platforms."""
+
+
+class Pinned(Line, frozen=True, kw_only=True):
+    """A line for a package of the matrix. wish: its package and version; local: 'cu126' of torch==2.8.0+cu126, or that
+    of its index; indexes: what an installer chooses torch from where the line leaves that open: tags of PyTorch's
+    indexes and 'pypi', last."""
+
     wish: Wish
     local: str = ""
     indexes: tuple[str, ...] = ()
-    extras: str = ""
-    tail: str = ""
     group: str = ""
     """The extra or group that it is part of; '' where it is always installed."""
-    at: At = (0, 0)
-    entry: Entry | None = None
 
 
-class Other(Struct, frozen=True, kw_only=True):
-    """A line for a package that the matrix has no releases of. name: as PEP 503 writes it; specifier: '' for any."""
+class Other(Line, frozen=True, kw_only=True):
+    """A line for a package that the matrix has no releases of. specifier: '' for any."""
 
-    number: int
-    text: str
-    name: str
     specifier: str
-    extras: str = ""
-    tail: str = ""
-    at: At = (0, 0)
-    entry: Entry | None = None
+
+
+class Skipped(Struct, frozen=True):
+    """A line for other platforms alone. name: of the package in the matrix."""
+
+    name: str
+    platforms: tuple[Platform, ...]
 
 
 class Elsewhere(Struct, frozen=True, kw_only=True):
@@ -88,11 +101,13 @@ class IndexLine(Struct, frozen=True, kw_only=True):
 
 class Word(Struct, frozen=True):
     """`index = "pytorch-cu128"` of a package; package '' for `name = "pytorch-cu128"` of the index itself. elsewhere:
-    the whole entry, where it is for other platforms only."""
+    the whole entry, where it is for other platforms only; platforms: as Line; marker: that of the entry."""
 
     package: str
     span: Span
     elsewhere: Span | None = None
+    platforms: tuple[Platform, ...] = ()
+    marker: str = ""
 
 
 class Source(Struct, frozen=True, kw_only=True):
@@ -127,6 +142,7 @@ class RequirementFile(Struct, frozen=True, kw_only=True):
     """Sentences about the files that it includes."""
     elsewhere: tuple[Elsewhere, ...] = ()
     """Packages that the matrix knows, from paths and repositories."""
+    skipped: tuple[Skipped, ...] = ()
     pip: RequirementFile | None = None
     """What pip installs beside the packages of conda."""
 
@@ -135,7 +151,7 @@ MOST_LINES = 300
 """Of torch and what is built for one release of it: each is judged with all others."""
 
 
-Found = Pinned | Other | Elsewhere | str
+Found = Pinned | Other | Elsewhere | Skipped | str
 """What a reader finds: a line, or a sentence about what is not read."""
 
 
@@ -146,6 +162,7 @@ class Parts(TypedDict):
     others: tuple[Other, ...]
     elsewhere: tuple[Elsewhere, ...]
     unread: tuple[str, ...]
+    skipped: tuple[Skipped, ...]
 
 
 def split(found: Iterable[Found]) -> Parts:
@@ -156,4 +173,5 @@ def split(found: Iterable[Found]) -> Parts:
         others=tuple(one for one in several if isinstance(one, Other)),
         elsewhere=tuple(one for one in several if isinstance(one, Elsewhere)),
         unread=tuple(dict.fromkeys(one for one in several if isinstance(one, str))),
+        skipped=tuple(dict.fromkeys(one for one in several if isinstance(one, Skipped))),
     )

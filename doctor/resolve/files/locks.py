@@ -20,7 +20,7 @@ from .conda import CondaSpec, conda_tag
 from .entries import pep440
 from .lines import Elsewhere, Found, Pinned, RequirementFile, Span, split
 from .pyproject import only_python
-from .reading import Holds, applies, index_tag, line_of, other_python, package_of, requirement_of
+from .reading import Holds, applies, index_tag, line_of, not_here, package_of, requirement_of
 from .sources import tables_of
 
 
@@ -54,8 +54,8 @@ def _any_holds(markers: Sequence[object], path: str, about: dict[str, str]) -> b
     return any(holds(str(marker), about, path) for marker in markers)
 
 
-def _skipped(number: int, name: str, version: str, allows: Holds, q: Question, python: str = "") -> Iterator[str]:
-    return other_python(Span(number, f"{name}=={version}"), name, allows, q, allowed=python)
+def _skipped(number: int, name: str, version: str, allows: Holds, q: Question, python: str = "") -> Iterator[Found]:
+    return not_here(Span(number, f"{name}=={version}"), name, allows, q, allowed=python)
 
 
 def locked(number: int, name: str, version: str, tag: str, origin: str = "") -> Found | None:

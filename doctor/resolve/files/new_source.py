@@ -7,6 +7,7 @@ import re
 from msgspec import Struct
 
 from ..instead import OWN, Answered
+from .by_platform import markers, others
 from .lines import RequirementFile, Source, Span
 
 _NAMED = ("uv", "pdm", "poetry", "pipenv")
@@ -70,18 +71,28 @@ def choose_source(file: RequirementFile, answered: Answered, tag: str) -> Chosen
             words.append((other[name], _one_more(other[name], f'{{ index = "{label}", marker = "{marker}" }}')))
     if file.kind == "poetry" and any(one.entry for one in own):
         missing = [name for name in missing if any(one.name == name for one in own)]  # a new one is an entry
-    rows = _references(file.kind, missing, label)
+    rows = _references(file.kind, missing, label, _marker(file))
     if not there and not moved:
         rows += ([""] if rows else []) + _table(file.kind, label, url, packages)
     return Chosen(label=label, url=url, words=tuple(words), add="\n".join([*rows, ""]) if rows else "", index=left)
 
 
-def _references(kind: str, missing: list[str], label: str) -> list[str]:
+def _marker(file: RequirementFile) -> str:
+    """Of what has to come from the index: that of torch's own entry, or of the platforms that have no other torch."""
+    words = [word for source in file.sources for word in source.words if word.package in OWN and not word.elsewhere]
+    own = next((word.marker for word in words if word.package == "torch"), "")
+    out = others(file)
+    return own if own and "extra" not in own else markers(out)[0] if out else ""
+
+
+def _references(kind: str, missing: list[str], label: str, marker: str) -> list[str]:
     """What says that the packages are from the index, where no entry of theirs does."""
     if kind == "uv" and missing:
-        return ["[tool.uv.sources]", *(f'{name} = {{ index = "{label}" }}' for name in missing)]
+        tail = f', marker = "{marker}"' if marker else ""
+        return ["[tool.uv.sources]", *(f'{name} = {{ index = "{label}"{tail} }}' for name in missing)]
     if kind == "poetry" and missing:
-        return ["[tool.poetry.dependencies]", *(f'{name} = {{ source = "{label}" }}' for name in missing)]
+        tail = f', markers = "{marker}"' if marker else ""
+        return ["[tool.poetry.dependencies]", *(f'{name} = {{ source = "{label}"{tail} }}' for name in missing)]
     return []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -12,7 +13,7 @@ from compat_matrix.resolver import Question
 from ..machine import Unclear
 from .conda import CondaSpec, of_specs
 from .entries import entries
-from .lines import Found, Pinned, RequirementFile, Span, split
+from .lines import Found, Line, Pinned, RequirementFile, Span, split
 from .reading import index_tag, not_read
 from .sources import table
 from .toml_spans import Path, Spans
@@ -36,15 +37,22 @@ def of_tables(
     specs: list[tuple[Span, CondaSpec]] = []
     found = [*more]
     features = table(content, *map(str, root), "feature")
+    several = _several(content, root, q)
+    tables: dict[tuple[int, str], str] = {}
     for feature, above in [("", root), *((name, (*root, "feature", name)) for name in features)]:
         for name, (own, value) in _packages(content, above, "dependencies", q).items():
             if isinstance(value, dict) and isinstance(value.get("path"), str):
                 found.append(not_read(spans.entry(own)[0].number, value["path"]))
-            specs.append((spans.entry(own)[0], _spec(name, value)))
+            span = spans.entry(own)[0]
+            specs.append((span, _spec(name, value)))
+            tables[span.number, span.text] = _own_table(own, several)
         for name, (own, value) in _packages(content, above, "pypi-dependencies", q).items():
             for line in entries({name: value}, own[:-1], spans, q, {}, feature):
-                found.append(_with_tag(line) if isinstance(line, Pinned) else line)
+                line = _with_tag(line) if isinstance(line, Pinned) else line
+                found.append(replace(line, table=_own_table(own, several)) if isinstance(line, Line) else line)
     conda, others = of_specs(specs)
+    conda = [replace(one, table=tables[one.number, one.text]) for one in conda]
+    others = [replace(one, table=tables[one.number, one.text]) for one in others]
     pypi = RequirementFile(kind="pixi", **split(found), regenerate="pixi lock")
     if not conda:
         return pypi
@@ -52,6 +60,24 @@ def of_tables(
         kind="pixi-conda", lines=tuple(conda), others=tuple(others), regenerate="pixi lock", unread=pypi.unread,
         elsewhere=pypi.elsewhere, pip=pypi,
     )  # fmt: skip
+
+
+def _several(content: Mapping[str, Any], root: Path, q: Question) -> str:
+    """The machine's platform, where the project is for others too; '' else."""
+    above = tuple(map(str, root))
+    named = (table(content, *above, "workspace") or table(content, *above, "project")).get("platforms")
+    own = _PLATFORM.get(q.platform, ("",))[-1]
+    return own if isinstance(named, list) and any(str(one) != own for one in named) else ""
+
+
+def _own_table(path: Path, platform: str) -> str:
+    """`target.linux-64.pypi-dependencies` for a package of a table that is for all platforms; '' else."""
+    *above, kind, _ = path
+    if not platform or "target" in above:
+        return ""
+    return ".".join(
+        one if re.fullmatch(r"[\w-]+", one) else f'"{one}"' for one in map(str, (*above, "target", platform, kind))
+    )
 
 
 def _packages(content: Mapping[str, Any], above: Path, kind: str, q: Question) -> dict[str, tuple[Path, Any]]:

@@ -18,7 +18,7 @@ from ..machine import Unclear
 from .entries import entries, here, of_index, pep440
 from .lines import Elsewhere, Found, Other, Pinned, RequirementFile, Source, Span, split
 from .pixi import of_tables
-from .reading import PYTHONS, applies, environment, extras_in, line_of, not_read, other_python, package_of
+from .reading import PYTHONS, applies, environment, extras_in, line_of, not_here, not_read, package_of, platforms
 from .sources import (
     Tags,
     named,
@@ -142,9 +142,10 @@ def _requirements(content: Mapping[str, Any], spans: Spans, path: str, q: Questi
             extras = (group,) if own[:2] == ("project", "optional-dependencies") else extras_in(need.marker)
             groups = applies(need.marker.evaluate, q, extras) if need.marker else ("",)
             if need.marker and not groups:
-                yield from other_python(span, need.name, need.marker.evaluate, q, extras, _python(content))
+                yield from not_here(span, need.name, need.marker.evaluate, q, extras, _python(content))
                 continue
-            line = line_of(span, need)
+            on = platforms(need.marker.evaluate, q, groups) if need.marker else ()
+            line = line_of(span, need, on=on)
             if isinstance(line, Other) and re.match(r"file:", need.url or ""):
                 yield not_read(span.number, str(need.url))
             yield replace(line, group=group or groups[0]) if isinstance(line, Pinned) else line

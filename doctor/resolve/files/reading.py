@@ -17,7 +17,7 @@ from compat_matrix.wish import Wish
 from compat_matrix.wishes import KNOWN
 
 from ..machine import Unclear
-from .lines import Elsewhere, Entry, Other, Pinned, Span
+from .lines import Elsewhere, Entry, Found, Other, Pinned, Platform, Skipped, Span
 
 
 def requirement_of(line: str, where: str) -> Requirement | None:
@@ -43,8 +43,10 @@ def package_of(name: str) -> str:
     return "cupy" if re.fullmatch(r"cupy-cuda\d+x", package) else package
 
 
-def line_of(span: Span, need: Requirement, entry: Entry | None = None) -> Pinned | Other | Elsewhere:
-    """A requirement as a line of the file."""
+def line_of(
+    span: Span, need: Requirement, entry: Entry | None = None, on: tuple[Platform, ...] = ()
+) -> Pinned | Other | Elsewhere:
+    """A requirement as a line of the file. on: the platforms that it is for."""
     extras = f"[{','.join(sorted(need.extras))}]" if need.extras else ""
     tail = f" ; {need.marker}" if need.marker else ""
     package, specifier = package_of(need.name), str(need.specifier)
@@ -52,7 +54,7 @@ def line_of(span: Span, need: Requirement, entry: Entry | None = None) -> Pinned
     if package not in KNOWN:
         return Other(
             number=number, text=text, name=canonicalize_name(need.name), specifier=specifier, extras=extras, tail=tail,
-            at=at, entry=entry,
+            at=at, entry=entry, platforms=on,
         )  # fmt: skip
     if need.url:
         inner = requirement_of(need.url, "") if re.match(r"https?://", need.url) else None
@@ -71,6 +73,7 @@ def line_of(span: Span, need: Requirement, entry: Entry | None = None) -> Pinned
         tail=tail,
         at=at,
         entry=entry,
+        platforms=on,
     )
 
 
@@ -107,17 +110,29 @@ Holds = Callable[[dict[str, str]], bool]
 """Whether something is for an environment of markers."""
 
 
-def environment(q: Question, python: str = "", extra: str = "") -> dict[str, str]:
-    """What markers ask of the machine. python: in place of its own; extra: that is installed with the project."""
+PLATFORMS: tuple[Platform, ...] = (
+    ("linux", "x86_64"), ("linux", "aarch64"), ("win32", "AMD64"), ("darwin", "arm64"), ("darwin", "x86_64"),
+)  # fmt: skip
+_SYSTEMS = {"linux": "Linux", "win32": "Windows", "darwin": "Darwin"}
+
+
+def platform_of(q: Question) -> Platform:
+    """Of the machine."""
+    return ("win32", "AMD64") if q.os == "windows" else ("linux", q.arch)
+
+
+def environment(q: Question, python: str = "", extra: str = "", platform: Platform | None = None) -> dict[str, str]:
+    """What markers ask of the machine. python, platform: in place of its own; extra: that is installed with the
+    project."""
     python = python or q.python.rstrip("t") or ASSUMED
-    windows = q.os == "windows"
+    system, machine = platform or platform_of(q)
     return {
         "python_version": python,
         "python_full_version": f"{python}.0",
-        "sys_platform": "win32" if windows else "linux",
-        "platform_system": "Windows" if windows else "Linux",
-        "os_name": "nt" if windows else "posix",
-        "platform_machine": "AMD64" if windows else q.arch,
+        "sys_platform": system,
+        "platform_system": _SYSTEMS[system],
+        "os_name": "nt" if system == "win32" else "posix",
+        "platform_machine": machine,
         "implementation_name": "cpython",
         "platform_python_implementation": "CPython",
         "extra": extra,
@@ -136,11 +151,19 @@ def extras_in(*markers: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(("", *names)))
 
 
-def other_python(
+def platforms(holds: Holds, q: Question, extras: Sequence[str] = ("",)) -> tuple[Platform, ...]:
+    """The platforms that something is for; empty for all."""
+    found = tuple(p for p in PLATFORMS if any(holds(environment(q, extra=one, platform=p)) for one in extras))
+    return () if found == PLATFORMS else found
+
+
+def not_here(
     span: Span, name: str, holds: Holds, q: Question, extras: Sequence[str] = ("",), allowed: str = ""
-) -> Iterator[str]:
-    """The sentence about a line that is for other Pythons than the one that is judged, where nobody named one. allowed:
-    the specifier of the file's Pythons."""
+) -> Iterator[Found]:
+    """What is said of a line that does not apply: that it is for other platforms, or for other Pythons than the one
+    that is judged, where nobody named one. allowed: the specifier of the file's Pythons."""
+    if several := platforms(holds, q, extras):
+        yield Skipped(package_of(name), several)
     if q.python or package_of(name) not in KNOWN:
         return
     for python in sorted(PYTHONS, key=lambda one: abs(int(one[2:]) - int(ASSUMED[2:]))):

@@ -13,7 +13,7 @@ from compat_matrix.resolver import Question
 from ..machine import Unclear
 from .lines import Found, RequirementFile, Span, split
 from .pyproject import only_python
-from .reading import applies, line_of, not_read, other_python
+from .reading import applies, line_of, not_here, not_read, platforms
 
 
 def of_setup_cfg(text: str, path: str, q: Question) -> RequirementFile:
@@ -41,9 +41,9 @@ def of_setup_cfg(text: str, path: str, q: Question) -> RequirementFile:
         except InvalidRequirement as error:
             raise Unclear(f"{path}: {span.text[:60]!r} is no requirement: {str(error).splitlines()[0]}") from None
         if need.marker is None or applies(need.marker.evaluate, q):
-            found.append(line_of(span, need))
+            found.append(line_of(span, need, on=platforms(need.marker.evaluate, q) if need.marker else ()))
         else:
-            found += other_python(span, need.name, need.marker.evaluate, q, allowed=python)
+            found += not_here(span, need.name, need.marker.evaluate, q, allowed=python)
     return RequirementFile(kind="cfg", **split(found), python=only_python(python))
 
 

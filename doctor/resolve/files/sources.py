@@ -12,7 +12,7 @@ from compat_matrix.installer import index_source
 from compat_matrix.resolver import Question
 from compat_matrix.wishes import KNOWN
 
-from .entries import here
+from .entries import for_platforms, here
 from .lines import Elsewhere, Found, Source, Span, Word
 from .reading import index_tag, not_read, package_of, pytorch_tag
 from .toml_spans import Path, Spans
@@ -47,8 +47,12 @@ def named(
             for i, one in enumerate(value if isinstance(value, list) else [value]):
                 own = (*path, package, i, key) if isinstance(value, list) else (*path, package, key)
                 if isinstance(one, dict) and isinstance(one.get(key), str):
-                    other = None if here(one, q) else spans.pair((*path, package))
-                    words.setdefault(one[key], []).append(Word(canonicalize_name(package), spans.pair(own), other))
+                    groups = here(one, q)
+                    other = None if groups else spans.pair((*path, package))
+                    on = for_platforms(one, q, groups or ("",))
+                    marker = str(one.get("marker") or one.get("markers") or "")
+                    word = Word(canonicalize_name(package), spans.pair(own), other, on, marker)
+                    words.setdefault(one[key], []).append(word)
     for i, one in enumerate(found if isinstance(found, list) else ()):
         if isinstance(one, dict) and isinstance(one.get("name"), str):
             name, url = one["name"], str(one.get("url"))
