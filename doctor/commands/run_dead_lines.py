@@ -15,7 +15,7 @@ from ..resolve.files.edit import Unwritable, edited
 from ..resolve.files.lines import RequirementFile
 from ..resolve.forks import every_fork
 from ..resolve.instead import Answered
-from ..resolve.lines_text import lines_text, machine_flags
+from ..resolve.lines_text import lines_text, machine_flags, no_index
 from ..resolve.machine import Machine, Unclear
 from .read import read_bounded
 from .read_lines import read_file
@@ -41,7 +41,7 @@ def run_dead_lines(m: Matrix, machine: Machine, flags: dict[str, Any]) -> int:
     path = flags["requirements"]
     mark, text = _text(path)
     machine, file, answered = _judged(m, machine, text, flags)
-    from .write import write
+    from .write import echo, write
 
     if flags["format_"] == "json":
         data = {"machine": machine, "file": path, **msgspec.structs.asdict(answered), "regenerate": file.regenerate}
@@ -53,6 +53,8 @@ def run_dead_lines(m: Matrix, machine: Machine, flags: dict[str, Any]) -> int:
         hint = same if file.kind == "requirements" and path != "-" and not flags["verify"] else ""
         printed = lines_text(path, machine, file, answered, hint)
     write(printed.encode("utf-8", "backslashreplace"), flags["output"], as_it_is=flags["format_"] == "edited")
+    if flags["format_"] == "edited" and (note := no_index(file, answered)):
+        echo(note, err=True)
     solved = 0
     if flags["verify"] and (answered.changes or not answered.dead):
         from .verify_lines import verify

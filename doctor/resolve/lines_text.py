@@ -44,9 +44,19 @@ def _changes(file: RequirementFile, answered: Answered, verify: str) -> list[str
         rows += ["", f"The file is generated: change its source, then run  {file.regenerate}"]
     elif file.regenerate:
         rows += ["", f"Then run  {file.regenerate}"]
+    if note_ := no_index(file, answered):
+        rows += ["", note_]
     if verify:
         rows += ["", "Not solved against an index. This does it:", f"  {verify}"]
     return rows
+
+
+def no_index(file: RequirementFile, answered: Answered) -> str:
+    """What to give to the installer where the file has no place for an index; '' where it has one."""
+    if not answered.index or file.kind in ("requirements", "conda"):
+        return ""
+    flags = " ".join(f"--extra-index-url {url}" for url in answered.index.split())
+    return f"This file cannot name an index: install it with  {flags}"
 
 
 _SOURCE = {"pipenv lock": "Pipfile", "pixi lock": "pixi.toml", "conda-lock": "environment.yml"}

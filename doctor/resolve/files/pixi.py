@@ -8,11 +8,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from compat_matrix.installer import index_source
 from compat_matrix.resolver import Question
 
 from ..machine import Unclear
 from .conda import CondaSpec, of_specs
-from .entries import entries
+from .entries import entries, of_index
 from .lines import Found, Line, Pinned, RequirementFile, Span, split
 from .reading import index_tag, not_read
 from .sources import table
@@ -40,6 +41,7 @@ def of_tables(
     several = _several(content, root, q)
     tables: dict[tuple[int, str], str] = {}
     for feature, above in [("", root), *((name, (*root, "feature", name)) for name in features)]:
+        indexes = _indexes(content, root, above)
         for name, (own, value) in _packages(content, above, "dependencies", q).items():
             if isinstance(value, dict) and isinstance(value.get("path"), str):
                 found.append(not_read(spans.entry(own)[0].number, value["path"]))
@@ -48,7 +50,7 @@ def of_tables(
             tables[span.number, span.text] = _own_table(own, several)
         for name, (own, value) in _packages(content, above, "pypi-dependencies", q).items():
             for line in entries({name: value}, own[:-1], spans, q, {}, feature):
-                line = _with_tag(line) if isinstance(line, Pinned) else line
+                line = of_index(_with_tag(line), "", indexes) if isinstance(line, Pinned) else line
                 found.append(replace(line, table=_own_table(own, several)) if isinstance(line, Line) else line)
     conda, others = of_specs(specs)
     conda = [replace(one, table=tables[one.number, one.text]) for one in conda]
@@ -60,6 +62,17 @@ def of_tables(
         kind="pixi-conda", lines=tuple(conda), others=tuple(others), regenerate="pixi lock", unread=pypi.unread,
         elsewhere=pypi.elsewhere, pip=pypi,
     )  # fmt: skip
+
+
+def _indexes(content: Mapping[str, Any], *above: Path) -> tuple[str, ...]:
+    """What pixi asks of [pypi-options], its feature's first and the default last; empty where none is named."""
+    extra, default = list[str](), "pypi"
+    for path in dict.fromkeys(above):  # of the whole project, then of the feature
+        options = table(content, *map(str, path), "pypi-options")
+        urls = options.get("extra-index-urls")
+        extra = [*(str(url) for url in (urls if isinstance(urls, list) else ())), *extra]
+        default = str(options.get("index-url") or default)
+    return (*map(index_source, extra), index_source(default)) if extra or default != "pypi" else ()
 
 
 def _several(content: Mapping[str, Any], root: Path, q: Question) -> str:

@@ -21,6 +21,7 @@ from .pixi import of_tables
 from .reading import PYTHONS, applies, environment, extras_in, line_of, not_here, not_read, package_of, platforms
 from .sources import (
     Tags,
+    hatch_indexes,
     named,
     pdm_indexes,
     pdm_tag,
@@ -49,7 +50,8 @@ def of_pyproject(content: Mapping[str, Any], text: str, path: str, q: Question) 
     tags = {"uv": lambda: uv_tags(uv, q, groups), "poetry": lambda: _poetry_tags(poetry, q, groups)}.get(kind, dict)()
     elsewhere = list(uv_elsewhere(uv, spans, q))
     gone = {(group, one.name) for group, one in elsewhere if isinstance(one, Elsewhere)}
-    indexes = {"uv": uv_indexes(uv), "pdm": pdm_indexes(pdm)}.get(kind, ())
+    hatch = hatch_indexes(table(tool, "hatch"))
+    indexes = {"uv": uv_indexes(uv), "pdm": pdm_indexes(pdm), "pep621": hatch}.get(kind, ())
     found: list[Found] = []
     for one in _requirements(content, spans, path, q):
         if isinstance(one, Pinned):

@@ -114,8 +114,8 @@ def _with_indexes(lines: Sequence[Pinned], index: str, indexes: tuple[str, ...])
 
 
 def _regenerate(text: str, path: str) -> str:
-    """The command that the file's head names; where it names one that is not safe to repeat, or there are hashes without
-    one, the usual command of the file's own tool."""
+    """The command that the file's head names; where that is not safe to repeat, or there are hashes without one, the
+    usual command of the file's own tool."""
     head = text[:4000]
     named = _GENERATED.search(head)
     if named and "***" not in named[1]:  # a password that pip-tools has masked

@@ -161,6 +161,18 @@ def pdm_indexes(pdm: Mapping[str, Any]) -> tuple[str, ...]:
     return (*urls, *pypi) if urls else ()
 
 
+def hatch_indexes(hatch: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the variables of Hatch's environments name for pip and uv, the default last."""
+    extra, default = list[str](), "pypi"
+    for name in table(hatch, "envs"):
+        variables = table(hatch, "envs", name, "env-vars")
+        for tool in ("PIP", "UV"):
+            extra += str(variables.get(f"{tool}_EXTRA_INDEX_URL") or "").split()
+            default = str(variables.get(f"{tool}_INDEX_URL") or default)
+    sources = dict.fromkeys(index_source(url) for url in (*extra, default))
+    return tuple(sources) if extra or default != "pypi" else ()
+
+
 def string_at(spans: Spans, path: Path) -> Span:
     """A string of a list, whose text is without its quotes."""
     span = spans.value(path)

@@ -1,0 +1,69 @@
+"""`resolve -r`: indexes that a kind of file names in its own way, and kinds that cannot name one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from doctor.cli import run
+
+from ..rows import for_each
+
+WHL = "https://download.pytorch.org/whl"
+BLACKWELL = ["--gpu", "RTX 5090", "--driver", "575", "--os", "linux"]
+PIXI = '[workspace]\nchannels = ["conda-forge"]\nplatforms = ["linux-64"]\n'
+LINE = '[pypi-dependencies]\ntorch = ">=2.4,<2.5"\n'
+HATCH = '[project]\nname = "a"\ndependencies = ["torch>=2.4,<2.5"]\n[tool.hatch.envs.default.env-vars]\n'
+
+
+@for_each(
+    ("name", "text", "takes"),
+    [
+        ("pixi.toml", f'{PIXI}[pypi-options]\nindex-url = "{WHL}/cu118"\n{LINE}', "2.4.1+cu118"),
+        ("pixi.toml", f'{PIXI}[pypi-options]\nextra-index-urls = ["{WHL}/cu124"]\n{LINE}', "2.4.1+cu124"),
+        ("pixi.toml", (
+            f'{PIXI}[pypi-options]\nextra-index-urls = ["{WHL}/cu124"]\n[feature.x.pypi-options]\nextra-index-urls = ["{WHL}/cu118"]\n'
+            f"[feature.x.{LINE[1:]}"), "2.4.1+cu124"),  # pip's rule; uv takes the first, and that is said
+        ("pixi.toml", f'{PIXI}[feature.x.pypi-options]\nindex-url = "{WHL}/cu118"\n{LINE}', "2.4.1+cu121"),  # of another feature
+        ("pixi.toml", f"{PIXI}{LINE}", "2.4.1+cu121"),
+        ("pyproject.toml", (
+            f'[project]\nname = "a"\n[tool.pixi.workspace]\nchannels = []\n[tool.pixi.pypi-options]\nindex-url = "{WHL}/cu118"\n'
+            f"[tool.pixi.{LINE[1:]}"), "2.4.1+cu118"),
+        ("pyproject.toml", f'{HATCH}PIP_INDEX_URL = "{WHL}/cu118"\n', "2.4.1+cu118"),
+        ("pyproject.toml", f'{HATCH}UV_EXTRA_INDEX_URL = "{WHL}/cu124"\n', "2.4.1+cu124"),
+        ("pyproject.toml", f'{HATCH}OTHER = "{WHL}/cu124"\n', "2.4.1+cu121"),
+    ],
+)  # fmt: skip
+def test_the_index_that_a_file_names(
+    name: str, text: str, takes: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).write_text(text)
+    words = ["resolve", "-r", str(tmp_path / name), "--format", "json"]
+    assert run([*words, "--gpu", "A100", "--driver", "580", "--os", "linux"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["takes"] == takes, found
+    assert run([*words, *BLACKWELL]) == 1
+    assert json.loads(capsys.readouterr().out)["takes"] == takes
+
+
+@for_each(
+    ("name", "text"),
+    [
+        ("pyproject.toml", '[project]\nname = "a"\ndependencies = ["torch==2.4.1"]\n'),
+        ("pyproject.toml", f'{HATCH}PIP_INDEX_URL = "{WHL}/cu118"\n'),
+        ("setup.cfg", "[options]\ninstall_requires =\n  torch==2.4.1\n"),
+    ],
+)
+def test_a_kind_that_cannot_name_an_index_says_what_to_install_it_with(
+    name: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In every format: an edited file alone would not install."""
+    (tmp_path / name).write_text(text)
+    for form in ("text", "edited"):
+        assert run(["resolve", "-r", str(tmp_path / name), *BLACKWELL, "--format", form]) == 1
+        printed = capsys.readouterr()
+        note = f"This file cannot name an index: install it with  --extra-index-url {WHL}/cu128\n"
+        assert note == printed.err if form == "edited" else note in printed.out, printed
+        assert "+cu128" in printed.out
