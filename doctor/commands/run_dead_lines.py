@@ -14,7 +14,7 @@ from ..resolve.files.dialect import spelled
 from ..resolve.files.edit import Unwritable, edited
 from ..resolve.files.lines import RequirementFile
 from ..resolve.forks import every_fork
-from ..resolve.instead import Answered
+from ..resolve.instead import Answered, DeadLine
 from ..resolve.lines_text import lines_text, machine_flags, no_index
 from ..resolve.machine import Machine, Unclear
 from .read import read_bounded
@@ -97,10 +97,9 @@ def _edited(
         why = str(error)
     else:
         if again.dead:
-            why = f"line {again.dead[0].number} would be dead: {again.dead[0].reason}"
+            why = _would_be(file, answered, again.dead[0])
         elif again.dead_elsewhere:
-            dead = again.dead_elsewhere[0]
-            why = f"line {dead.number} would be dead: {dead.reason}"
+            why = _would_be(file, answered, again.dead_elsewhere[0])
         elif answered.gives and again.takes and again.takes != answered.gives:
             why = f"it would give torch {again.takes}, not {answered.gives}"
         else:
@@ -108,6 +107,17 @@ def _edited(
     raise Refusal(
         f"{flags['requirements']}: this file cannot be edited automatically ({why}); --format text shows what to write"
     )
+
+
+def _would_be(file: RequirementFile, answered: Answered, dead: DeadLine) -> str:
+    """A line of the changed file, by the number that it has in the user's own."""
+    rows = [(one.number, one.write) for one in answered.instead if one.number]
+    changed = [number for number, write in rows if dead.text in (write, *write.splitlines())]
+    parts = [file, file.pip] if file.pip else [file]
+    same = [one.number for part in parts for one in (*part.lines, *part.others) if one.text == dead.text]
+    near = min(changed or same, key=lambda one: abs(one - dead.number), default=0)
+    what = f"line {near} would be dead" if near and not changed else f"{dead.text} would be dead"
+    return f"line {near}: {what}: {dead.reason}" if changed else f"{what}: {dead.reason}"
 
 
 def _refuse_for(file: RequirementFile, path: str, flags: dict[str, Any]) -> None:

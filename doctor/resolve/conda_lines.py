@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from compat_matrix import Matrix
 
 
-def conda_lines(m: Matrix, q: Question, file: RequirementFile) -> Answered:
+def conda_lines(m: Matrix, q: Question, file: RequirementFile, near: str = "") -> Answered:
     """A build of the pytorch channel is judged as the wheel of its version and CUDA, whose machine code it shares; one
-    of conda-forge by its recipe."""
+    of conda-forge by its recipe. near: the release that a change should be near to, in place of the file's own."""
     torch = next(one for one in file.lines if one.name == "torch")
     reason = _dead(m, q, torch)
     if not reason:
@@ -30,7 +30,7 @@ def conda_lines(m: Matrix, q: Question, file: RequirementFile) -> Answered:
     if reason == _UNKNOWN:
         return Answered(unknown=(f"line {torch.number}: conda's solver chooses the build of {torch.text}",))
     dead = (DeadLine(torch.number, torch.text, reason),)
-    best, python = _best(m, q, torch, file)
+    best, python = _best(m, q, near or torch.wish.specifier)
     if best is None:
         return Answered(dead=dead)
     notes = (f"No build of torch for Python {q.python} runs here.",) if python else ()
@@ -73,16 +73,18 @@ def _builds(m: Matrix, q: Question, python: str | None) -> tuple[CondaChoice, ..
     return conda_builds(m, q.gpus, q.driver or None, q.os, q.arch, python)
 
 
-def _best(m: Matrix, q: Question, torch: Pinned, file: RequirementFile) -> tuple[CondaChoice | None, str]:
-    """The build nearest to the one that the file names, and the Python to write ('' for that of the file)."""
+def _best(m: Matrix, q: Question, near: str) -> tuple[CondaChoice | None, str]:
+    """The build nearest to a release, and the Python to write ('' for that of the file)."""
     python = q.python.rstrip("t")
     found, other = _builds(m, q, python or None), ""
     if not found and python:
         found = _builds(m, q, None)
     if not found:
         return None, ""
-    base = numbers(torch.wish.specifier)[:2]
-    best = min(found, key=lambda one: (_distance(numbers(one.row.torch), base), found.index(one)))
+    base = numbers(near)[:2]
+    best = min(
+        found, key=lambda one: (_distance(numbers(one.row.torch), base), one.row.torch != near, found.index(one))
+    )
     if python and python not in best.row.pythons:
         later = [one for one in best.row.pythons if numbers(one) > numbers(python)]
         other = min(later, key=numbers) if later else max(best.row.pythons, key=numbers)

@@ -10,7 +10,9 @@ from compat_matrix.companions import expected
 from compat_matrix.framework_wishes import FRAMEWORKS
 from compat_matrix.resolver import Question, resolve
 from compat_matrix.unlisted import unlisted
-from compat_matrix.wish import Wish, allowed
+from compat_matrix.versions import tag_cuda
+from compat_matrix.wish import Chosen, Wish, allowed
+from compat_matrix.wishes import EXTENSIONS, WHEELS, wish_allows
 
 from .alone import each_alone, pins_torch
 from .beside import with_the_rest
@@ -35,7 +37,7 @@ def with_pip(m: Matrix, q: Question, file: RequirementFile) -> Answered:
         return conda
     torch = next(one for one in file.lines if one.name == "torch")
     over = _installs_over(m, q, torch, pip)
-    return _over(m, q, torch, conda, pip, over) if over else _kept(m, q, torch, conda, pip)
+    return _over(m, q, torch, file, pip, over) if over else _kept(m, q, torch, conda, pip)
 
 
 def _installs_over(m: Matrix, q: Question, torch: Pinned, pip: RequirementFile) -> Pinned | None:
@@ -52,27 +54,47 @@ def _installs_over(m: Matrix, q: Question, torch: Pinned, pip: RequirementFile) 
 
 
 def _goes(m: Matrix, q: Question, wish: Wish, torch: str) -> bool:
-    """Whether a package can be installed beside this torch, whatever the GPU."""
+    """Whether a package can be installed beside this torch of conda, and supports the GPUs."""
+    if wish.package in (*EXTENSIONS, *WHEELS):
+        return _chosen(m, q, wish, torch) is not None
     free = replace(q, gpus=(), driver="", wishes=(wish, Wish("torch", torch)))
     return bool(resolve(m, free).candidates)
 
 
-def _over(m: Matrix, q: Question, torch: Pinned, conda: Answered, pip: RequirementFile, over: Pinned) -> Answered:
-    """pip's torch is what runs; conda's is dead weight, and is changed only where that of pip is dead too."""
+def _chosen(m: Matrix, q: Question, wish: Wish, torch: str, tag: str = "") -> Chosen | None:
+    """The release for a torch of conda: by the wheels of that torch, those for the same CUDA first. conda's own build
+    may serve other GPUs than these, so that only the package's limits count."""
+    builds = [one for one in m.builds if one.platform == q.platform and one.torch == torch and tag_cuda(one.tag)]
+    for build in sorted(builds, key=lambda one: (one.tag != tag, one.tag[:4] != tag[:4], not one.pypi_default)):
+        found = wish_allows(m, wish, build, q.gpus, q.python, q.platform, assume_builds=True)
+        if not isinstance(found, str):
+            return found
+    return None
+
+
+def _over(m: Matrix, q: Question, torch: Pinned, file: RequirementFile, pip: RequirementFile, over: Pinned) -> Answered:
+    """pip's torch is what runs; conda's is dead weight. Where pip's is dead too and conda has the release that pip gets
+    instead, both are changed to that one."""
     own = every_fork(m, q, pip)
     brings = "" if over.wish.package == "torch" else " and the torch that it needs"
     note = f"line {over.number}: pip installs {over.text}{brings} over conda's torch (line {torch.number})."
     if not own.dead:
         return replace(own, unknown=(*own.unknown, note))
+    release = own.gives.partition("+")[0]
+    conda = conda_lines(m, q, file, release)
+    if release and conda.gives.partition("+")[0] not in ("", release):
+        note = f"{note[:-1]}; conda has no build of torch {release} that runs here, so its line stays."
+        conda = replace(conda, instead=(), unknown=(), gives="")
+    kept = conda.gives and not any("+" in one.write for one in own.instead if one.write.startswith("torch=="))
     return replace(
-        own, dead=(*conda.dead, *own.dead), instead=(*conda.instead, *own.instead),
-        unknown=(*conda.unknown, *own.unknown, note),
+        own, gives=conda.gives if kept else own.gives, dead=(*conda.dead, *own.dead),
+        instead=(*conda.instead, *own.instead), unknown=(*conda.unknown, *own.unknown, note),
     )  # fmt: skip
 
 
 def _kept(m: Matrix, q: Question, torch: Pinned, conda: Answered, pip: RequirementFile) -> Answered:
     """conda's torch stays, or is replaced by another of conda: pip's packages go with that one."""
-    version = conda.gives.partition("+")[0] or exact_of(torch)
+    version, _, tag = conda.gives.partition("+") if conda.gives else (exact_of(torch), "", torch.local)
     unknown = [f"line {one.number}: {one.wish} is not listed in this matrix, so nothing is said of it"
                for one in pip.lines if unlisted(m, one.wish)]  # fmt: skip
     lines = [one for one in pip.lines if not unlisted(m, one.wish)]
@@ -81,7 +103,7 @@ def _kept(m: Matrix, q: Question, torch: Pinned, conda: Answered, pip: Requireme
     for one in lines if version and conda.instead else ():
         if one.wish.package in FRAMEWORKS or _goes(m, q, one.wish, version):
             continue
-        write = _release_for(m, q, one, version)
+        write = _release_for(m, q, one, version, tag)
         if write:
             written[(one.number, one.text)] = Instead(one.number, write, f"goes with torch {version}", one.text)
         else:
@@ -95,13 +117,11 @@ def _kept(m: Matrix, q: Question, torch: Pinned, conda: Answered, pip: Requireme
     )  # fmt: skip
 
 
-def _release_for(m: Matrix, q: Question, one: Pinned, torch: str) -> str:
+def _release_for(m: Matrix, q: Question, one: Pinned, torch: str, tag: str) -> str:
     if one.wish.package == "torch":
         return f"torch=={torch}{one.tail}"
     if one.name in OWN:
         goes = expected(m, torch, one.name)
         return f"{one.name}=={goes.versions[-1]}{one.tail}" if goes and goes.versions else ""
-    free = replace(q, gpus=(), driver="", wishes=(Wish(one.wish.package), Wish("torch", torch)))
-    best = next(iter(resolve(m, free).candidates), None)
-    chosen = next((c for c in best.chosen if c.package == one.wish.package), None) if best else None
+    chosen = _chosen(m, q, Wish(one.wish.package), torch, tag)
     return f"{chosen.requirement}{one.tail}" if chosen else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,32 @@ def test_pixi_s_packages_of_pypi(tmp_path: Path, capsys: pytest.CaptureFixture[s
     after = capsys.readouterr().out.splitlines()
     assert after[3] == 'pytorch = { version = "2.7.1", build = "cuda129*", channel = "conda-forge" }'
     assert after[5:] == ['torchaudio = "==2.7.1"', 'rich = "*"']
+
+
+TORCHES, CARDS = ["2.1.0 12.1", "2.4.1 12.1", "2.7.1 12.6"], [("RTX 5090", "575"), ("A100", "535"), ("GTX 1080", "535")]
+PIP = [
+    ["xformers==0.0.28"], ["xformers"], ["bitsandbytes==0.41.0"], ["vllm==0.6.3"], ["torch==2.8.0"], ["torch==2.5.1"],
+    ["torchvision==0.19.1", "xformers==0.0.27.post2"], ["torch==2.5.1", "xformers==0.0.28.post3"],
+]  # fmt: skip
+
+
+@for_each(("torch", "pip"), [(torch, pip) for torch in TORCHES for pip in PIP], quick=6)
+def test_what_the_text_advises_can_be_written(
+    torch: str, pip: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And the torch of conda and that of pip are of one release then."""
+    path = tmp_path / "environment.yml"
+    for gpu, driver in CARDS:
+        path.write_text(CONDA.format(*torch.split()) + "".join(f"  - {one}\n" for one in pip))
+        words = ["resolve", "-r", str(path), "--gpu", gpu, "--driver", driver, "--os", "linux", "--format"]
+        run([*words, "json"])
+        found = json.loads(capsys.readouterr().out)
+        code = run([*words, "edited"])
+        after = capsys.readouterr()
+        assert code == (3 if found["dead"] and not found["instead"] else bool(found["dead"])) or code == 3, (
+            gpu,
+            after.err,
+        )
+        releases = {one[2] for one in re.findall(r"(^|::)(pytorch|torch)=+(\d+\.\d+\.\d+)", "\n".join(
+            one["write"] for one in found["instead"]), re.M)}  # fmt: skip
+        assert len(releases) <= 1, (gpu, found["instead"])
