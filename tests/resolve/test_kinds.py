@@ -22,8 +22,8 @@ from doctor.resolve.files.pyproject import of_pipfile, of_pyproject, only_python
 from doctor.resolve.machine import Unclear
 
 from ..rows import for_each
+from .projects import WHL, uv_indexes
 
-WHL = "https://download.pytorch.org/whl"
 UV = f"""\
 [project]
 name = "app"
@@ -396,7 +396,7 @@ def test_conda_s_solver_is_not_guessed(tmp_path: Path, capsys: pytest.CaptureFix
         assert ask(path, capsys)["code"] == code, spec
 
 
-FORKS = f"""\
+FORKS = """\
 [project]
 requires-python = ">=3.11"
 dependencies = ["numpy"]
@@ -405,22 +405,11 @@ cpu = ["torch==2.7.0"]
 cu126 = ["torch==2.6.0", "torchvision==0.21.0"]
 cu128 = ["torch==2.7.0", "torchvision==0.22.0"]
 [tool.uv]
-conflicts = [[{{ extra = "cpu" }}, {{ extra = "cu126" }}, {{ extra = "cu128" }}]]
+conflicts = [[{ extra = "cpu" }, { extra = "cu126" }, { extra = "cu128" }]]
 [tool.uv.sources]
-torch = [{{ index = "c", extra = "cpu" }}, {{ index = "a", extra = "cu126" }}, {{ index = "b", extra = "cu128" }}]
-[[tool.uv.index]]
-name = "c"
-url = "{WHL}/cpu"
-explicit = true
-[[tool.uv.index]]
-name = "a"
-url = "{WHL}/cu126"
-explicit = true
-[[tool.uv.index]]
-name = "b"
-url = "{WHL}/cu128"
-explicit = true
+torch = [{ index = "c", extra = "cpu" }, { index = "a", extra = "cu126" }, { index = "b", extra = "cu128" }]
 """
+FORKS += uv_indexes({"c": "cpu", "a": "cu126", "b": "cu128"})
 LOCKED = (
     'version = 1\n[[package]]\nname = "torch"\nversion = "2.7.0+cpu"\nsource = {{ registry = "{0}/cpu" }}\n'
     '[[package]]\nname = "torch"\nversion = "2.7.0+{1}"\nsource = {{ registry = "{0}/{1}" }}\n'

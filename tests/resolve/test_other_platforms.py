@@ -13,14 +13,12 @@ from doctor.resolve.files.lines import Pinned, RequirementFile
 
 from ..cli.command import gpudoctor, one_line
 from ..rows import for_each
-from .test_edited import BLACKWELL, WHL, check, edited
+from .projects import poetry_sources, uv_indexes
+from .test_edited import BLACKWELL, check, edited
 
 PROJECT = '[project]\nname = "a"\nversion = "0"\nrequires-python = ">=3.10"\n'
-UV = "".join(
-    f'[[tool.uv.index]]\nname = "{name}"\nurl = "{WHL}/{tag}"\nexplicit = true\n'
-    for name, tag in (("other", "cpu"), ("gpu", "cu118"))
-)
-POETRY = UV.replace("tool.uv.index", "tool.poetry.source").replace("explicit = true", 'priority = "explicit"')
+TAGS = {"other": "cpu", "gpu": "cu118"}
+UV, POETRY = uv_indexes(TAGS), poetry_sources(TAGS)
 PYTHON = '[tool.poetry.dependencies]\npython = "^3.10"\n'
 FORMS: list[tuple[str, str]] = [
     ("pyproject.toml", (

@@ -6,18 +6,9 @@ from pathlib import Path
 
 from ..cli.command import gpudoctor, one_line
 from ..rows import for_each
+from .projects import poetry_sources, uv_indexes
 
-TABLES = """
-[[tool.uv.index]]
-name = "pytorch-cpu"
-url = "https://download.pytorch.org/whl/cpu"
-explicit = true
-
-[[tool.uv.index]]
-name = "pytorch-cu118"
-url = "https://download.pytorch.org/whl/cu118"
-explicit = true
-"""
+TAGS = {"pytorch-cpu": "cpu", "pytorch-cu118": "cu118"}
 PROJECT = '[project]\nname = "x"\nversion = "0"\nrequires-python = ">=3.10"\n'
 SOURCES = """
 [tool.uv.sources]
@@ -31,7 +22,7 @@ LISTS = '\n[{table}]\ncpu = ["torch==2.4.1"]\ngpu = ["torch==2.4.1"]\n'
 
 
 def _uv(table: str, word: str) -> str:
-    return PROJECT + (LISTS + CONFLICTS + SOURCES).format(table=table, word=word) + TABLES
+    return PROJECT + (LISTS + CONFLICTS + SOURCES).format(table=table, word=word) + uv_indexes(TAGS)
 
 
 def _poetry(name: str) -> str:
@@ -39,14 +30,11 @@ def _poetry(name: str) -> str:
     return f"\n[tool.poetry.group.{'cpu' if name == 'cpu' else 'gpu'}.dependencies]\n{source}"
 
 
-POETRY_SOURCES = TABLES.replace("tool.uv.index", "tool.poetry.source").replace(
-    "explicit = true", 'priority = "explicit"'
-)
 POETRY = (
     '[tool.poetry]\nname = "x"\nversion = "0"\n\n[tool.poetry.dependencies]\npython = "^3.10"\n'
     + _poetry("cpu")
     + _poetry("cu118")
-    + POETRY_SOURCES
+    + poetry_sources(TAGS)
 )
 
 
@@ -56,7 +44,7 @@ def _exclusive(cpu: str, gpu: str) -> str:
         f'  {{ markers = "{marker}", source = "pytorch-{name}" }},\n' for marker, name in ((cpu, "cpu"), (gpu, "cu118"))
     )
     lists = LISTS.format(table="project.optional-dependencies")
-    return f"{PROJECT}{lists}\n[tool.poetry.dependencies]\ntorch = [\n{entries}]\n{POETRY_SOURCES}"
+    return f"{PROJECT}{lists}\n[tool.poetry.dependencies]\ntorch = [\n{entries}]\n{poetry_sources(TAGS)}"
 
 
 PIXI = '[workspace]\nname = "x"\nchannels = ["conda-forge"]\nplatforms = ["linux-64"]\n' + "".join(

@@ -18,7 +18,7 @@ def by_platform(file: RequirementFile, answered: Answered) -> Answered:
     if file.kind in ("pixi", "pixi-conda"):
         return _in_own_tables(file, answered, lines)
     out = others(file)
-    if not out:
+    if not out or file.kind == "lock":  # whose tool keeps a fork for each
         return answered
     own = (file.requires.number, file.requires.text) if file.requires else None
     changed, unwritable = [], answered.unwritable
