@@ -32,7 +32,7 @@ FORMS: list[tuple[str, str]] = [
     ("pyproject.toml", PYTHON + (
         'torchvision = [\n  { version = "0.17.2", markers = "python_version > \'3\'" },\n]\n'
         'torch = [\n  { version = "2.2.2", platform = "win32" },\n  { version = "2.2.2", markers = "sys_platform == \'linux\'" },\n]\n')),
-    ("requirements.txt", 'torch==2.2.2 ; sys_platform == "win32"\ntorch==2.2.2 ; sys_platform != "win32"\ntorchvision==0.17.2  # why\ntriton==2.2.0\n'),
+    ("requirements.txt", 'torch==2.2.2 ; sys_platform == "win32"\ntorch==2.2.2 ; sys_platform != "win32"\ntorchvision==0.17.2  # why\ntriton==2.2.0 --config-settings=a=b\n'),
     ("setup.cfg", (
         '[options]\ninstall_requires =\n    torch==2.2.2; sys_platform == "win32"\n    torch==2.2.2; sys_platform == "linux"\n'
         "    torchvision==0.17.2\n[options.extras_require]\nx =\n    torchaudio==2.2.2\n")),

@@ -67,6 +67,8 @@ def _strings(one: Instead, out: set[Platform]) -> str:
 
 
 def _with_marker(need: str, marker: str) -> str:
+    if options := re.search(r"\s+--\w.*$", need):
+        return _with_marker(need[: options.start()], marker) + options[0]
     bare, sign, have = need.partition(";")
     both = f"{_within(have.strip())} and {_within(marker)}" if sign and have.strip() else marker
     return f"{bare.strip()} ; {both}"
