@@ -1,5 +1,7 @@
 """`gpudoctor fit` against memory that was measured, and its own time. `python -m benchmarks.fit [PYTHON_WITH_TORCH]`
 
+`python -m benchmarks.fit models` prints weights and KV caches of published models alone (`fit_models.jsonl`).
+
 Published points: the middle of the range that `fit` prints, with attention, context and batch as they were published.
 With a Python that has torch: the pass on the meta device for 10 billion parameters, and three trainings on the CPU
 (tests/fit/trainings.py), by the live memory events of torch's profiler; beside them the process's own peak less that of
@@ -15,6 +17,7 @@ import time
 from pathlib import Path
 from statistics import median
 
+from benchmarks.fit_models import models, shown
 from doctor.fit.memory import GIB, MIB, estimate, kv_bytes
 from doctor.fit.work import Work
 from tests.fit.test_published_numbers import BERT_LARGE
@@ -77,6 +80,9 @@ def trained(python: str) -> None:
 
 def main() -> None:
     """Print the table, then the times."""
+    if sys.argv[1:2] == ["models"]:
+        print("\n".join(shown(models(*sys.argv[2:3]))))
+        return
     print("| what | measured | `fit` | off |\n| --- | --- | --- | --- |")
     published()
     if sys.argv[1:]:

@@ -77,7 +77,7 @@ def _question(m: Matrix, flags: dict[str, Any]) -> Question:
         if not is_stream(flags["model"]) and not path.exists():
             raise Refusal(f"{path}: there is no such file or folder; models of a hub are not asked for")
         model = read_model(path)
-        shape, count, name, notes = model.shape, float(model.count), model.name, model.notes
+        shape, count, name, notes = model.shape, float(model.most or model.count), model.name, model.notes
         fewest = float(model.fewest or model.count)
         if flags["params"]:
             count = fewest = parameter_count(flags["params"])

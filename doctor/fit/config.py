@@ -9,6 +9,7 @@ from pkgutil import get_data
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..formats.given import Unopened, is_stream, read_given, shown
 from .layers import Unbuildable, latent, windows
@@ -21,13 +22,17 @@ _MOST_BYTES = 16 << 20
 _OTHER_KINDS = {
     "state space": ("mamba", "mamba2", "rwkv", "falcon_mamba", "jamba", "recurrent_gemma", "zamba", "bamba"),
     "encoder-decoder": ("t5", "mt5", "umt5", "bart", "mbart", "pegasus", "marian", "m2m_100", "whisper", "nllb"),
-    "vision": ("vit", "clip", "siglip", "swin", "dinov2", "convnext", "deit", "beit", "sam", "llava", "detr"),
+    "vision": ("vit", "clip", "siglip", "swin", "dinov2", "convnext", "deit", "beit", "sam", "llava", "detr", "molmo"),
     "diffusion": ("unet", "stable-diffusion", "flux", "dit"),
 }
 
 
+_INNER = ("text_config", "llm_config", "language_config")
+"""Where the config of a model with a vision tower has that of its decoder."""
+
+
 class Model(Struct, frozen=True, kw_only=True):
-    """A model as its files tell it. count: parameters; fewest, most: where the family is not known."""
+    """A model as its files tell it. count: parameters; fewest: where the family is not known; most: with MTP layers."""
 
     name: str
     shape: Shape
@@ -38,6 +43,7 @@ class Model(Struct, frozen=True, kw_only=True):
     family: str = ""
     notes: tuple[str, ...] = ()
     fewest: int = 0
+    most: int = 0
     stored: Stored | None = None
     """How its weights lie in the files, where not all in one plain type."""
 
@@ -67,8 +73,12 @@ def _config(path: Path) -> dict[str, Any]:
         raise Unreadable(f"{path}: this is no JSON") from None
     if not isinstance(found, dict):
         raise Unreadable(f"{path}: an object is expected, not {type(found).__name__}")
-    text = found.get("text_config")
-    return {**found, **text} if isinstance(text, dict) and "hidden_size" not in found else found
+    text = next((found[key] for key in _INNER if isinstance(found.get(key), dict)), None)
+    if text is None or "hidden_size" in found:
+        return found
+    # transformers leaves out of an inner config what its class has by default
+    implied = (_families().get(str(text.get("model_type"))) or {}).get("implied", {})
+    return {**implied, **found, **text}
 
 
 def _model(config: dict[str, Any], name: str, found: Header | None) -> Model:
@@ -84,12 +94,18 @@ def _model(config: dict[str, Any], name: str, found: Header | None) -> Model:
         notes.append(f"the family {family or 'without a name'} is not known: a decoder of these widths is assumed")
         other = _shape(config, {"gated": False, "tied": True})
         fewest = 0 if found else parameters(other)
+    else:
+        other = shape
     if found and not found.packed and not 0.8 <= count / max(1, parameters(shape)) <= 1.25:
         notes.append(f"its widths make {parameters(shape) / 1e9:.3g} billion parameters, its weights {count / 1e9:.3g}")
     dtype = str(config.get("torch_dtype") or config.get("dtype") or "").removeprefix("torch.")
     dtype = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}.get(dtype, "")
-    if extra := _number(config, "num_nextn_predict_layers", default=0):
-        notes.append(f"{extra} layer{'s' * (extra > 1)} that predict further tokens (MTP) are left out")
+    most, longer = 0, shape
+    if not found and (extra := _number(config, "num_nextn_predict_layers", default=0)):
+        # each joins the hidden state with the next token's embedding: DeepSeek-V3 Technical Report, section 2.2
+        longer = replace(shape, layers=shape.layers + extra)
+        most = parameters(longer) + extra * 2 * shape.hidden * shape.hidden
+        notes.append(f"its {extra} MTP layer{'s' * (extra > 1)} (speculative decoding) may be loaded or left out")
     return Model(
         name=name,
         shape=shape,
@@ -99,25 +115,30 @@ def _model(config: dict[str, Any], name: str, found: Header | None) -> Model:
         family=family,
         notes=tuple(notes),
         fewest=fewest,
-        stored=_stored(config, shape, count, dtype, found),
+        most=most,
+        stored=_stored(config, (other, fewest or count), (longer, most or count), dtype, found),
     )
 
 
-def _stored(config: dict[str, Any], shape: Shape, count: int, dtype: str, found: Header | None) -> Stored | None:
-    """The bytes of the files themselves where they are there, else by the config."""
+def _stored(
+    config: dict[str, Any], least: tuple[Shape, int], most: tuple[Shape, int], dtype: str, found: Header | None
+) -> Stored | None:
+    """The bytes of the files themselves where they are there, else by the config: of the fewest and most parameters."""
     quantised = config.get("quantization_config")
     if found and found.packed:
         method = quantised if isinstance(quantised, dict) else {}
         words = words_of(method, str(method.get("quant_method"))) if method else "packed"
         return Stored(found.bytes, found.bytes, f"{words}, as the files hold them")
-    return stored(config, shape, count, 4.0 if dtype == "fp32" else 2.0)
+    plain = 4.0 if dtype == "fp32" else 2.0
+    low, high = (stored(config, *ends, plain) for ends in (least, most))
+    return Stored(min(low.low, high.low), max(low.high, high.high), high.words) if low and high else None
 
 
 def _shape(c: dict[str, Any], family: dict[str, Any]) -> Shape:
     hidden = _number(c, "hidden_size", "n_embd", "d_model", "dim")
     layers = _number(c, "num_hidden_layers", "n_layer", "num_layers", "n_layers")
     heads = _number(c, "num_attention_heads", "n_head", "num_heads", "n_heads")
-    kv = _number(c, "num_key_value_heads", "num_kv_heads", default=1 if c.get("multi_query") else heads)
+    kv = _key_heads(c, heads)
     encoder = family.get("encoder", False)
     experts = _number(c, "num_local_experts", "num_experts", "n_routed_experts", default=0)
     tied = c.get("tie_word_embeddings")
@@ -132,7 +153,7 @@ def _shape(c: dict[str, Any], family: dict[str, Any]) -> Shape:
         heads=heads,
         kv_heads=heads if compressed else kv,
         head_dim=compressed.plain + compressed.rotary if compressed else _number(c, "head_dim", default=0),
-        ffn=_number(c, "intermediate_size", "n_inner", "ffn_dim", "d_ff", "hidden_dim", default=4 * hidden),
+        ffn=_number(c, *_FORWARD, default=4 * hidden) // (2 if family.get("ffn_of_both") else 1),
         vocab=_number(c, "vocab_size"),
         gated=family.get("gated", True),
         tied=bool(family.get("tied", False) if tied is None else tied),
@@ -152,6 +173,18 @@ def _shape(c: dict[str, Any], family: dict[str, Any]) -> Shape:
         latent=compressed,
         beside=tower(c),
     )
+
+
+_FORWARD = ("intermediate_size", "ffn_hidden_size", "n_inner", "ffn_dim", "d_ff", "hidden_dim")
+
+
+def _key_heads(c: dict[str, Any], heads: int) -> int:
+    """Heads of keys and values. Falcon's first decoder has one, whatever num_kv_heads says."""
+    if c.get("multi_query") and not c.get("new_decoder_architecture"):
+        return 1
+    if c.get("multi_query_attention"):
+        return _number(c, "multi_query_group_num", default=1)
+    return _number(c, "num_key_value_heads", "num_kv_heads", "n_head_kv", default=heads)
 
 
 def _number(config: dict[str, Any], *keys: str, default: int | None = None) -> int:
