@@ -92,7 +92,7 @@ def _model(config: dict[str, Any], name: str, found: Header | None) -> Model:
     fewest, notes = 0, []
     if known is None:
         notes.append(f"the family {family or 'without a name'} is not known: a decoder of these widths is assumed")
-        other = _shape(config, {"gated": False, "tied": True})
+        other = replace(_shape(config, {"gated": False}), head=False)
         fewest = 0 if found else parameters(other)
     else:
         other = shape
@@ -101,6 +101,9 @@ def _model(config: dict[str, Any], name: str, found: Header | None) -> Model:
     dtype = str(config.get("torch_dtype") or config.get("dtype") or "").removeprefix("torch.")
     dtype = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}.get(dtype, "")
     most, longer = 0, shape
+    if not found and (known or {}).get("head_twice") and shape.tied:
+        most = count + shape.vocab * shape.hidden
+        notes.append("its files hold the embedding twice, programs may load it once")
     if not found and (extra := _number(config, "num_nextn_predict_layers", default=0)):
         # each joins the hidden state with the next token's embedding: DeepSeek-V3 Technical Report, section 2.2
         longer = replace(shape, layers=shape.layers + extra)
@@ -135,7 +138,7 @@ def _stored(
 
 
 def _shape(c: dict[str, Any], family: dict[str, Any]) -> Shape:
-    hidden = _number(c, "hidden_size", "n_embd", "d_model", "dim")
+    hidden = _number(c, "hidden_size", "n_embd", "n_embed", "d_model", "dim")
     layers = _number(c, "num_hidden_layers", "n_layer", "num_layers", "n_layers")
     heads = _number(c, "num_attention_heads", "n_head", "num_heads", "n_heads")
     kv = _key_heads(c, heads)
@@ -157,7 +160,7 @@ def _shape(c: dict[str, Any], family: dict[str, Any]) -> Shape:
         vocab=_number(c, "vocab_size"),
         gated=family.get("gated", True),
         tied=bool(family.get("tied", False) if tied is None else tied),
-        head=not encoder,
+        head=not encoder and _predicts_tokens(c),
         bias=family.get("bias", False),
         positions=_number(c, "max_position_embeddings", "n_positions", default=0) if family.get("learned") else 0,
         kinds=_number(c, "type_vocab_size", default=0) if encoder else 0,
@@ -176,6 +179,14 @@ def _shape(c: dict[str, Any], family: dict[str, Any]) -> Shape:
 
 
 _FORWARD = ("intermediate_size", "ffn_hidden_size", "n_inner", "ffn_dim", "d_ff", "hidden_dim")
+
+
+def _predicts_tokens(c: dict[str, Any]) -> bool:
+    """Whether it has an output over the vocabulary: classifiers, reward models and bare decoders have none."""
+    names = c.get("architectures")
+    name = str(names[0]) if isinstance(names, list) and names else ""
+    bare = name.endswith("Model") and not name.endswith("LMHeadModel")
+    return not bare and not name.endswith(("Classification", "ForRewardModeling"))
 
 
 def _key_heads(c: dict[str, Any], heads: int) -> int:

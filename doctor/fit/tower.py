@@ -13,7 +13,10 @@ _PIXELS = 3
 
 
 def tower(config: Mapping[str, Any]) -> int:
-    """Parameters of a vision transformer: its layers and the embedding of its patches; 0 where there is none.
+    """Parameters of a vision transformer: its layers, patch embedding and merger; 0 where there is none.
+
+    A feed-forward block with SiLU is gated (Qwen2.5-VL, Pixtral). Qwen's merger joins the patches of a square in a
+    layer as wide as them all, then in one of the decoder's width (transformers: PatchMerger).
 
     Raises Unbuildable where the config does not give its widths.
     """
@@ -28,7 +31,12 @@ def tower(config: Mapping[str, Any]) -> int:
     if not depth or not width:
         raise Unbuildable("it has a vision tower whose widths its config does not give")
     patch = _first(vision, "patch_size", "spatial_patch_size") or 14
-    return depth * (4 * width * width + 2 * width * inner + 9 * width + inner) + _PIXELS * patch * patch * width
+    matrices = 3 if vision.get("hidden_act") == "silu" else 2
+    merged = width * (_first(vision, "spatial_merge_size") ** 2)
+    out = _first(vision, "out_hidden_size") or (_first(vision, "hidden_size") if "embed_dim" in vision else 0)
+    merger = merged * (merged + out) if merged and out else 0
+    layer = 4 * width * width + matrices * width * inner + 9 * width + inner
+    return depth * layer + _PIXELS * patch * patch * width + merger
 
 
 def _first(config: Mapping[str, Any], *keys: str) -> int:
