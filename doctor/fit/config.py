@@ -103,7 +103,7 @@ def _model(config: dict[str, Any], name: str, found: Header | None) -> Model:
     most, longer = 0, shape
     if not found and (known or {}).get("head_twice") and shape.tied:
         most = count + shape.vocab * shape.hidden
-        notes.append("its files hold the embedding twice, programs may load it once")
+        notes.append("its files hold the embedding twice; programs may load it once")
     if not found and (extra := _number(config, "num_nextn_predict_layers", default=0)):
         # each joins the hidden state with the next token's embedding: DeepSeek-V3 Technical Report, section 2.2
         longer = replace(shape, layers=shape.layers + extra)
