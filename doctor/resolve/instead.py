@@ -59,6 +59,8 @@ class Answered(Struct, frozen=True, kw_only=True):
     unwritable: str = ""
     """Why the file cannot be edited, where a change has no place in it."""
     dead_elsewhere: tuple[DeadLine, ...] = ()
+    system: str = ""
+    """The package of the operating system with which the lines run as they are, where no other build goes with them."""
 
     @property
     def changes(self) -> bool:
@@ -79,7 +81,9 @@ def instead(
     """The answer for dead lines. base, tag: the torch that they give, '' where that is not known."""
     torch = next((one for one in lines if one.wish.package == "torch"), None)
     have = tuple(one.wish for one in lines if one.wish.package not in OWN)
-    found = smallest_change(m, q, have, base or exact_of(torch), tag)
+    base = base or exact_of(torch)
+    # no requirement file can ask for cuda-compat
+    found = smallest_change(m, q, have, base, tag, compat=False) or smallest_change(m, q, have, base, tag)
     if found is None and q.python:
         other = instead(m, replace(q, python=""), lines, dead, base, tag, unknown, takes)
         if other.instead:
@@ -90,6 +94,8 @@ def instead(
         more = [out for one in lines if (one.number, one.text) not in named and (out := dead_alone(m, q, one))]
         return Answered(takes=takes, dead=(*dead, *more), unknown=tuple(unknown))
     one, without = found
+    if one.compat_package:
+        return Answered(takes=takes, dead=tuple(dead), unknown=tuple(unknown), system=one.compat_package)
     ranked = _build(m, one.build, one.grade, one.why, one.served, python=None, packages=OWN[1:])
     tagged = bool(ranked.tagged) and (not one.build.pypi_default or any(line.local for line in lines))
     texts = {name_of(text): text for text in (ranked.tagged if tagged else ranked.requirements)}
@@ -115,8 +121,6 @@ def instead(
     known = {line.wish.package for line in lines if (line.number, line.text) in reasons}
     sentences = [*unknown]
     sentences += [f"{name} has no wheel for torch {one.build.torch}: build it" for name in without if name not in known]
-    if one.compat_package:
-        sentences.append(f"{one.compat_package} from NVIDIA's repository must be on the loader's path")
     if not q.python and any(choice.url for choice in one.chosen):
         sentences.append("The wheel's address is for Python 3.12; --python VERSION gives another one.")
     indexes = [c.index for c in one.chosen if c.index] + ([own_index] if own_index else [])

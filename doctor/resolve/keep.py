@@ -78,13 +78,14 @@ def keep(m: Matrix, s: Snapshot, q: Question) -> Kept:
 
 
 def smallest_change(
-    m: Matrix, q: Question, have: tuple[Wish, ...], base: str, tag: str
+    m: Matrix, q: Question, have: tuple[Wish, ...], base: str, tag: str, compat: bool = True
 ) -> tuple[Candidate, list[str]] | None:
     """The build that changes least of torch `base` (`tag`) and of the packages beside it; and which of these have no
-    wheel for it. base, tag: '' where there is no torch yet. None where nothing fits."""
+    wheel for it. base, tag: '' where there is no torch yet; compat: also one that needs cuda-compat installed. None
+    where nothing fits."""
     for wishes, release in _stages(base, have, q.wishes):
         wished = (*wishes, Wish("torch", ".".join(map(str, release)))) if release else wishes
-        found = ranked(m, replace(q, wishes=wished))[0]
+        found = [one for one in ranked(m, replace(q, wishes=wished))[0] if compat or one.grade != "forward-compat"]
         if found:
             stays = {wish.package for wish in wishes}
             return _nearest(found, base, tag), [wish.package for wish in have if wish.package not in stays]

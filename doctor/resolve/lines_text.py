@@ -22,6 +22,8 @@ def lines_text(path: str, machine: Machine, file: RequirementFile, answered: Ans
         rows += ["", *_for_a_lock(machine, file, answered)]
     elif answered.changes:
         rows += ["", *_changes(file, answered, verify)]
+    elif answered.system:
+        rows += ["", f"No change of the file helps: {answered.system} from NVIDIA's repository has to be installed."]
     elif answered.dead:
         rows += ["", "Nothing fits in their place: gpudoctor resolve says why."]
     rows += ["", *answered.unknown] if answered.unknown else []

@@ -116,6 +116,26 @@ def test_nothing_in_their_place(tmp_path: Path, capsys: pytest.CaptureFixture[st
     ]["reason"], found
 
 
+def test_what_is_written_needs_no_cuda_compat(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No line of a file can ask for it; where nothing else serves, no line changes and its name is the answer."""
+    file = tmp_path / "requirements.txt"
+    with Faults() as faults:
+        for gpu, driver in (("A100", "470"), ("V100", "450"), ("T4", "525"), ("H100", "535")):
+            for line in ("torch==2.8.0", "torch==2.11.0", "torch>=2.9", "torch==2.7.0\nvllm==0.9.0", "vllm==0.10.0"):
+                with faults.of(f"{gpu} {driver} {line}"):
+                    file.write_text(f"{line}\n")
+                    words = ["-r", str(file), "--gpu", gpu, "--driver", driver, "--python", "3.11"]
+                    code, found, printed = ask(words, capsys)
+                    assert not (found["system"] and found["instead"]), found
+                    assert ("No change of the file helps: cuda-compat" in printed) == bool(found["system"])
+                    assert code == (0 if not found["dead"] else 1 if found["instead"] else 3), found
+                    assert run(["resolve", *words, "--format", "edited"]) in (0, 1, 3)
+                    changed = capsys.readouterr().out
+                    if found["instead"]:
+                        file.write_text(changed)
+                        assert ask(words, capsys)[1]["dead"] == [], changed
+
+
 def test_uv_lock(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "uv.lock"
     file.write_text(LOCK)
