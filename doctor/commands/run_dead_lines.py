@@ -53,8 +53,10 @@ def run_dead_lines(m: Matrix, machine: Machine, flags: dict[str, Any]) -> int:
         hint = same if file.kind == "requirements" and path != "-" and not flags["verify"] else ""
         printed = lines_text(path, machine, file, answered, hint)
     write(printed.encode("utf-8", "backslashreplace"), flags["output"], as_it_is=flags["format_"] == "edited")
-    if flags["format_"] == "edited" and (note := no_index(file, answered)):
-        echo(note, err=True)
+    if flags["format_"] == "edited":
+        notes = [f"line {one.number} stays, and is dead here: {one.text}" for one in answered.dead_elsewhere]
+        for note in (*filter(None, [no_index(file, answered)]), *notes):
+            echo(note, err=True)
     solved = 0
     if flags["verify"] and (answered.changes or not answered.dead):
         from .verify_lines import verify
@@ -89,6 +91,7 @@ def _edited(
     """The changed file, read and judged again. Raises Refusal where that is not what was promised."""
     if file.kind == "requirements" and file.hashes:
         raise Refusal(f"{flags['requirements']} pins its wheels by hash; regenerate it with: {file.regenerate}")
+    before = [(one.text, one.reason) for one in answered.dead_elsewhere]
     why = ""
     try:
         after = edited(text, file, answered)
@@ -98,8 +101,8 @@ def _edited(
     else:
         if again.dead:
             why = _would_be(file, answered, again.dead[0])
-        elif again.dead_elsewhere:
-            why = _would_be(file, answered, again.dead_elsewhere[0])
+        elif harmed := [one for one in again.dead_elsewhere if (one.text, one.reason) not in before]:
+            why = _would_be(file, answered, harmed[0])
         elif answered.gives and again.takes and again.takes != answered.gives:
             why = f"it would give torch {again.takes}, not {answered.gives}"
         else:

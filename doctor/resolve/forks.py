@@ -9,11 +9,12 @@ from msgspec.structs import replace
 
 from compat_matrix.framework_wishes import FRAMEWORKS
 from compat_matrix.resolver import Question
+from compat_matrix.versions import numbers, tag_cuda
 
 from .beside import with_the_rest
 from .dead import dead_lines
 from .files.dialect import spelled
-from .files.lines import RequirementFile
+from .files.lines import Pinned, RequirementFile
 from .instead import Answered
 
 if TYPE_CHECKING:
@@ -50,6 +51,11 @@ def every_fork(m: Matrix, q: Question, file: RequirementFile) -> Answered:
     return spelled(judged, answered)
 
 
+def _order(torch: Pinned) -> tuple[int, list[int]]:
+    cuda = numbers(tag_cuda(torch.local) or "") if torch.local.startswith("cu") else ()
+    return 2 if torch.local and not cuda else bool(torch.local), [-one for one in cuda]
+
+
 def _pin(fork: RequirementFile) -> tuple[str, str]:
     """The version and build of the fork's torch."""
     return next(((one.wish.specifier, one.local) for one in fork.lines if one.wish.package == "torch"), ("", ""))
@@ -65,12 +71,12 @@ def _together(answers: list[Answered]) -> Answered:
 
 
 def _forks(file: RequirementFile) -> Iterator[tuple[str, RequirementFile]]:
-    """(name, file with the lines of one torch), those of CUDA or of PyPI first."""
+    """(name, file with the lines of one torch): that of PyPI, those of CUDA from the newest on, those of CPUs."""
     torches = [one for one in file.lines if one.wish.package == "torch"]
     if len(torches) < 2 or file.kind == "requirements":
         yield "", file
         return
-    for torch in sorted(torches, key=lambda one: bool(one.local) and not one.local.startswith("cu")):
+    for torch in sorted(torches, key=_order):
         lines = [
             one
             for one in file.lines

@@ -435,6 +435,26 @@ def test_of_several_torches_one_has_to_run(
     assert any("is dead here" in one for one in found["unknown"]) is elsewhere
 
 
+def test_of_several_dead_torches_that_of_the_newest_cuda_is_changed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The others may be for other GPUs: they stay byte by byte, and are named."""
+    path = tmp_path / "pyproject.toml"
+    old = (
+        FORKS.replace("2.7.0", "2.6.0").replace("0.22.0", "0.21.0").replace("cu128", "cu118").replace("cu126", "cu124")
+    )
+    path.write_text(old)
+    found = ask(path, capsys)
+    assert [one["number"] for one in found["dead"]] == [6] and [one["number"] for one in found["dead_elsewhere"]] == [7]
+    assert run(["resolve", "-r", str(path), "--gpu", "RTX 5090", "--driver", "580", "--format", "edited"]) == 1
+    said = capsys.readouterr()
+    assert "line 7 stays, and is dead here" in said.err
+    changed = {row for row in old.splitlines() if row not in said.out.splitlines()}
+    assert not any("cu118" in row for row in changed if "source" not in row and "{" not in row), changed
+    path.write_text(said.out)
+    assert ask(path, capsys)["dead"] == []
+
+
 NAMED = f"""\
 [project]
 dependencies = ["torch==2.7.0", "torchvision==0.22.0"]
