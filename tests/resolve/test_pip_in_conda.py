@@ -94,6 +94,6 @@ def test_what_the_text_advises_can_be_written(
 def test_a_refusal_names_the_line_of_the_user_s_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The changed text has another number of lines before it."""
     path = tmp_path / "environment.yml"
-    path.write_text("dependencies:\n- pytorch=2.1.0\n- pytorch-cuda=12.1\n- pip:\n  - xformers==0.0.28\n")
-    assert run(["resolve", "-r", str(path), "--gpu", "A100", "--driver", "470", "--format", "edited"]) == 2
-    assert "(line 5: xformers==" in capsys.readouterr().err
+    path.write_text("dependencies:\n- pytorch-gpu=2.7.1\n- cuda-version=12.8\n- pip:\n  - flash-attn==2.8.3\n")
+    assert run(["resolve", "-r", str(path), "--gpu", "V100", "--driver", "535", "--format", "edited"]) == 2
+    assert "(line 5 would be dead: flash-attn" in capsys.readouterr().err
