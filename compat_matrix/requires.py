@@ -46,13 +46,14 @@ def torch_asks(m: Store, torch: str, tag: str, platform: str, python: str = "") 
     about = {
         "python_version": python.rstrip("t") or "3.12",
         "platform_machine": "aarch64" if platform.endswith("aarch64") else "x86_64",
+        "platform_system": "Linux" if linux else "Windows",
         "sys_platform": "linux" if linux else "win32",
     }
     own = linux and platform.endswith("x86_64") and pypi_tag(m, torch, platform) == tag
     found = []
     for text in (*row.requires, *(row.cuda if own else ())):
         need = Requirement(text)
-        if (linux or need.name != "triton") and _holds(need.marker, about):
+        if _holds(need.marker, about):
             found.append(Asks(name=need.name, specifier=str(need.specifier)))
     return tuple(found)
 

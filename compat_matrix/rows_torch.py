@@ -99,7 +99,8 @@ class Preload(Row, frozen=True, kw_only=True, gc=False):
 class TorchRequires(Row, frozen=True, kw_only=True, gc=False):
     """What the metadata of a torch release asks for on Linux x86_64, as requirements.
 
-    requires: the same in every build of the release; cuda: CUDA packages that the wheel on PyPI asks for.
+    requires: the same in every build of the release, with the markers that the metadata has; cuda: CUDA packages that
+    the wheel on PyPI asks for, with their markers but those of the platform.
     """
 
     torch: str

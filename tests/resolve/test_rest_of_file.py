@@ -222,6 +222,31 @@ def test_every_release_says_what_it_asks_for() -> None:
 
 
 @for_each(
+    ("torch", "tag", "platform", "python", "name", "asked"),
+    [
+        ("2.15.0", "", "linux_x86_64", "3.14", "cuda-bindings", True),
+        ("2.15.0", "", "linux_x86_64", "3.15", "cuda-bindings", False),
+        ("2.15.0", "", "linux_x86_64", "3.15t", "triton", True),
+        ("2.14.1", "", "linux_x86_64", "3.15", "triton", False),
+        ("2.5.1", "cu124", "linux_x86_64", "3.12", "triton", True),
+        ("2.5.1", "cu124", "linux_aarch64", "3.12", "triton", False),
+        ("2.11.0", "", "linux_aarch64", "3.12", "triton", True),
+        ("2.11.0", "cu130", "windows", "3.12", "triton", False),
+        ("2.3.1", "cu121", "windows", "3.11", "mkl", True),
+        ("2.3.1", "cu121", "linux_x86_64", "3.11", "mkl", False),
+        ("2.4.1", "cu124", "windows", "3.12", "setuptools", True),
+        ("2.4.1", "cu124", "windows", "3.11", "setuptools", False),
+    ],
+)  # fmt: skip
+def test_the_markers_of_the_metadata_decide(
+    torch: str, tag: str, platform: str, python: str, name: str, asked: bool
+) -> None:
+    m = Matrix.load()
+    own = next(row for row in m.releases if row.torch == torch).pypi_linux_x86_64
+    assert (name in {ask.name for ask in torch_asks(m, torch, tag or own, platform, python) or ()}) == asked
+
+
+@for_each(
     ("text", "gpu", "dead", "written", "told"),
     [
         ("tensorrt==8.6.1\n", "RTX 5090", [1], "tensorrt>=10.8.0", ""),
