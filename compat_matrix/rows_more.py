@@ -24,7 +24,6 @@ class Image(Row, frozen=True, kw_only=True, gc=False):
     exceptions: tuple[BrandException, ...] = ()
     other_alternatives: str = ""
     geforce: bool = False
-    compat_preinstalled: bool = False
     term_order: str = ""
     string_sha256_16: str = ""
 
