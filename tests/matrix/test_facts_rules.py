@@ -223,3 +223,10 @@ def test_the_newest_lts_branch_and_its_end(m: Matrix) -> None:
     assert {row.branch: row.end_of_life for row in m.drivers if row.type == "lts" and row.branch > 500} == {
         535: "2026-06", 580: "2028-06", 620: "2029-09",
     }  # fmt: skip
+
+
+def test_documented_capabilities_are_those_of_a_matrix_that_was_seen(m: Matrix) -> None:
+    """Of a cuDNN whose support matrix was not seen, a neighbor's capabilities are not documented."""
+    quoted = {"8.1.0", "9.25.1"}  # a cut table, a note that quotes the matrix
+    found = {row.version for row in m.cudnn_rows if row.documented_cc and row.confidence != "documented"}
+    assert found == quoted and not [r.version for r in m.cudnn_rows if " as " in f" {r.documented_cc}"]
