@@ -93,15 +93,15 @@ def shown_to(flags: dict[str, Any], report: Report, masks: Redactor | None = Non
 
 
 def render(report: Report, flags: dict[str, Any], preface: Sequence[str] = ()) -> bytes:
-    """The report in the format that was asked for. `preface`: a head and sentences, which html, sarif, junit and github
-    hold inside their document, since nothing may stand before it."""
+    """The report in the format that was asked for. `preface`: a head and sentences, which --brief, html, sarif, junit
+    and github hold inside their document."""
     if flags.get("brief") or flags["format_"] not in ("text", "json", "markdown", "html"):
         warn_of_config(report.config_notes)
     if flags.get("brief"):
         from ..report.brief import render_brief
         from .assess import about
 
-        return render_brief(report, about(report)[1]).encode("utf-8", "backslashreplace")
+        return render_brief(report, about(report)[1], preface).encode("utf-8", "backslashreplace")
     if flags["format_"] == "json":
         from ..report.json import render_json
 

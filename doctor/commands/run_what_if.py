@@ -135,7 +135,9 @@ def _rendered(difference: Compared, report: Report, flags: dict[str, Any]) -> by
     if flags["format_"] == "json":
         whole = {"what_if": difference, "report": msgspec.Raw(body)}
         return msgspec.json.format(msgspec.json.encode(whole), indent=2) + b"\n"
-    if flags["format_"] == "markdown" or flags["brief"]:
+    if flags["brief"]:
+        return body
+    if flags["format_"] == "markdown":
         return "\n".join([*_markdown(difference), "", ""]).encode("utf-8", "backslashreplace") + body
     if flags["format_"] == "text":
         return _text(preface, flags["ascii_"]).encode("utf-8", "backslashreplace") + body

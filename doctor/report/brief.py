@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ..findings import Finding, Fix
 from ..judge.report import Report
@@ -14,14 +14,15 @@ from .markdown import escape, fenced
 from .own_error import own_error
 
 MOST_LINES = 40
-_MOST_STEPS, _MOST_COMMAND, _MOST_OTHERS, _MOST_WORDS = 2, 3, 4, 400
+_MOST_STEPS, _MOST_COMMAND, _MOST_OTHERS, _MOST_WORDS, _MOST_BEFORE = 2, 3, 4, 400, 8
 _SIGN = {"fail": "❌", "warn": "⚠️", "unknown": "❔"}
 
 
-def render_brief(report: Report, titles: Mapping[str, str]) -> str:
-    """Cause, proof, fix and versions; `titles`: check id to title."""
+def render_brief(report: Report, titles: Mapping[str, str], preface: Sequence[str] = ()) -> str:
+    """Cause, proof, fix and versions; `titles`: check id to title; `preface`: a head and sentences before it, of which
+    the first are shown."""
     code = exit_words(report)
-    rows = [f"### gpudoctor: {report.verdict.upper()}{f' ({code})' if code else ''}", ""]
+    rows = [*_before(preface), f"### gpudoctor: {report.verdict.upper()}{f' ({code})' if code else ''}", ""]
     found = families(pasted.worth_telling(report) if report.text else report.findings)
     first = pasted.suspect(report) if report.text else None
     if first is not None:
@@ -45,6 +46,16 @@ def render_brief(report: Report, titles: Mapping[str, str]) -> str:
     rows += [f"- {name}: {_cut(value)}" for name, value in facts.table(report.snapshot, bool(report.text))]
     made = f"gpudoctor {report.tool.version}, matrix {report.matrix.version}, {report.generated_at}"
     return "\n".join([*rows[: MOST_LINES - 2], "", f"<sub>{escape(made)}</sub>"]) + "\n"
+
+
+def _before(preface: Sequence[str]) -> list[str]:
+    if not preface:
+        return []
+    head, *sentences = preface
+    rows = [f"- {escape(_cut(words))}" for words in sentences[:_MOST_BEFORE]]
+    left = len(sentences) - _MOST_BEFORE
+    rows += [f"- and {left} more: `--format markdown` has all"] if left > 0 else []
+    return [f"## {escape(head)}", "", *rows, ""]
 
 
 def _cause(report: Report, root: Finding, under: list[Finding]) -> list[str]:

@@ -43,6 +43,16 @@ def test_cause_proof_fix_and_versions_in_forty_lines() -> None:
                 assert text.count("\n") <= 40 and (made is torn or text.count("```") % 2 == 0)
 
 
+def test_what_changed_counts_among_the_forty_lines() -> None:
+    """`what-if` puts a line for each finding of before and after there."""
+    preface = ["With driver 390", *(f"New: title {n} (id-{n})" for n in range(30))]
+    for made in (sick(), report(healthy())):
+        rows = render_brief(made, about(made)[1], preface).splitlines()
+        assert len(rows) <= 40 and rows[0] == "## With driver 390" and "- New: title 7 (id-7)" in rows
+        assert "- and 22 more: `--format markdown` has all" in rows and rows[-1].startswith("<sub>gpudoctor ")
+        assert any(row.startswith("### gpudoctor: ") for row in rows)
+
+
 def test_a_text_that_decides_nothing_says_what_would() -> None:
     data = b"RuntimeError: CUDA error: invalid device function"
     text = brief(assess(read(excerpt(data), "text"), matrix(), POLICY))
