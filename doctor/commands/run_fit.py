@@ -81,7 +81,7 @@ def _question(m: Matrix, flags: dict[str, Any]) -> Question:
         fewest = float(model.fewest or model.count)
         if flags["params"]:
             count = fewest = parameter_count(flags["params"])
-        dtype, kept = model.dtype, None if flags["dtype"] else model.stored
+        dtype, kept = model.dtype, None if flags["dtype"] or flags["params"] else model.stored
     elif flags["own_class"]:
         shape, dtype, notes, name, count, fewest = typical(_SMALL), "", (), "", _SMALL, _SMALL  # the pass counts them
     else:

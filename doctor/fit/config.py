@@ -103,7 +103,7 @@ def _model(config: dict[str, Any], name: str, found: Header | None) -> Model:
     most, longer = 0, shape
     if not found and (known or {}).get("head_twice") and shape.tied:
         most = count + shape.vocab * shape.hidden
-        notes.append("its files hold the embedding twice; programs may load it once")
+        notes.append("the files store the embedding twice; some programs load it once")
     if not found and (extra := _number(config, "num_nextn_predict_layers", default=0)):
         # each joins the hidden state with the next token's embedding: DeepSeek-V3 Technical Report, section 2.2
         longer = replace(shape, layers=shape.layers + extra)
@@ -181,11 +181,18 @@ def _shape(c: dict[str, Any], family: dict[str, Any]) -> Shape:
 _FORWARD = ("intermediate_size", "ffn_hidden_size", "n_inner", "ffn_dim", "d_ff", "hidden_dim")
 
 
+_GENERATORS = ("AutoModelForCausalLM", "AutoModelForSeq2SeqLM")
+"""Keys of `auto_map` beside which a class by the name of `Model` has an output, as ChatGLM's and GLM-4-9B's do."""
+
+
 def _predicts_tokens(c: dict[str, Any]) -> bool:
     """Whether it has an output over the vocabulary: classifiers, reward models and bare decoders have none."""
     names = c.get("architectures")
     name = str(names[0]) if isinstance(names, list) and names else ""
+    code = c.get("auto_map")
+    generates = isinstance(code, dict) and any(key.startswith(_GENERATORS) for key in code)
     bare = name.endswith("Model") and not name.endswith("LMHeadModel")
+    bare = bare and not generates and c.get("model_type") != "chatglm"
     return not bare and not name.endswith(("Classification", "ForRewardModeling"))
 
 

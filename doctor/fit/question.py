@@ -123,11 +123,8 @@ def answer(q: Question) -> Answer:
     """Everything that the command prints."""
     whole = estimate(q.shape, q.count, q.work)
     if q.fewest < q.count:
-        few = estimate(q.shape, q.fewest, q.work)
-        both = zip(few.parts, whole.parts, strict=True)
-        parts = tuple(Part(most.name, min(least.low, most.low), most.high, most.note) for least, most in both)
-        whole = Estimate(parts, (few.states[0], whole.states[1]), whole.accumulating)
-    rungs = tuple(ways(q.shape, q.count, q.work, q.board))
+        whole = _down_to(estimate(q.shape, q.fewest, q.work), whole)
+    rungs = _ways(q, q.board)
     memory = q.board.memory
     within = True if whole.high <= memory else None if whole.low <= memory else False
     first = next((rung for rung in rungs if rung.within(memory)), None)
@@ -147,6 +144,21 @@ def answer(q: Question) -> Answer:
     )
 
 
+def _down_to(few: Estimate, whole: Estimate) -> Estimate:
+    """From the low ends of the fewest parameters to the high ends of the most."""
+    least = {part.name: part.low for part in few.parts}
+    parts = tuple(Part(one.name, min(least.get(one.name, one.low), one.low), one.high, one.note) for one in whole.parts)
+    return Estimate(parts, (few.states[0], whole.states[1]), whole.accumulating)
+
+
+def _ways(q: Question, board: Board) -> tuple[Rung, ...]:
+    rungs = tuple(ways(q.shape, q.count, q.work, board))
+    if q.fewest >= q.count:
+        return rungs
+    few = {rung.name: rung.held for rung in ways(q.shape, q.fewest, q.work, board)}
+    return tuple(replace(rung, held=_down_to(few.get(rung.name, rung.held), rung.held)) for rung in rungs)
+
+
 def _exit_code(solved: Solved | None, sure: bool, perhaps: bool) -> int:
     if solved is not None:
         return 0 if solved.sure else 3 if solved.perhaps else 1
@@ -157,7 +169,11 @@ def _solved(q: Question, board: Board) -> Solved | None:
     if not q.solve:
         return None
     split = q.work.task == "inference" and q.shape.heads % board.count == 0
-    return largest(q.shape, q.count, q.work, board.memory, q.solve == "seq", board.count if split else 1)
+    found, few = (
+        largest(q.shape, count, q.work, board.memory, q.solve == "seq", board.count if split else 1)
+        for count in (q.count, q.fewest)
+    )
+    return replace(found, perhaps=max(found.perhaps, few.perhaps))
 
 
 _MOST = 4096
@@ -198,7 +214,7 @@ def _pace(q: Question, board: Board, way: Rung | None) -> Pace | None:
 
 
 def _compared(q: Question, board: Board) -> Compared:
-    rungs = ways(q.shape, q.count, q.work, board)
+    rungs = _ways(q, board)
     sure = next((rung for rung in rungs if rung.within(board.memory)), None)
     way = sure or next((rung for rung in rungs if rung.within(board.memory) is None), None)
     return Compared(board, way.name if way else "", sure is not None, _pace(q, board, sure), _solved(q, board))

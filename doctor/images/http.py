@@ -297,7 +297,7 @@ def _tls(where: str, error: Exception) -> str:
 
 
 _CUT = ("connection reset", "connection closed")
-_OF_TLS = "--ca FILE is for its TLS"
+_OF_TLS = "if the registry uses TLS, pass its CA with --ca FILE"
 
 
 def _why(error: Exception) -> str:

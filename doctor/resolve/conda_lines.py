@@ -54,19 +54,22 @@ def _dead(m: Matrix, q: Question, torch: Pinned) -> str:
     verdicts = [fit(m, free, replace(build, published="yes")) for build in own]
     if torch.local and own:
         newest = max(verdicts, key=lambda one: numbers(one.build.torch))
-        return f"its {torch.local} build {newest.reason}" if isinstance(newest, Rejected) else ""
+        return f"its {torch.local} build: {reason}" if (reason := _fails(newest)) else ""
     cuda = tag_cuda(torch.local) if torch.local else ""
     forge = [row for row in m.conda_rows if allowed(spec, row.torch) and (not cuda or row.cuda == cuda)]
     runs = [one for one in _builds(m, q, None) if allowed(spec, one.row.torch) and (not cuda or one.row.cuda == cuda)]
     if runs and cuda:
         return ""
-    if runs or any(isinstance(one, Candidate) for one in verdicts) or not (own or forge):
+    if runs or any(not _fails(one) for one in verdicts) or not (own or forge):
         return _UNKNOWN
-    out = max(
-        (one for one in verdicts if isinstance(one, Rejected)), key=lambda one: numbers(one.build.torch), default=None
-    )
+    out = max(verdicts, key=lambda one: numbers(one.build.torch), default=None)
     gpus = " ".join(f"sm_{gpu.replace('.', '')}" for gpu in q.gpus)
-    return f"no CUDA build of it runs here: {out.reason}" if out else f"conda-forge's build does not support {gpus}"
+    return f"no CUDA build of it runs here: {_fails(out)}" if out else f"conda-forge's build does not support {gpus}"
+
+
+def _fails(one: Candidate | Rejected) -> str:
+    """Why a build does not run with what a file installs; cuda-compat is none of it."""
+    return one.reason if isinstance(one, Rejected) else one.why if one.grade == "forward-compat" else ""
 
 
 def _builds(m: Matrix, q: Question, python: str | None) -> tuple[CondaChoice, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -85,7 +86,8 @@ def _over(m: Matrix, q: Question, torch: Pinned, file: RequirementFile, pip: Req
     if release and conda.gives.partition("+")[0] not in ("", release):
         note = f"{note[:-1]}; conda has no build of torch {release} that runs here, so its line stays."
         conda = replace(conda, instead=(), unknown=(), gives="")
-    kept = conda.gives and not any("+" in one.write for one in own.instead if one.write.startswith("torch=="))
+    built = [one for one in own.instead if re.match(r"torch\s*=", one.write) and re.search(r"\+|\bindex\b", one.write)]
+    kept = conda.gives and not built
     return replace(
         own, gives=conda.gives if kept else own.gives, dead=(*conda.dead, *own.dead),
         instead=(*conda.instead, *own.instead), unknown=(*conda.unknown, *own.unknown, note),

@@ -53,7 +53,7 @@ def every_fork(m: Matrix, q: Question, file: RequirementFile) -> Answered:
 
 def _order(torch: Pinned) -> tuple[int, list[int]]:
     cuda = numbers(tag_cuda(torch.local) or "") if torch.local.startswith("cu") else ()
-    return 2 if torch.local and not cuda else bool(torch.local), [-one for one in cuda]
+    return 1 if cuda else 3 if torch.local else 2 if torch.group else 0, [-one for one in cuda]
 
 
 def _pin(fork: RequirementFile) -> tuple[str, str]:
@@ -71,7 +71,8 @@ def _together(answers: list[Answered]) -> Answered:
 
 
 def _forks(file: RequirementFile) -> Iterator[tuple[str, RequirementFile]]:
-    """(name, file with the lines of one torch): that of PyPI, those of CUDA from the newest on, those of CPUs."""
+    """(name, file with the lines of one torch): that of every installation, those of CUDA from the newest on, other
+    extras' of PyPI, those of CPUs."""
     torches = [one for one in file.lines if one.wish.package == "torch"]
     if len(torches) < 2 or file.kind == "requirements":
         yield "", file

@@ -159,7 +159,7 @@ def _written(
 def _tailed(new: str, line: Pinned) -> str:
     """A requirement with the extras and the marker of the line that it replaces."""
     name, equals, version = new.partition("==")
-    extras = line.extras if line.wish.package in OWN else ""
+    extras = line.extras if equals and "[" not in name else ""
     return f"{name}{extras}{equals}{version}{line.tail}"
 
 

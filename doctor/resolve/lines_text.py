@@ -23,7 +23,7 @@ def lines_text(path: str, machine: Machine, file: RequirementFile, answered: Ans
     elif answered.changes:
         rows += ["", *_changes(file, answered, verify)]
     elif answered.system:
-        rows += ["", f"No change of the file helps: {answered.system} from NVIDIA's repository has to be installed."]
+        rows += ["", f"Editing the file cannot fix this: install {answered.system} from NVIDIA's repository."]
     elif answered.dead:
         rows += ["", "Nothing fits in their place: gpudoctor resolve says why."]
     rows += ["", *answered.unknown] if answered.unknown else []
@@ -58,7 +58,7 @@ def no_index(file: RequirementFile, answered: Answered) -> str:
     if not answered.index or file.kind in ("requirements", "conda"):
         return ""
     flags = " ".join(f"--extra-index-url {url}" for url in answered.index.split())
-    return f"This file cannot name an index: install it with  {flags}"
+    return f"This file cannot specify an index; pass this to the installer:  {flags}"
 
 
 _SOURCE = {"pipenv lock": "Pipfile", "pixi lock": "pixi.toml", "conda-lock": "environment.yml"}

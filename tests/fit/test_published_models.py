@@ -94,3 +94,26 @@ def test_of_an_unknown_family_also_quantised_weights_are_a_range(tmp_path: Path)
     known = of(tmp_path, SMALL, quantization_config=for_all).stored
     found = of(tmp_path, SMALL, model_type="newest", quantization_config=for_all).stored
     assert found.low < known.low == known.high == found.high
+
+
+def test_a_class_named_model_that_generates_has_an_output(tmp_path: Path) -> None:
+    """ChatGLM and GLM-4-9B say `ChatGLMModel`, and what generates text in their `auto_map`."""
+    code = {"AutoModelForCausalLM": "modeling.ForConditionalGeneration"}
+    assert of(tmp_path, SMALL, architectures=["ChatGLMModel"], auto_map=code).shape.head is True
+    assert of(tmp_path, SMALL, architectures=["Qwen2Model"], auto_map={"AutoModel": "modeling.M"}).shape.head is False
+
+
+def test_gemma_3_leaves_out_what_its_class_has(tmp_path: Path) -> None:
+    """Gemma3TextConfig of transformers: 262,208 tokens, 8 heads, 4 of keys and values, of 256."""
+    text = {"hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34, "model_type": "gemma3_text"}
+    found = of(tmp_path, {"model_type": "gemma3", "text_config": text}).shape
+    assert (found.vocab, found.heads, found.kv_heads) == (262208, 8, 4)
+
+
+def test_a_range_of_weights_is_one_in_every_way_and_solution(tmp_path: Path) -> None:
+    """Of an unknown family: what may fit by the fewest parameters is not said not to fit."""
+    wide = {"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32}
+    of(tmp_path, {"model_type": "newest", "vocab_size": 128256, "num_key_value_heads": 8, **wide})
+    for more in ((), ("--solve", "concurrency"), ("--compare", "RTX 4090")):
+        found = asked(tmp_path, "--gpus", "RTX 4080", "--task", "inference", *more)
+        assert found["exit_code"] == 3 and found["ways"][0]["low"] < 12 * 2**30, found["ways"][0]

@@ -127,13 +127,20 @@ def test_what_is_written_needs_no_cuda_compat(tmp_path: Path, capsys: pytest.Cap
                     words = ["-r", str(file), "--gpu", gpu, "--driver", driver, "--python", "3.11"]
                     code, found, printed = ask(words, capsys)
                     assert not (found["system"] and found["instead"]), found
-                    assert ("No change of the file helps: cuda-compat" in printed) == bool(found["system"])
+                    assert ("Editing the file cannot fix this: install cuda-compat" in printed) == bool(found["system"])
                     assert code == (0 if not found["dead"] else 1 if found["instead"] else 3), found
                     assert run(["resolve", *words, "--format", "edited"]) in (0, 1, 3)
                     changed = capsys.readouterr().out
                     if found["instead"]:
                         file.write_text(changed)
                         assert ask(words, capsys)[1]["dead"] == [], changed
+
+
+def test_extras_stay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "requirements.txt"
+    file.write_text("vllm[audio]==0.6.6\ntorch==2.5.1\n")
+    _, found, _ = ask(["-r", str(file), "--gpu", "RTX 5090", "--driver", "580"], capsys)
+    assert any(one["write"].startswith("vllm[audio]==") for one in found["instead"]), found
 
 
 def test_uv_lock(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -64,6 +64,6 @@ def test_a_kind_that_cannot_name_an_index_says_what_to_install_it_with(
     for form in ("text", "edited"):
         assert run(["resolve", "-r", str(tmp_path / name), *BLACKWELL, "--format", form]) == 1
         printed = capsys.readouterr()
-        note = f"This file cannot name an index: install it with  --extra-index-url {WHL}/cu128\n"
+        note = f"This file cannot specify an index; pass this to the installer:  --extra-index-url {WHL}/cu128\n"
         assert note == printed.err if form == "edited" else note in printed.out, printed
         assert "+cu128" in printed.out

@@ -11,6 +11,7 @@ import pytest
 from doctor.cli import run
 
 from ..rows import for_each
+from .projects import WHL
 
 CONDA = "dependencies:\n- pytorch={}\n- pytorch-cuda={}\n- pip:\n"
 PIXI = (
@@ -97,3 +98,39 @@ def test_a_refusal_names_the_line_of_the_user_s_file(tmp_path: Path, capsys: pyt
     path.write_text("dependencies:\n- pytorch-gpu=2.7.1\n- cuda-version=12.8\n- pip:\n  - flash-attn==2.8.3\n")
     assert run(["resolve", "-r", str(path), "--gpu", "V100", "--driver", "535", "--format", "edited"]) == 2
     assert "(line 5 would be dead: flash-attn" in capsys.readouterr().err
+
+
+@for_each(
+    ("lines", "machine", "written"),
+    [
+        (
+            'pytorch-gpu = "2.3.*"\n[pypi-dependencies]\nxformers = "==0.0.27.post2"\n',
+            NEW,
+            '[pypi-dependencies]\ntorch = "==2.',
+        ),
+        ('pytorch = "2.3.*"\n[pypi-dependencies]\nvllm = "==0.6.3"\n', NEW, '[pypi-dependencies]\ntorch = "==2.'),
+        (
+            f'pytorch = "2.3.*"\n[pypi-dependencies]\ntorch = {{ version = "==2.5.1", index = "{WHL}/cu124" }}\n',
+            NEW,
+            f'torch = {{ version = "==2.7.1", index = "{WHL}/cu128" }}',
+        ),
+    ],
+)
+def test_what_is_new_is_pip_s(
+    lines: str, machine: list[str], written: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """PyTorch has another name in conda's channels: a row `torch` there cannot be locked."""
+    path = tmp_path / "pixi.toml"
+    path.write_text(
+        f'[workspace]\nname = "a"\nchannels = ["conda-forge"]\nplatforms = ["linux-64"]\n[dependencies]\n{lines}'
+    )
+    assert run(["resolve", "-r", str(path), *machine, "--os", "linux", "--format", "edited"]) == 1
+    after = capsys.readouterr().out
+    assert written in after and "\ntorch" not in after.partition("[pypi-dependencies]")[0], after
+
+
+def test_conda_s_build_does_not_count_on_cuda_compat(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "environment.yml"
+    path.write_text("dependencies:\n- pytorch=2.3.1\n- pytorch-cuda=12.1\n")
+    assert run(["resolve", "-r", str(path), "--gpu", "A100", "--driver", "470", "--os", "linux"]) == 1
+    assert "its cu121 build: driver 470" in capsys.readouterr().out

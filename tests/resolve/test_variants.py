@@ -83,8 +83,21 @@ def test_another_dead_extra_is_named_and_stays(tmp_path: Path) -> None:
     words = ("resolve", "-r", file, "--gpu", "RTX 5090", "--driver", "580")
     assert "extra infer: line 8 is dead here: torch==2.4.0" in gpudoctor(*words).stdout.decode()
     edited = gpudoctor(*words, "--format", "edited")
-    assert edited.returncode == 1 and edited.stderr == b"line 8 stays, and is dead here: torch==2.4.0\n"
+    assert edited.returncode == 1 and edited.stderr == b"line 8 cannot work here and is not changed: torch==2.4.0\n"
     assert b'infer = ["torch==2.4.0"]' in edited.stdout and b'train = ["torch==2.4.0"' not in edited.stdout
+
+
+def test_an_extra_of_pypi_does_not_hide_that_of_cuda(tmp_path: Path) -> None:
+    file = tmp_path / "pyproject.toml"
+    file.write_text(
+        '[project]\nname = "x"\nversion = "0"\n[project.optional-dependencies]\ncpu = ["torch==2.5.1"]\n'
+        'cu124 = ["torch==2.5.1"]\n[tool.uv]\nconflicts = [[{ extra = "cpu" }, { extra = "cu124" }]]\n'
+        '[tool.uv.sources]\ntorch = [{ index = "cu124", extra = "cu124" }]\n[[tool.uv.index]]\nname = "cu124"\n'
+        'url = "https://download.pytorch.org/whl/cu124"\nexplicit = true\n'
+    )
+    done = gpudoctor("resolve", "-r", file, "--gpu", "RTX 5090", "--driver", "580", "--format", "edited")
+    assert done.returncode == 1, done.stderr
+    assert b'cpu = ["torch==2.5.1"]' in done.stdout and b'cu124 = ["torch==2.7.1"]' in done.stdout
 
 
 def test_a_file_with_hashes_is_not_edited(tmp_path: Path) -> None:

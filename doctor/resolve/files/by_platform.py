@@ -10,6 +10,8 @@ from ..instead import OWN, Answered, Instead
 from .lines import Line, Platform, RequirementFile
 from .reading import PLATFORMS
 
+_OF_OTHERS = "{} also applies to other platforms: edit it by hand"
+
 
 def by_platform(file: RequirementFile, answered: Answered) -> Answered:
     """Each changed line twice, as it is written and as it was, with the markers of both sides; in pixi's project for
@@ -28,7 +30,7 @@ def by_platform(file: RequirementFile, answered: Answered) -> Answered:
         line = lines.get((one.number, one.text)) if (one.number, one.text) != own else None
         if line and set(line.platforms or PLATFORMS) & out:
             if line.entry and (line.entry.rows or file.kind != "poetry"):
-                unwritable = f"line {one.number}: {one.text} is for other platforms too"
+                unwritable = _OF_OTHERS.format(f"line {one.number}: {one.text}")
             else:
                 one = replace(one, write=_entries(one, line, out) if line.entry else _strings(one, out))
         elif not one.number and one.write and not any(part.entry for part in lines.values()):
@@ -103,7 +105,7 @@ def _table(value: str, marker: str) -> str:
 def _in_own_tables(file: RequirementFile, answered: Answered, lines: dict[tuple[int, str], Line]) -> Answered:
     tables: dict[str, list[str]] = {}
     changed, unwritable = [], answered.unwritable
-    near = next(iter(lines.values()), None)
+    near = next((one for one in lines.values() if one.table.endswith("pypi-dependencies")), None)  # new: pip's
     for one in answered.instead:
         line = lines.get((one.number, one.text)) if one.number else near
         if not line or not line.table or not one.write or (line.number and line.name == "python"):
@@ -111,7 +113,7 @@ def _in_own_tables(file: RequirementFile, answered: Answered, lines: dict[tuple[
         elif (
             (line.entry and line.entry.rows) or "\n" in one.write or not re.match(r"[\w.\"'-]+\s*=\s*[\"{]", one.write)
         ):
-            unwritable = f"line {one.number}: {one.text} is for other platforms too"
+            unwritable = _OF_OTHERS.format(f"line {one.number}: {one.text}" if one.number else one.write)
             changed.append(one)
         else:
             tables.setdefault(line.table, []).append(one.write)

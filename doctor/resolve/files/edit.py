@@ -134,7 +134,7 @@ def _new(text: str, file: RequirementFile, answered: Answered, eol: str) -> Iter
         yield from [(at, at, "".join(f"{url}{eol}" for url in urls))] if urls else []
         yield from [(len(text), len(text), ends + "".join(f"{one}{eol}" for one in news))] if news else []
         return
-    part = file.pip if file.kind == "conda" and file.pip else file
+    part = file.pip if file.kind in ("conda", "pixi-conda") and file.pip else file  # what is new is pip's
     found: list[Pinned | Other | IndexLine] = [*part.lines, *part.others, *part.indexes]
     items = [one for one in found if one.at != (0, 0)]
     wanted = [*(urls if file.kind == "conda" else ()), *news]
