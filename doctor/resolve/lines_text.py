@@ -57,6 +57,8 @@ def no_index(file: RequirementFile, answered: Answered) -> str:
     """What to give to the installer where the file has no place for an index; '' where it has one."""
     if not answered.index or file.kind in ("requirements", "conda"):
         return ""
+    if file.kind == "pep621" and any(one.indexes for one in file.lines):
+        return f"Its index is in the env-vars of Hatch: change it there to  {answered.index}"
     flags = " ".join(f"--extra-index-url {url}" for url in answered.index.split())
     return f"This file cannot specify an index; pass this to the installer:  {flags}"
 

@@ -52,7 +52,6 @@ def test_the_index_that_a_file_names(
     ("name", "text"),
     [
         ("pyproject.toml", '[project]\nname = "a"\ndependencies = ["torch==2.4.1"]\n'),
-        ("pyproject.toml", f'{HATCH}PIP_INDEX_URL = "{WHL}/cu118"\n'),
         ("setup.cfg", "[options]\ninstall_requires =\n  torch==2.4.1\n"),
     ],
 )
@@ -67,3 +66,25 @@ def test_a_kind_that_cannot_name_an_index_says_what_to_install_it_with(
         note = f"This file cannot specify an index; pass this to the installer:  --extra-index-url {WHL}/cu128\n"
         assert note == printed.err if form == "edited" else note in printed.out, printed
         assert "+cu128" in printed.out
+
+
+def test_the_index_in_hatch_s_variables_is_named_and_not_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "pyproject.toml"
+    path.write_text(f'{HATCH}PIP_INDEX_URL = "{WHL}/cu118"\n')
+    assert run(["resolve", "-r", str(path), *BLACKWELL]) == 1
+    assert f"Its index is in the env-vars of Hatch: change it there to  {WHL}/cu128" in capsys.readouterr().out
+    assert run(["resolve", "-r", str(path), *BLACKWELL, "--format", "edited"]) == 2
+    refused = capsys.readouterr()
+    assert not refused.out and "its index is in the env-vars of Hatch" in refused.err
+
+
+def test_pixi_s_python_chooses_the_wheel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "pixi.toml"
+    path.write_text(
+        '[workspace]\nname = "a"\nchannels = ["conda-forge"]\nplatforms = ["linux-64"]\n[dependencies]\npython = "3.11.*"\n'
+        '[pypi-dependencies]\ntorch = "==2.5.1"\nflash-attn = "==2.7.4.post1"\n'
+    )
+    assert run(["resolve", "-r", str(path), *BLACKWELL, "--format", "edited"]) == 1
+    assert "-cp311-cp311-linux_x86_64.whl" in capsys.readouterr().out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
@@ -60,9 +61,7 @@ def of_environment(content: Any, path: str, q: Question) -> RequirementFile:
         raise Unclear(f"{path} is YAML, but not a conda environment (no dependencies)")
     specs = [(one.span, spec) for one in listed if isinstance(one, YamlText) and (spec := conda_spec(one))]
     lines, others = of_specs(specs)
-    python = next(
-        (found[0] for _, one in specs if one.name == "python" and (found := re.match(r"3\.\d+", one.version))), ""
-    )
+    python = python_of(one for _, one in specs)
     within = [one for pip in listed if isinstance(pip, dict) and isinstance(pip.get("pip"), list) for one in pip["pip"]]
     rows = [(one.span, str(one).strip()) for one in within if isinstance(one, YamlText)]
     pip = of_rows(rows, path, q, strict=False)
@@ -70,6 +69,12 @@ def of_environment(content: Any, path: str, q: Question) -> RequirementFile:
         kind="conda", lines=tuple(lines), others=tuple(others), python=python, unread=pip.unread,
         elsewhere=pip.elsewhere, pip=pip,
     )  # fmt: skip
+
+
+def python_of(specs: Iterable[CondaSpec]) -> str:
+    """The Python that is asked for, as 3.11; '' for a range or none."""
+    versions = (re.match(r"3\.\d+", one.version) for one in specs if one.name == "python")
+    return next((found[0] for found in versions if found), "")
 
 
 def of_specs(specs: list[tuple[Span, CondaSpec]]) -> tuple[list[Pinned], list[Other]]:

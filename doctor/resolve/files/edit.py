@@ -24,6 +24,8 @@ def edited(text: str, file: RequirementFile, answered: Answered) -> str:
     changes: list[Change] = []
     if answered.unwritable:
         raise Unwritable(answered.unwritable)
+    if file.kind == "pep621" and answered.index and any(one.indexes for one in file.lines):
+        raise Unwritable("its index is in the env-vars of Hatch")
     for one in answered.instead:
         if not one.number:
             continue

@@ -12,7 +12,7 @@ from compat_matrix.installer import index_source
 from compat_matrix.resolver import Question
 
 from ..machine import Unclear
-from .conda import CondaSpec, of_specs
+from .conda import CondaSpec, of_specs, python_of
 from .entries import entries, of_index
 from .lines import Found, Line, Pinned, RequirementFile, Span, split
 from .reading import index_tag, not_read
@@ -36,7 +36,8 @@ def of_tables(
 ) -> RequirementFile:
     """root: ('tool', 'pixi') in a pyproject.toml, whose own list of requirements, `more`, are of PyPI."""
     specs: list[tuple[Span, CondaSpec]] = []
-    found = [*more]
+    own_indexes = _indexes(content, root)
+    found = [of_index(one, "", own_indexes) if isinstance(one, Pinned) else one for one in more]
     features = table(content, *map(str, root), "feature")
     several = _several(content, root, q)
     tables: dict[tuple[int, str], str] = {}
@@ -55,12 +56,13 @@ def of_tables(
     conda, others = of_specs(specs)
     conda = [replace(one, table=tables[one.number, one.text]) for one in conda]
     others = [replace(one, table=tables[one.number, one.text]) for one in others]
-    pypi = RequirementFile(kind="pixi", **split(found), regenerate="pixi lock")
+    python = python_of(one for _, one in specs)
+    pypi = RequirementFile(kind="pixi", **split(found), regenerate="pixi lock", python=python)
     if not conda:
         return pypi
     return RequirementFile(
         kind="pixi-conda", lines=tuple(conda), others=tuple(others), regenerate="pixi lock", unread=pypi.unread,
-        elsewhere=pypi.elsewhere, pip=pypi,
+        elsewhere=pypi.elsewhere, pip=pypi, python=python,
     )  # fmt: skip
 
 
