@@ -12,7 +12,8 @@ enough), or a wheel for another torch or the other ABI (cxx11abiTRUE, cxx11abiFA
 How to fix it: install the extension's version for this torch, or build it against this torch; see the command.
 
 It is a failure if the wheel's own tag or an exact pin on another torch minor version says so, and a warning for other
-requirements in the metadata. Builds of torch from nightlies or vendors are not judged by their numbers, and an xformers
+requirements in the metadata. A required package (`--require`) that names no torch at all is a remark: it was not
+imported. Builds of torch from nightlies or vendors are not judged by their numbers, and an xformers
 whose `xformers.info` names this torch as build.torch_version fits it, whatever its release number.
 
 Source: Requires-Dist and direct_url.json of the extension; names of release wheels; torch's TorchConfig.cmake.
@@ -20,11 +21,11 @@ Source: Requires-Dist and direct_url.json of the extension; names of release whe
 
 from __future__ import annotations
 
-from ..findings import Check, Findings, Fix, Matrix, Policy
+from ..findings import Check, Finding, Findings, Fix, Matrix, Policy
 from ..findings.patterns import lazy
 from ..fixes.extension_install import compatible_wheel
-from ..fixes.extensions import another
-from ..fixes.torch_bound import misfit, torch_here
+from ..fixes.extensions import another, linked_to_torch
+from ..fixes.torch_bound import misfit, names_torch, torch_here
 from ..snapshot import Distribution, Snapshot, known, need
 from ._errors import texts
 from ._torch import OTHER_BUILD, REPLACED, installed
@@ -68,6 +69,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         seen.add(d.name)
         wrong = misfit(s, m, d, torch)
         if wrong is None and d.name not in import_errors:
+            if d.name in p.require and d.name in linked_to_torch(s) and not names_torch(d):
+                yield _open(d)
             continue
         title = f"{d.name} {d.version} does not fit torch {version}"
         facts = {"torch": version, d.name: d.version, **(wrong.facts if wrong else {})}
@@ -87,6 +90,16 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             subject=name,
             fixes=(*_wheel(s, m, name), *another(s, d)[1:]),
         )
+
+
+def _open(d: Distribution) -> Finding:
+    """A required package of which only an import shows that it fits: built here, or a wheel that lost its tag."""
+    return CHECK.remark(
+        f"{d.name} {d.version} does not say for which torch it was built",
+        f"gpudoctor does not import it. This shows whether it loads: python3 -c 'import {d.name.replace('-', '_')}'.",
+        facts={d.name: d.version},
+        subject=d.name,
+    )
 
 
 def _import_errors(s: Snapshot) -> dict[str, str]:

@@ -125,6 +125,15 @@ def another(s: Snapshot, d: Distribution) -> tuple[Fix, ...]:
     return upgrade(s, d.name, f"Install the {d.name} that goes with the installed torch"), remove(s, d.name)
 
 
+def linked_to_torch(s: Snapshot) -> set[str]:
+    """The packages whose compiled code calls torch's libraries."""
+    return {
+        library.package
+        for library in known(s.python.extensions) or ()
+        if any(name.startswith(("libtorch", "libc10")) for name in library.needed)
+    }
+
+
 def refit(before: Snapshot, s: Snapshot, m: Matrix, torch: str) -> Step | None:
     """The step after torch was replaced: install again what was built against the old one; None where nothing was.
 
@@ -134,11 +143,7 @@ def refit(before: Snapshot, s: Snapshot, m: Matrix, torch: str) -> Step | None:
     cuda = tag_cuda(new.tag) if new and new.tag else None
     other = not old or not new or old.release[:2] != new.release[:2]
     other = other or numbers(known(before.torch.cuda))[:1] != numbers(cuda)[:1]
-    linked = {
-        library.package
-        for library in known(s.python.extensions) or ()
-        if other and any(name.startswith(("libtorch", "libc10")) for name in library.needed)
-    }
+    linked = linked_to_torch(s) if other else set()
     if minor(known(before.torch.cuda)) != minor(cuda):
         linked.add("bitsandbytes")  # has a library for each CUDA version
     wanted = Torch(torch, cuda or "", None)

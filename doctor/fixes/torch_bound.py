@@ -68,9 +68,19 @@ def misfit(s: Snapshot, m: Matrix, d: Distribution, torch: Torch) -> Misfit | No
     return _by_tag(d, have.release, torch) or _by_metadata(s, m, d, have.release)
 
 
+def names_torch(d: Distribution) -> bool:
+    """Whether its wheel's tag or an exact pin says for which torch it was built."""
+    pins = [found for line in known(d.requires) or () if (found := _TORCH_LINE.match(line)) and "==" in found[1]]
+    return _tagged_torch(_tag(d)) is not None or any("extra" not in (found[2] or "") for found in pins)
+
+
+def _tag(d: Distribution) -> str:
+    return (d.wheel.partition("+")[2] or d.version.partition("+")[2]).partition("-")[0]
+
+
 def _by_tag(d: Distribution, have: tuple[int, ...], torch: Torch) -> Misfit | None:
     """flash_attn-2.5.5+cu118torch2.2cxx11abiTRUE, torch_scatter-2.1.2+pt21cu121 ..."""
-    tag = (d.wheel.partition("+")[2] or d.version.partition("+")[2]).partition("-")[0]
+    tag = _tag(d)
     if not tag:
         return None
     built, cuda, abi = _tagged_torch(tag), _TAG_CUDA.search(tag), _TAG_ABI.search(tag)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from doctor.snapshot import Missing, Snapshot
 from doctor.text import read
 
 from ..extensions import flash_attn, with_extension
 from ..healthy import healthy
-from ..judging import assert_fix_works, ids, report, run
+from ..judging import POLICY, assert_fix_works, ids, report, run
 from ..rows import for_each
 from ..torches import import_fails, no_kernel_image, with_other_build, with_torch, with_version
 
@@ -36,6 +38,20 @@ def test_another_torch_abi_or_cuda_in_the_wheels_tag_is_the_one_finding(tag: str
     finding = run(ID, sick)[2][0]
     assert (finding.status, finding.subject) == ("fail", "flash-attn")
     assert_fix_works(sick, finding)
+
+
+def test_a_required_extension_that_names_no_torch_is_not_called_fit() -> None:
+    """Built here, or a wheel that lost its tag: only an import shows it. Of one that was not asked for nothing is said."""
+    bare, asked = with_extension(healthy(), *flash_attn()), replace(POLICY, require=("flash-attn",))
+    (remark,) = run(ID, bare, asked)[2]
+    assert (remark.status, remark.subject) == (
+        "pass",
+        "flash-attn",
+    ) and "python3 -c 'import flash_attn'" in remark.detail
+    assert run(ID, bare)[2] == [] and run(ID, wheel("cu12torch2.8cxx11abiTRUE"), asked)[2] == []
+    assert run(ID, with_extension(healthy(), *flash_attn(), requires=("torch==2.8.0",)), asked)[2] == []
+    only_python = with_extension(healthy(), "transformers", "4.57.0")
+    assert run(ID, only_python, replace(POLICY, require=("transformers",)))[2] == []
 
 
 def test_the_old_abi_of_torch_2_2() -> None:
