@@ -25,7 +25,7 @@ from ..findings import Check, Finding, Findings, Fix, Matrix, Policy
 from ..findings.patterns import lazy
 from ..fixes.extension_install import compatible_wheel
 from ..fixes.extensions import another, linked_to_torch
-from ..fixes.torch_bound import misfit, names_torch, torch_here
+from ..fixes.torch_bound import misfit, torch_here, torch_of_tag
 from ..snapshot import Distribution, Snapshot, known, need
 from ._errors import texts
 from ._torch import OTHER_BUILD, REPLACED, installed
@@ -49,6 +49,7 @@ CHECK = Check(
 
 _OTHER_CHECKS = ("torch", "torchvision", "torchaudio", "torchtext", "torchcodec", "triton", "torchao", "torchdata")
 _SYMBOL = lazy(r"([\w.-]+\.so[\w.]*): undefined symbol: (_Z\w*(?:c10|2at|torch|caffe2)\w*)")
+_PIN = lazy(r"torch\s*\(?==[^;]*(?:;(?!.*\bextra\b)|$)")
 _OWN = lazy(r"(lib(torch|c10|caffe2|shm)|_C\.|torchvision|torchaudio)")
 _FILES = {
     "flash_attn": "flash-attn", "causal_conv1d": "causal-conv1d", "selective_scan": "mamba-ssm", "_C_": "xformers",
@@ -69,7 +70,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         seen.add(d.name)
         wrong = misfit(s, m, d, torch)
         if wrong is None and d.name not in import_errors:
-            if d.name in p.require and d.name in linked_to_torch(s) and not names_torch(d):
+            if d.name in p.require and d.name in linked_to_torch(s) and not _names_torch(d):
                 yield _open(d)
             continue
         title = f"{d.name} {d.version} does not fit torch {version}"
@@ -90,6 +91,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             subject=name,
             fixes=(*_wheel(s, m, name), *another(s, d)[1:]),
         )
+
+
+def _names_torch(d: Distribution) -> bool:
+    """Whether its wheel's tag or an exact pin says for which torch it was built."""
+    return torch_of_tag(d) is not None or any(_PIN.match(line) for line in known(d.requires) or ())
 
 
 def _open(d: Distribution) -> Finding:

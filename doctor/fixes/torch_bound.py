@@ -68,10 +68,9 @@ def misfit(s: Snapshot, m: Matrix, d: Distribution, torch: Torch) -> Misfit | No
     return _by_tag(d, have.release, torch) or _by_metadata(s, m, d, have.release)
 
 
-def names_torch(d: Distribution) -> bool:
-    """Whether its wheel's tag or an exact pin says for which torch it was built."""
-    pins = [found for line in known(d.requires) or () if (found := _TORCH_LINE.match(line)) and "==" in found[1]]
-    return _tagged_torch(_tag(d)) is not None or any("extra" not in (found[2] or "") for found in pins)
+def torch_of_tag(d: Distribution) -> tuple[int, int] | None:
+    """The release of torch for which its wheel's tag says that it was built; None where it says none."""
+    return _tagged_torch(_tag(d))
 
 
 def _tag(d: Distribution) -> str:
