@@ -161,7 +161,7 @@ def not_here(
     span: Span, name: str, holds: Holds, q: Question, extras: Sequence[str] = ("",), allowed: str = ""
 ) -> Iterator[Found]:
     """What is said of a line that does not apply: that it is for other platforms, or for other Pythons than the one
-    that is judged, where nobody named one. allowed: the specifier of the file's Pythons."""
+    that is judged where none is named. allowed: the specifier of the file's Pythons."""
     if several := platforms(holds, q, extras):
         yield Skipped(package_of(name), several)
     if q.python or package_of(name) not in KNOWN:
