@@ -11,12 +11,15 @@ enough), or a wheel for another torch or the other ABI (cxx11abiTRUE, cxx11abiFA
 
 How to fix it: install the extension's version for this torch, or build it against this torch; see the command.
 
-It is a failure if the wheel's own tag or an exact pin on another torch minor version says so, and a warning for other
-requirements in the metadata. A required package (`--require`) that names no torch at all is a remark: it was not
-imported. Builds of torch from nightlies or vendors are not judged by their numbers, and an xformers
+Nothing is imported: gpudoctor looks up each function of torch that a library calls in the torch that is installed, as
+the loader does. A package all of whose libraries miss some, or a required one (`--require`) with any that does, fails;
+another gets a warning. So does it where the wheel's own tag or an exact pin on another torch minor version says so; for
+other requirements in the metadata it is a warning. A required package whose libraries could not be looked at, and that
+names no torch, is a remark. Builds of torch from nightlies or vendors are not judged by their numbers, and an xformers
 whose `xformers.info` names this torch as build.torch_version fits it, whatever its release number.
 
-Source: Requires-Dist and direct_url.json of the extension; names of release wheels; torch's TorchConfig.cmake.
+Source: dynamic symbols of the extension and of torch; Requires-Dist and direct_url.json of the extension; names of
+release wheels; torch's TorchConfig.cmake.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from ..findings.patterns import lazy
 from ..fixes.extension_install import compatible_wheel
 from ..fixes.extensions import another, linked_to_torch
 from ..fixes.torch_bound import misfit, torch_here, torch_of_tag
-from ..snapshot import Distribution, Snapshot, known, need
+from ..snapshot import Distribution, Snapshot, TorchCaller, known, need
 from ._errors import texts
 from ._torch import OTHER_BUILD, REPLACED, installed
 
@@ -63,24 +66,31 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     distributions = need("python.distributions", s.python.distributions)
     import_errors = _import_errors(s)
     torch = torch_here(s)
+    callers = _callers(s)
     seen: set[str] = set()
     for d in distributions:
         if d.name in seen or d.name in _OTHER_CHECKS:
             continue
         seen.add(d.name)
         wrong = misfit(s, m, d, torch)
-        if wrong is None and d.name not in import_errors:
-            if d.name in p.require and d.name in linked_to_torch(s) and not _names_torch(d):
+        lacking = [caller for caller in callers.get(d.name, ()) if caller.missing_count]
+        if wrong is None and not lacking and d.name not in import_errors:
+            if d.name in p.require and d.name in linked_to_torch(s) and not (d.name in callers or _names_torch(d)):
                 yield _open(d)
             continue
         title = f"{d.name} {d.version} does not fit torch {version}"
         facts = {"torch": version, d.name: d.version, **(wrong.facts if wrong else {})}
-        detail = f"{wrong.reason}." if wrong else ""
+        detail = [f"{wrong.reason}." if wrong else ""]
         if d.name in import_errors:
-            detail += f" Python says: {import_errors[d.name]}"
+            detail.append(f"Python says: {import_errors[d.name]}")
             facts["symbol"] = import_errors[d.name].rpartition(" ")[2]
-        say = CHECK.fail if d.name in import_errors or (wrong and wrong.certain) else CHECK.warn
-        yield say(title, detail.strip(), facts=facts, subject=d.name, fixes=(*_wheel(s, m, d.name), *another(s, d)))
+        elif lacking:
+            detail.append(_lacks(lacking[0]))
+            facts["symbol"] = lacking[0].missing[0]
+        whole = lacking and (d.name in p.require or len(lacking) == len(callers[d.name]))
+        say = CHECK.fail if d.name in import_errors or whole or (wrong and wrong.certain) else CHECK.warn
+        fixes = (*_wheel(s, m, d.name), *another(s, d))
+        yield say(title, " ".join(filter(None, detail)), facts=facts, subject=d.name, fixes=fixes)
     for name in import_errors.keys() - seen:
         d = Distribution(name=name, version="", location="")
         title = f"{name} does not fit torch {version}: it needs a symbol that torch does not have"
@@ -93,6 +103,21 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         )
 
 
+def _callers(s: Snapshot) -> dict[str, list[TorchCaller]]:
+    """By package, its libraries that call torch."""
+    found: dict[str, list[TorchCaller]] = {}
+    for caller in known(s.torch.callers) or ():
+        found.setdefault(caller.package, []).append(caller)
+    return found
+
+
+def _lacks(caller: TorchCaller) -> str:
+    file, count = caller.path.rpartition("/")[2], caller.missing_count
+    what = "a function" if count == 1 else f"{count} functions"
+    which = caller.missing[0] if count == 1 else f"{caller.missing[0]} is one of them"
+    return f"{file} calls {what} that this torch does not have, so it cannot be imported: {which}."
+
+
 def _names_torch(d: Distribution) -> bool:
     """Whether its wheel's tag or an exact pin says for which torch it was built."""
     return torch_of_tag(d) is not None or any(_PIN.match(line) for line in known(d.requires) or ())
@@ -100,9 +125,10 @@ def _names_torch(d: Distribution) -> bool:
 
 def _open(d: Distribution) -> Finding:
     """A required package of which only an import shows that it fits: built here, or a wheel that lost its tag."""
+    name = d.name.replace("-", "_")
     return CHECK.remark(
         f"{d.name} {d.version} does not say for which torch it was built",
-        f"gpudoctor does not import it. This shows whether it loads: python3 -c 'import {d.name.replace('-', '_')}'.",
+        f"Its libraries could not be compared with torch's. This shows whether it loads: python3 -c 'import {name}'.",
         facts={d.name: d.version},
         subject=d.name,
     )

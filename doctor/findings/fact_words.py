@@ -97,6 +97,7 @@ WORDS = {
     "torch.cuda": "the CUDA version of torch",
     "torch.cudnn_bundled": "the version of torch's cuDNN",
     "torch.cudnn_shadow": "whether another cuDNN is found first",
+    "torch.callers": "the functions of torch that extensions call",
     "python.changed_libraries": "whether the library files are whole",
     "python.changed_files": "whether the files are as installed",
     "torch.missing_libraries": "which libraries of torch are missing",

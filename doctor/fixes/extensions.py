@@ -49,11 +49,13 @@ def _changes(s: Snapshot, distributions: tuple[Distribution, ...] | Missing, nam
 
 
 def without_libraries(s: Snapshot, names: Sequence[str]) -> dict[str, Any]:
-    """The change of `python.extensions` when these packages are gone or replaced; none where it is not known."""
-    found = known(s.python.extensions)
-    if found is None:
-        return {}
-    return {"python.extensions": tuple(library for library in found if library.package not in names)}
+    """What changes of the libraries that were read when these packages are gone or replaced."""
+    changes: dict[str, Any] = {}
+    if (found := known(s.python.extensions)) is not None:
+        changes["python.extensions"] = tuple(library for library in found if library.package not in names)
+    if (callers := known(s.torch.callers)) is not None:
+        changes["torch.callers"] = tuple(caller for caller in callers if caller.package not in names)
+    return changes
 
 
 def cuda_majors(s: Snapshot, package: str) -> list[int]:
@@ -127,7 +129,7 @@ def another(s: Snapshot, d: Distribution) -> tuple[Fix, ...]:
 
 def linked_to_torch(s: Snapshot) -> set[str]:
     """The packages whose compiled code calls torch's libraries."""
-    return {
+    return {caller.package for caller in known(s.torch.callers) or ()} | {
         library.package
         for library in known(s.python.extensions) or ()
         if any(name.startswith(("libtorch", "libc10")) for name in library.needed)

@@ -83,17 +83,17 @@ def after_install(s: Snapshot, m: Matrix, build: RankedBuild, request: Install) 
         cudnn_bundled=short or RECHECK,
     )
     return {
+        **without_libraries(s, (*map(name_of, request.packages), "nvidia-nccl", "nvidia-cudnn")),
         **{f"torch.{name}": value for name, value in torch.items()},
         **recheck_run(s),
         "python.patient.torch_version": f"{build.torch}+{build.tag}",
         "python.distributions": with_distributions(s, put, replaced_wheels(s, build.tag)),
-        **without_libraries(s, (*map(name_of, request.packages), "nvidia-nccl", "nvidia-cudnn")),
     }
 
 
 _RECHECKED = (
     "git_version", "cxx11_abi", "requires_python", "requires", "libraries", "linked_libraries", "cudnn_path",
-    "nccl_bundled", "nccl_path", "preloads",
+    "nccl_bundled", "nccl_path", "preloads", "callers",
 )  # fmt: skip
 
 

@@ -7,7 +7,8 @@ from typing import NamedTuple, Optional, Tuple
 
 from .elf import PT_DYNAMIC, SHT_DYNAMIC, Elf, ElfError, cstring
 
-_DT_NEEDED, _DT_STRTAB, _DT_SONAME, _DT_RPATH, _DT_RUNPATH = 1, 5, 14, 15, 29
+DT_STRTAB = 5
+_DT_NEEDED, _DT_SONAME, _DT_RPATH, _DT_RUNPATH = 1, 14, 15, 29
 _MAX_DYNAMIC_BYTES = 1 << 16
 _MAX_STRING = 4096
 _MAX_VALUES = 1024  # of one tag: needed libraries, search paths
@@ -45,6 +46,12 @@ def read_dynamic(elf: Elf) -> Optional[Dynamic]:
     return Dynamic(values(_DT_NEEDED), next(iter(values(_DT_SONAME)), ""), paths(_DT_RPATH), paths(_DT_RUNPATH))
 
 
+def dynamic_entries(elf: Elf) -> Tuple[Tuple[int, int], ...]:
+    """(tag, value) of each row of the dynamic section; empty for a file without one. Raises as `read_dynamic`."""
+    table = _table(elf)
+    return table.entries if table else ()
+
+
 def _table(elf: Elf) -> Optional[_Table]:
     extent = next(((s.offset, s.size) for s in elf.segments if s.type == PT_DYNAMIC), None)
     section = next((s for s in elf.sections if s.type == SHT_DYNAMIC), None)
@@ -61,7 +68,7 @@ def _table(elf: Elf) -> Optional[_Table]:
         if tag == 0:
             break
         entries.append((tag, value))
-    address = next((value for tag, value in entries if tag == _DT_STRTAB), None)
+    address = next((value for tag, value in entries if tag == DT_STRTAB), None)
     strings = elf.file_offset(address) if address is not None else None
     if strings is None and section is not None and 0 < section.link < len(elf.sections):
         strings = elf.sections[section.link].offset

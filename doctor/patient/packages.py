@@ -3,7 +3,7 @@
 Lines: file (metadata headers, version.py), dir (torch/lib), preloads {names}, elf {path, needed, rpath, runpath, ...},
 needs {path, found: {soname: [path, by, own]}} and code {path, package, ...}; `path` is what the loader would take for
 that library, `own` what lies in its own search path or in the nvidia wheels; scanned {}: the other packages were
-searched.
+searched; those of torch_callers.py.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from .files import Files
 from .loader import Loader
 from .path_words import clean
 from .shared_objects import gather_shared_objects
+from .torch_callers import Library, gather_torch_callers
 
 _DIST = r"([A-Za-z0-9][A-Za-z0-9._]*?)-([^-]+?)(?:-py[0-9.]+)?\.(dist-info|egg-info)$"
 _CUDA_SONAME = r"lib(cu|nv|nccl|torch|c10|caffe2|mpi|ucc|ucp)[A-Za-z0-9_-]*\.so"
@@ -54,11 +55,14 @@ def gather_packages(
             torch = folder + "/torch"
     if torch:
         _torch(files, torch, site_packages, tools, loader)
+    callers: List[Library] = []
     if objects is not None:
-        gather_shared_objects(files, site_packages, objects, tools, loader, deep)
+        callers += gather_shared_objects(files, site_packages, objects, tools, loader, deep)
     if scan and tools is not None:
-        _extensions(files, site_packages, tools)
+        callers += _extensions(files, site_packages, tools)
         files.emit({"at": "scanned"})
+    if torch and callers and tools is not None:
+        gather_torch_callers(files, torch, callers, tools)
 
 
 def _metadata(files: Files, path: str) -> None:
@@ -175,15 +179,17 @@ def _code(files: Files, path: str, package: str, tools: Any, always: bool = Fals
     return True
 
 
-def _extensions(files: Files, site_packages: List[str], tools: Any) -> None:
+def _extensions(files: Files, site_packages: List[str], tools: Any) -> List[Library]:
+    """Emit what the extensions' libraries hold; returns those that hold GPU code."""
+    found: List[Library] = []
     left = _MAX_LIBRARIES
     for site in site_packages:
         names = files.names(site) or []
         for name in names:
             if name.endswith(".so"):
                 package = next((p for prefix, p in TOP_LEVEL if name.startswith(prefix)), "")
-                if package:
-                    _extension(files, site + "/" + name, package, tools)
+                if package and _extension(files, site + "/" + name, package, tools):
+                    found.append((site + "/" + name, package))
         present = set(names)
         for top, package in PACKAGES:
             if top.split("/")[0] not in present:
@@ -193,14 +199,18 @@ def _extensions(files: Files, site_packages: List[str], tools: Any) -> None:
                 continue
             for path in _libraries(files, site + "/" + top, 2):
                 left -= 1
-                _extension(files, path, package, tools)
+                if _extension(files, path, package, tools):
+                    found.append((path, package))
+    return found
 
 
-def _extension(files: Files, path: str, package: str, tools: Any) -> None:
-    if files.size(path) >= _MIN_SIZE and _code(files, path, package, tools, always=package in COMPANIONS):
-        line = tools.elf(files.on_disk(path))
-        if line is not None:
-            files.emit(dict(line, at="elf", path=clean(path)))
+def _extension(files: Files, path: str, package: str, tools: Any) -> bool:
+    if files.size(path) < _MIN_SIZE or not _code(files, path, package, tools, always=package in COMPANIONS):
+        return False
+    line = tools.elf(files.on_disk(path))
+    if line is not None:
+        files.emit(dict(line, at="elf", path=clean(path)))
+    return True
 
 
 def _libraries(files: Files, folder: str, depth: int) -> List[str]:

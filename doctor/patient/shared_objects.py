@@ -16,6 +16,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from .files import Files
 from .loader import Loader
 from .path_words import clean
+from .torch_callers import Library
 
 _DIST = r"([A-Za-z0-9][A-Za-z0-9._]*?)-([^-]+?)\.dist-info$"
 _PACKAGES = r"torch$|triton$|pytorch-triton|nvidia-"
@@ -36,10 +37,11 @@ Listed = List[Tuple[str, Optional[int]]]
 
 def gather_shared_objects(
     files: Files, site_packages: List[str], required: List[str], tools: Any, loader: Loader, deep: bool = False
-) -> None:
+) -> List[Library]:
     """Emit the lines above; `required`: more distributions (normalized names) whose libraries count; `deep`: also those
-    of deep_files.py."""
+    of deep_files.py. Returns the libraries of the required ones."""
     done: Dict[str, bool] = {}
+    of_required: List[Library] = []
     folders: List[Tuple[str, str, str, str]] = []
     for site in site_packages:
         for name in files.names(site) or []:
@@ -57,6 +59,8 @@ def gather_shared_objects(
                 listed = _by_folder(files, site, package)
             if listed:
                 _distribution(files, site, package, match.group(2), listed, known, tools, loader)
+                if package in required and package != "torch":
+                    of_required += [(site + "/" + path, package) for path, _ in listed]
     if "torch" not in done:
         for site in site_packages:  # a build from source, or Debian's
             listed = _by_folder(files, site, "torch") if files.kind(site + "/torch/__init__.py") == "file" else []
@@ -67,6 +71,7 @@ def gather_shared_objects(
         from .deep_files import hash_files
 
         hash_files(files, folders)
+    return of_required
 
 
 def recorded(files: Files, folder: str) -> Optional[Listed]:

@@ -5,6 +5,7 @@ Each imports its reader when it is called: a machine without CUDA libraries need
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -44,6 +45,40 @@ def elf_line(read: Pread) -> dict[str, Any]:
         "rpath": list(dynamic.rpath),
         "runpath": list(dynamic.runpath),
     }
+
+
+def torch_calls(path: str, torch: list[str], beside: list[str]) -> dict[str, Any] | None:
+    """{symbols, missing}: how many C++ names of torch a library needs, and which of them nothing defines.
+
+    `torch`: torch's own libraries; `beside`: the others of its package. None where one of torch's cannot be read.
+    """
+    from contextlib import ExitStack
+
+    from ..formats.elf import ElfError, parse_elf
+    from ..formats.elf_symbols import Symbols, unresolved
+    from ..formats.reader import FileReader
+
+    with ExitStack() as opened:
+
+        def symbols(name: str) -> Symbols | None:
+            try:
+                return Symbols(parse_elf(opened.enter_context(FileReader(name)).pread))
+            except (ElfError, OSError):
+                return None
+
+        try:
+            own = symbols(path)
+            wanted = own.undefined(re.compile(rb"_ZNK?(?:3c10|2at|5torch|6caffe2)")) if own else ()
+            if not wanted:
+                return {"symbols": 0, "missing": []}
+            defining = [symbols(name) for name in torch]
+            if None in defining:
+                return None
+            others = [found for name in beside if (found := symbols(name))]
+            lost = unresolved(wanted, [found for found in defining if found] + others)
+        except (ElfError, OSError):
+            return {"symbols": 0, "missing": []}
+        return {"symbols": len(wanted), "missing": list(lost)}
 
 
 def headers(path: str) -> dict[str, Any] | None:

@@ -7,9 +7,9 @@ from typing import Any
 
 from ..formats.lazy import lazy
 from ..formats.pytorch import parse_version_file
-from ..snapshot import ABSENT, CodeLibrary, Missing, Python, Torch
+from ..snapshot import ABSENT, CodeLibrary, Missing, Python, Torch, TorchCaller
 from .extensions import code_libraries
-from .raw import Raw, string, strings
+from .raw import Raw, number, string, strings
 
 # Not a wheel's or the loader's to supply: the driver's own, which other facts speak of.
 _DRIVER = ("libcuda.so.1", "libnvidia-ml.so.1")
@@ -61,6 +61,7 @@ def parse_torch(raw: Raw, python: Python) -> Torch:
         arch_text=_arch_text(raw, build),
         libraries=libraries,
         preloads=_preloads(raw),
+        callers=_callers(raw),
         **_linked(raw, folder, python),
     )
 
@@ -68,6 +69,21 @@ def parse_torch(raw: Raw, python: Python) -> Torch:
 def _preloads(raw: Raw) -> tuple[str, ...] | Missing:
     row = raw.row("preloads")
     return row if isinstance(row, Missing) else strings(row.get("names"))
+
+
+def _callers(raw: Raw) -> tuple[TorchCaller, ...] | Missing:
+    if not raw.rows("calls_looked"):
+        return Missing("absent", "no extension, or torch's libraries cannot be read") if raw.complete else raw.unasked
+    return tuple(
+        TorchCaller(
+            path=string(row.get("path")),
+            package=string(row.get("package")),
+            symbols=number(row.get("symbols")) or 0,
+            missing=strings(row.get("missing")),
+            missing_count=number(row.get("lost")) or 0,
+        )
+        for row in raw.rows("calls")
+    )
 
 
 def _cxx11_abi(raw: Raw, folder: str) -> bool | Missing:

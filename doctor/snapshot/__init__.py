@@ -36,7 +36,7 @@ from .outside import Outside
 from .python import ChangedFile, CodeEntry, CodeLibrary, CodeSection, Distribution, Environment, Python
 from .snapshot import Snapshot, Target, join
 from .symptom import Ranked, Similar, Symptom, Unread
-from .torch import Torch, TorchRun
+from .torch import Torch, TorchCaller, TorchRun
 
 __all__ = [
     "ABSENT",
@@ -81,7 +81,8 @@ __all__ = [
     "NeedsFact",
     "NodeKind",
     "NvLinkErrors",
-    "Outside", "PairProof",
+    "Outside",
+    "PairProof",
     "PciDevice",
     "PciePath",
     "ProductProof",
@@ -100,6 +101,7 @@ __all__ = [
     "Target",
     "Toolkit",
     "Torch",
+    "TorchCaller",
     "TorchProof",
     "TorchRun",
     "TrainingStep",

@@ -4,8 +4,22 @@ from __future__ import annotations
 
 from typing import Literal
 
+from msgspec import Struct
+
 from .fact import NOT_ASKED, Missing, Section
 from .python import CodeLibrary
+
+
+class TorchCaller(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A library of another package that calls torch's C++ functions, and those that this torch does not define."""
+
+    path: str
+    package: str
+    symbols: int
+    """How many names of torch it needs."""
+    missing: tuple[str, ...] = ()
+    """The first of those that neither torch's libraries nor the package's own define, as the loader would name them."""
+    missing_count: int = 0
 
 
 class Torch(Section, frozen=True, kw_only=True, omit_defaults=True):
@@ -46,6 +60,8 @@ class Torch(Section, frozen=True, kw_only=True, omit_defaults=True):
     """Path of another cuDNN that LD_LIBRARY_PATH puts before torch's own; Missing(absent) where there is none."""
     nccl_bundled: str | Missing = NOT_ASKED
     nccl_path: str | Missing = NOT_ASKED
+    callers: tuple[TorchCaller, ...] | Missing = NOT_ASKED
+    """The compiled extensions with GPU code, and the libraries of required packages, that call its functions."""
     wheel_tag: str | Missing = NOT_ASKED
     """Tag of the published build that it is taken for (`cu124`), where only its CUDA is told and no file was read."""
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
-from doctor.snapshot import Missing, Snapshot
+from doctor.snapshot import Missing, Snapshot, TorchCaller
 from doctor.text import read
 
 from ..extensions import flash_attn, with_extension
@@ -52,6 +59,60 @@ def test_a_required_extension_that_names_no_torch_is_not_called_fit() -> None:
     assert run(ID, with_extension(healthy(), *flash_attn(), requires=("torch==2.8.0",)), asked)[2] == []
     only_python = with_extension(healthy(), "transformers", "4.57.0")
     assert run(ID, only_python, replace(POLICY, require=("transformers",)))[2] == []
+
+
+def calling(s: Snapshot, *missing: int, package: str = "flash-attn") -> Snapshot:
+    """With a library for each number: how many functions that it calls are missing in torch."""
+    return s.replace(
+        {
+            "torch.callers": tuple(
+                TorchCaller(
+                    path=f"/site/{package}_{n}.so",
+                    package=package,
+                    symbols=90,
+                    missing=("_ZN3c10",)[:lost],
+                    missing_count=lost,
+                )
+                for n, lost in enumerate(missing)
+            )
+        }
+    )
+
+
+@for_each(
+    ("missing", "asked", "status"),
+    [
+        ((0,), True, "pass"),
+        ((0, 0), False, "pass"),
+        ((1,), False, "fail"),
+        ((12, 1), False, "fail"),
+        ((0, 1), False, "warn"),
+        ((0, 1), True, "fail"),
+    ],
+)
+def test_functions_that_torch_does_not_have(missing: tuple[int, ...], asked: bool, status: str) -> None:
+    """The bytes decide where no tag or pin does; one library of several may be one that nobody loads."""
+    sick = calling(with_extension(healthy(), *flash_attn()), *missing)
+    policy = replace(POLICY, require=("flash-attn",) if asked else ())
+    found = run(ID, sick, policy)
+    assert found[0] == status
+    if status == "pass":
+        assert not found[2], "the functions were looked up: there is nothing left to try"
+        return
+    (finding,) = found[2]
+    assert "_ZN3c10" in finding.detail and (finding.subject, finding.facts["symbol"]) == ("flash-attn", "_ZN3c10")
+    assert_fix_works(sick, finding)
+
+
+def test_the_functions_of_another_torch_are_looked_up_anew() -> None:
+    """A fix that replaces torch leaves the old comparison open."""
+    old = with_torch(healthy("rtx5090"), "2.6.0", "cu124")
+    sick = calling(with_extension(no_kernel_image(old), *flash_attn()), 0)
+    assert_fix_works(sick, run("torch-lacks-new-gpu-sm", sick)[2][0])
+    for finding in run("torch-lacks-new-gpu-sm", sick)[2]:
+        for step in finding.fixes[0].steps:
+            if "torch.version" in step.changes:
+                assert step.changes["torch.callers"] != sick.torch.callers
 
 
 def test_the_old_abi_of_torch_2_2() -> None:
@@ -129,3 +190,40 @@ def test_a_fix_that_replaces_torch_installs_again_what_was_built_against_it() ->
     finding = run("torch-lacks-new-gpu-sm", sick)[2][0]
     assert "vllm" in finding.fixes[0].steps[-1].command
     assert_fix_works(sick, finding)
+
+
+NEW_ABI = "_ZN3c105ErrorC1ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
+OLD_ABI = "_ZN3c105ErrorC1ENS_14SourceLocationESs"
+
+
+@pytest.mark.torch_wheel
+@for_each("symbol", [NEW_ABI, OLD_ABI])
+def test_gpudoctor_and_the_loader_agree_on_a_required_package(with_torch: Path, tmp_path: Path, symbol: str) -> None:
+    """One that no table knows, with torch's real libraries: what is called missing is what `import` stops at."""
+    env = tmp_path / symbol
+    shutil.copytree(with_torch, env, symlinks=True, copy_function=os.link)
+    (site,) = env.glob("lib/python3*/site-packages")
+    source = f'void f(void) __asm__("{symbol}");\nvoid *PyInit_my_ext(void) {{ f(); return 0; }}\n'
+    command = ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(site / "my_ext.so")]
+    subprocess.run(command, input=source, text=True, check=True)
+    info = site / "my_ext-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-ext\nVersion: 1.0\nRequires-Dist: torch\n")
+    (info / "RECORD").write_text(f"my_ext.so,sha256=x,{(site / 'my_ext.so').stat().st_size}\n")
+    gpudoctor = [sys.executable, "-m", "doctor", "check", "--no-import", "--expect", "none", "--require", "my-ext"]
+    options = ["--only", ID, "--format", "json", "--python", str(env)]
+    report = json.loads(subprocess.run([*gpudoctor, *options], capture_output=True, text=True, check=False).stdout)
+    loads = "import torch, os, ctypes; ctypes.CDLL(os.environ['LIBRARY'], mode=os.RTLD_NOW | os.RTLD_GLOBAL)"
+    deep = f"import ctypes, glob, os\nfor n in ('c10', 'torch_cpu'): ctypes.CDLL(f'{site}/torch/lib/lib{{n}}.so', mode=os.RTLD_GLOBAL)\n"
+    run_ = subprocess.run(
+        [str(env / "bin" / "python"), "-c", deep + loads],
+        env={**os.environ, "LIBRARY": str(site / "my_ext.so")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = [finding["facts"]["symbol"] for finding in report["findings"] if finding["id"] == ID]
+    if symbol == NEW_ABI:
+        assert found == [] and report["verdict"] == "pass" and run_.returncode == 0, run_.stderr
+    else:
+        assert found == [symbol] and report["verdict"] == "fail" and f"undefined symbol: {symbol}" in run_.stderr

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from doctor.formats.elf import Elf, ElfError, parse_elf
 from doctor.formats.elf_dynamic import read_dynamic
+from doctor.formats.elf_symbols import Symbols, unresolved
 from doctor.formats.reader import FileReader
 from tests.readers import bytes_reader
 
@@ -125,3 +126,41 @@ def test_only_regular_files_are_opened(tmp_path: Path) -> None:
     for path in (tmp_path / "libpipe.so", tmp_path, tmp_path / "absent.so", Path("/dev/null")):
         with pytest.raises(OSError):
             FileReader(str(path))
+
+
+SYMBOLS = """
+extern int gd_{n}(void);
+int gd_call_{n}(void) {{ return gd_{n}(); }}
+"""
+
+
+@for_each("style", ["gnu", "sysv", "both"])
+def test_symbols_are_looked_up_as_the_loader_does(tmp_path: Path, style: str) -> None:
+    """Of 300 functions half are defined; names that share a bucket or a prefix are told apart."""
+    (tmp_path / "user.c").write_text("".join(SYMBOLS.format(n=n) for n in range(300)))
+    weak = "extern int gd_weak(void) __attribute__((weak)); int gd_asks(void) { return gd_weak ? gd_weak() : 0; }\n"
+    (tmp_path / "user.c").open("a").write(weak)
+    (tmp_path / "has.c").write_text("".join(f"int gd_{n}(void) {{ return {n}; }}\n" for n in range(0, 300, 2)))
+    for name in ("user", "has"):
+        common = ("gcc", "-shared", "-fPIC", f"-Wl,--hash-style={style}", "-o", tmp_path / f"{name}.so")
+        subprocess.run([*common, tmp_path / f"{name}.c"], check=True)
+    user, has = (Symbols(elf_of(tmp_path / f"{name}.so")) for name in ("user", "has"))
+    wanted = user.undefined(re.compile(rb"gd_"))
+    assert sorted(wanted) == sorted(f"gd_{n}" for n in range(300)), "without the weak one, which may stay 0"
+    assert set(unresolved(wanted, [has])) == {f"gd_{n}" for n in range(1, 300, 2)}
+    assert unresolved(wanted, []) == wanted and has.defined(["gd_4", "gd_", "gd_44444", "printf"]) == {"gd_4"}
+
+
+@drawn(400)
+@given(st.data())
+def test_flipped_bytes_in_symbol_tables_give_a_result_or_an_elf_error(folder: Path, data: st.DataObject) -> None:
+    original = (folder / data.draw(st.sampled_from(["gnu.so", "sysv.so"]))).read_bytes()
+    changed = bytearray(original)
+    for _ in range(data.draw(st.integers(1, 6))):
+        changed[data.draw(st.integers(512, 4095))] = data.draw(st.integers(0, 255))
+    try:
+        symbols = Symbols(parse_elf(bytes_reader(bytes(changed))))
+        symbols.undefined(re.compile(rb"gd_"))
+        symbols.defined(["gd_answer", "gd_from_elsewhere", "sqrt"])
+    except ElfError as error:
+        assert "\n" not in str(error)

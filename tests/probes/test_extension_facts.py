@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -125,3 +126,59 @@ def test_this_python_has_the_headers_that_it_says() -> None:
     said = (Path(sysconfig.get_path("include")) / "Python.h").is_file()
     patient = collect(Options(python=sys.executable, import_torch=False, ask_driver=False)).python.patient
     assert patient.headers == said
+
+
+def _shared(folder: Path, name: str, source: str) -> bytes:
+    """A library made of C whose functions have the C++ names that the source gives them."""
+    out = folder / name
+    subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", out], input=source, text=True, check=True)
+    return padded(out.read_bytes())
+
+
+def _declares(*names: str) -> str:
+    calls = "".join(f'extern void f{n}(void) __asm__("{name}");\n' for n, name in enumerate(names))
+    return calls + "void enter(void) {" + "".join(f" f{n}();" for n in range(len(names))) + " }\n"
+
+
+def _defines(*names: str) -> str:
+    return "".join(f'void f{n}(void) __asm__("{name}");\nvoid f{n}(void) {{}}\n' for n, name in enumerate(names))
+
+
+ERROR, EMPTY, STREAM = (
+    "_ZN3c105ErrorC2ENS_14SourceLocationESs",
+    "_ZN2at5emptyEv",
+    "_ZN3c104cuda20getCurrentCUDAStreamEa",
+)
+
+
+def callers_of(venv: Tree, *libraries: tuple[str, bytes]) -> list[tuple[object, ...]] | str:
+    for path, data in libraries:
+        venv.file(f"{SITE}/{path}", data)
+    found = look(venv).torch.callers
+    if isinstance(found, Missing):
+        return found.reason
+    return [(one.path.rpartition("/")[2], one.package, one.symbols, one.missing, one.missing_count) for one in found]
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
+def test_functions_of_torch_that_an_extension_calls_and_this_torch_lacks(venv: Tree, tmp_path: Path) -> None:
+    caller = _shared(tmp_path, "c.so", _declares(ERROR, EMPTY, STREAM, "_ZN10torchvision3nmsEv", "printf"))
+    sound = _shared(tmp_path, "s.so", _declares(EMPTY))
+    assert callers_of(venv, ("torchvision/_C.so", caller)) == "absent", "torch's own libraries are not in torch/lib"
+    venv.file(f"{SITE}/torch/lib/libc10.so", _shared(tmp_path, "libc10.so", _defines("_ZN3c105ErrorC2ENS_14Other")))
+    assert callers_of(venv) == "absent"
+    venv.file(f"{SITE}/torch/lib/libtorch_cpu.so", _shared(tmp_path, "libtorch_cpu.so", _defines(EMPTY)))
+    rows = [("_C.so", "torchvision", 3, (STREAM, ERROR), 2), ("image.so", "torchvision", 1, (), 0)]
+    assert callers_of(venv, ("torchvision/image.so", sound)) == rows
+    # What another library of the package defines is found there.
+    beside = _shared(tmp_path, "b.so", _defines(STREAM))
+    assert callers_of(venv, ("torchvision/libown.so", beside))[0] == ("_C.so", "torchvision", 3, (ERROR,), 1)
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
+def test_a_library_of_torch_that_cannot_be_read_leaves_it_open(venv: Tree, tmp_path: Path) -> None:
+    """A function that nobody could look for is not called missing."""
+    venv.file(f"{SITE}/torch/lib/libc10.so", _shared(tmp_path, "libc10.so", _defines(ERROR)))
+    venv.file(f"{SITE}/torch/lib/libtorch_cpu.so", b"version https://git-lfs.github.com/spec/v1\n")
+    caller = _shared(tmp_path, "c.so", _declares(ERROR, EMPTY))
+    assert callers_of(venv, ("torchvision/_C.so", caller)) == "absent"

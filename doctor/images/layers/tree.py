@@ -90,6 +90,10 @@ class TreeTools:
         content = self._files.content(path)
         return content.code if content else None
 
+    def torch_calls(self, path: str, torch: list[str], beside: list[str]) -> dict[str, Any] | None:
+        """None: of a layer that comes by once, symbol tables are not kept."""
+        return None
+
     def note(self, path: str) -> dict[str, Any] | None:
         content = self._files.content(path)
         return content.note if content else {"problem": "it was not read"}
