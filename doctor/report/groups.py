@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ..findings import LAYERS, Finding, Layer
 from ..findings.reasons import reason_words
+from ..judge.judge import NOT_NAMED
 from ..judge.report import CheckResult, Report
 from ..judge.selection import nothing_to_check
 from ..snapshot import Missing, Snapshot, known
@@ -69,7 +70,9 @@ def group_lines(report: Report, layers: Mapping[str, Layer], width: int, verbose
         text = f"{about}; {counted(group.checks)}" if about else counted(group.checks)
         rows += wrap(text, width, first=Span(f"{mark} {group.layer:<10} ", style))
         if verbose:
-            for check in sorted(group.checks, key=lambda c: (ORDER.index(c.status), c.id)):
+            # The user named what to look at with --only: the group's count is enough for all the others.
+            named = [check for check in group.checks if check.reason != NOT_NAMED]
+            for check in sorted(named, key=lambda c: (ORDER.index(c.status), c.id)):
                 rows += _check(check, width)
     return rows
 
