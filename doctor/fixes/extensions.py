@@ -73,10 +73,19 @@ def cudart_major(library: CodeLibrary) -> int | None:
     return int(found[0][1]) if found else None
 
 
-def remove(s: Snapshot, name: str, why: str = "Programs that find it missing use torch's own code.") -> Fix:
-    """Uninstall a package."""
+_OF_ATTENTION = ("flash-attn", "flash-attn-3", "vllm-flash-attn", "xformers", "sageattention")
+"""torch has the same operation, and libraries of models take it where these are missing."""
+
+
+def remove(s: Snapshot, name: str) -> Fix:
+    """Uninstall a package, with what that means for the programs that use it."""
+    instead = "Programs that find it missing use torch's own attention."
     out = Step(
-        text=why, command=uninstall_command(s, (name,)), where="environment", destructive=True, changes=gone(s, (name,))
+        text=instead if name in _OF_ATTENTION else "Only if no program here needs it.",
+        command=uninstall_command(s, (name,)),
+        where="environment",
+        destructive=True,
+        changes=gone(s, (name,)),
     )
     return Fix(id="remove-extension", title=f"Remove {name}", steps=(out,))
 
