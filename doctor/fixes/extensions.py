@@ -77,11 +77,12 @@ _OF_ATTENTION = ("flash-attn", "flash-attn-3", "vllm-flash-attn", "xformers", "s
 """torch has the same operation, and libraries of models take it where these are missing."""
 
 
-def remove(s: Snapshot, name: str) -> Fix:
-    """Uninstall a package, with what that means for the programs that use it."""
-    instead = "Programs that find it missing use torch's own attention."
+def remove(s: Snapshot, name: str, why: str = "") -> Fix:
+    """Uninstall a package. `why`: the words of its step, else what programs that use it do then."""
+    if not why and name in _OF_ATTENTION:
+        why = "Programs that find it missing use torch's own attention."
     out = Step(
-        text=instead if name in _OF_ATTENTION else "Only if no program here needs it.",
+        text=why or "Only if no program here needs it.",
         command=uninstall_command(s, (name,)),
         where="environment",
         destructive=True,
