@@ -28,7 +28,11 @@ COUNT = click.IntRange(1, 1 << 30)
               help="Batches whose gradients are summed before a step. Default: 1.")  # fmt: skip
 @click.option("--checkpointing", is_flag=True, help="Keep each layer's input, compute the rest again.")
 @click.option("--lora", type=click.IntRange(1, 4096), metavar="RANK", help="Train adapters of this rank on all layers.")
-@click.option("--base", type=click.Choice(TYPES[2:]), help="Type of the frozen weights (nf4 for QLoRA). Default: bf16.")
+@click.option(
+    "--base",
+    type=click.Choice(TYPES[2:]),
+    help="Type of the frozen weights (nf4 for QLoRA). Default: as the files store them, else bf16.",
+)
 @click.option("--kv-dtype", type=click.Choice(("fp32", "bf16", "fp8", "int8")),
               help="Of the KV cache, for inference. Default: bf16.")  # fmt: skip
 @click.option("--attention", type=click.Choice(("fused", "eager")),

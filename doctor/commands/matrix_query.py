@@ -58,6 +58,7 @@ def ask(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[
 
         package = package_named(m, subject)
         if package:
+            _one_value(subject, words)
             wheels = "windows" if options["os_"] == "windows" else f"linux_{options['arch']}"
             return _with_sources(m, release(m, package, " ".join(words), wheels))
         hint = did_you_mean(subject, [*QUESTIONS, *things(m)])
@@ -68,7 +69,21 @@ def ask(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[
         raise click.UsageError(f"matrix query {subject}: what about it? See gpudoctor matrix query --help")
     if subject == "build" and words:
         raise click.UsageError(f"matrix query build takes options only, not {words[0]!r}")
+    if subject not in _OF_SEVERAL_WORDS:
+        _one_value(subject, words)
     return QUESTIONS[subject](m, words, options)
+
+
+_OF_SEVERAL_WORDS = ("driver", "gpu", "framework", "build")
+
+
+def _one_value(subject: str, words: tuple[str, ...]) -> None:
+    """Raises UsageError where more was asked than would be answered."""
+    if len(words) > 1:
+        rest = " ".join(words[1:])
+        raise click.UsageError(
+            f"matrix query {subject} {words[0].rstrip(',')}: not also {rest!r}; one question at a time"
+        )
 
 
 def _with_sources(m: Matrix, found: Found) -> tuple[Found, Lines]:
