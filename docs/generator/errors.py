@@ -23,7 +23,6 @@ INTRODUCTION = """\
 What tools print, by tool, and what it can come from. A line allows more than it proves: give the whole text to
 `gpudoctor explain`, which reads the versions and GPUs in it too. A cause in parentheses needs more than this line,
 which may be harmless by itself: other lines of the text, or what they tell of the machine, have to confirm it."""
-_MOST_CAUSES = 4
 _LEFT_OUT = ("people", "topics")
 """Words of people, and topics: no text that somebody would search for."""
 
@@ -69,13 +68,19 @@ def _row(message: dict[str, Any]) -> Row | None:
     proves = message.get("decides", ())
     proves = [proves] if isinstance(proves, str) else proves
     decides = [{"check": one} if isinstance(one, str) else one for one in proves]
-    alone = [one["check"] for one in decides if not one.get("when")]
+    alone = [one["check"] for one in decides if not _asks_for_more(one.get("when", {}))]
     suggests = list(message.get("suggests", ()))
-    conditional = [one["check"] for one in decides if one.get("when")]
+    conditional = [one["check"] for one in decides if _asks_for_more(one.get("when", {}))]
     if message.get("mention"):  # it does not say that anything fails
         suggests, conditional = [], [*conditional, *suggests]
     row = Row(_line(message), _causes([*alone, *suggests]), _causes(conditional))
     return row if row.text and (row.causes or row.with_more) else None
+
+
+def _asks_for_more(when: dict[str, Any]) -> bool:
+    """Whether a condition takes more than this line: one that only asks that something is absent is met by it alone."""
+    absent = (key == "none" or key.endswith(" not-now") or value is False for key, value in when.items())
+    return not all(absent)
 
 
 def _causes(names: Iterable[str]) -> tuple[str, ...]:
@@ -103,6 +108,6 @@ def _links(row: Row) -> list[str]:
     causes = {one.id for one in load_causes()}
     more = [name for name in row.with_more if name not in row.causes]
     return [
-        *(to_file(name, causes) for name in row.causes[:_MOST_CAUSES]),
-        *(f"({to_file(name, causes)})" for name in more[: max(1, _MOST_CAUSES - len(row.causes))]),
+        *(to_file(name, causes) for name in row.causes),
+        *(f"({to_file(name, causes)})" for name in more),
     ]

@@ -37,7 +37,7 @@ def test_processes_that_the_text_lists_are_not_called_invisible() -> None:
 @for_each(
     "line",
     [
-        "slurmstepd: error: Detected 1 oom_kill event in StepId=123.0. Some of the step tasks have been OOM Killed.",
+        "bash: line 27:   318 Killed                  python train.py",
         "RuntimeError: DataLoader worker (pid 1234) is killed by signal: Killed.",
         "(EE) NVIDIA(GPU-0): Failed to initialize the NVIDIA GPU at PCI:1:0:0.  Please",
     ],
