@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -39,3 +41,19 @@ def test_what_is_beyond_the_list_is_counted(capsys: pytest.CaptureFixture[str]) 
     printed = capsys.readouterr().out.splitlines()
     assert printed[-1].endswith("more fit: gpudoctor resolve --explain-all")
     assert int(printed[-1].split()[0]) > 8
+
+
+@for_each(
+    ("question", "rest"),
+    [
+        (("vllm", "0.33.0,", "flash-attn", "2.8.3"), "flash-attn 2.8.3"),
+        (("vllm", "0.33.0", "nonsense"), "nonsense"),
+        (("torch", "2.8", "cuda", "12.8"), "cuda 12.8"),
+        (("cudnn", "9.10.2", "torch"), "torch"),
+    ],
+)
+def test_what_would_not_be_answered_is_refused(question: tuple[str, ...], rest: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "doctor", "matrix", "query", *question], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "") and f"not also {rest!r}" in done.stderr

@@ -56,7 +56,6 @@ def test_the_limit_of_a_container_or_job_was_reached(text: str) -> None:
     "text",
     [
         '"State": {"Status": "exited", "OOMKilled": false, "ExitCode": 1}',
-        "exit code 1373",
         "slurmstepd: error: *** JOB 12 ON n1 CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME LIMIT ***",
         "exited with code 143",
     ],
