@@ -1,7 +1,9 @@
-"""Measured products must be held against the peaks that the specifications list."""
+"""Rates: measured products are held against the peaks that the specifications list, and a list's thresholds fit the
+values and the boards that it names."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,6 +16,8 @@ _PEAK = {
 }  # fmt: skip
 _PRODUCTS = ("matmul_tflops", "matmul_tflops_best_shape", "gemm_tops")
 _HALF_PERCENT = 0.006
+_OF_MEASURED, _ROUNDED = "75% of measured", 0.015
+_SKU = re.compile(r"(.+) \(dev ([0-9A-F]{4})([0-9A-F]{4})?\)")
 
 
 def measured_shares(m: Store) -> list[str]:
@@ -31,4 +35,32 @@ def measured_shares(m: Store) -> list[str]:
     return problems
 
 
-RATES = (measured_shares,)
+def thresholds(m: Store) -> list[str]:
+    """A threshold said to be 75 % of what was measured on the same board, and is not."""
+    measured = {row.gpu: row.median for row in m.performance if row.metric == "device_memory_bw" and row.median}
+    return [
+        f"performance {row.gpu} {row.metric}: {row.median:g} is not {_OF_MEASURED}, {measured[row.gpu]:g}"
+        for row in m.performance
+        if row.metric == "device_memory_bw_pass_threshold" and f", {_OF_MEASURED}" in row.conditions and row.median
+        if row.gpu in measured and abs(row.median / (measured[row.gpu] or 1.0) / 0.75 - 1) > _ROUNDED
+    ]
+
+
+def boards_of_skus(m: Store) -> list[str]:
+    """A board (dev: PCI device, and subsystem where that tells it from others) given to another product: one without
+    its device; with a subsystem, one that the board's own name is not of, unless it is but the number of a board."""
+    devices = {row.name: row.device_ids for row in m.gpus}
+    problems = []
+    for row in m.performance:
+        found = _SKU.fullmatch(row.gpu)
+        if not found or not row.gpu_name or row.gpu_name not in devices:
+            continue
+        name, device, subsystem = found.groups()
+        model = re.search(r"[A-Z]*\d+[A-Z]*", row.gpu_name)
+        other = subsystem and model and not re.match(r"PG\d", name) and not re.search(rf"{model[0]}(?!\d)", name)
+        if device not in devices[row.gpu_name] or other:
+            problems.append(f"performance {row.gpu} {row.metric}: not a board of {row.gpu_name}")
+    return problems
+
+
+RATES = (measured_shares, thresholds, boards_of_skus)

@@ -49,13 +49,14 @@ _MATMUL = (*_TORCH, "gemm_tops")
 _PLAIN = ("fp32", "tf32", "fp16", "bf16")
 """Data types whose rows are of torch.matmul; those of fp8 and int8 are of the best of many shapes or of another
 library, and there are none of fp4."""
+_BANDWIDTH = "device_memory_bw"
 _COPY_LIKE = ("copy", "scale (copy-like)")
 """Patterns of device_memory_bw that are as fast as a copy, best first."""
 _TRIAD = "triad"
 """Reads twice as much as it writes, which is some percent faster than a copy: no measure of the lowest."""
-_ACCEPTED = "dcgmproftester 1005"
-"""The value in a comment of DCGM's list of products, from which its thresholds come: mixed units, an H100 at 2,540 GB/s
-that copies 3,000. No measure of what is usual."""
+_ACCEPTED = ("dcgmproftester 1005", "memory bandwidth test", "tool not named")
+"""Tools that gave the value in a comment of DCGM's list of products, from which its thresholds come: mixed units, an
+H100 at 2,540 GB/s that copies 3,000. No measure of what is usual."""
 _APART = ("Laptop", "Thor", "Orin")
 """Their peaks in the table are those of one of many power settings."""
 
@@ -178,12 +179,13 @@ def _lowest_share(rows: Sequence[Performance], kind: Kind) -> float:
 
 def _accepted(m: Store, name: str) -> float:
     """The value that NVIDIA's own check of this board's memory starts from, in GB/s; 0 where none is listed."""
-    return median([r.median or 0.0 for r in rows_of(m).get(name, ()) if r.pattern == _ACCEPTED] or [0.0])
+    rows = [r for r in rows_of(m).get(name, ()) if r.metric == _BANDWIDTH and r.pattern in _ACCEPTED]
+    return median([r.median or 0.0 for r in rows] or [0.0])
 
 
 def _sane(row: Performance) -> bool:
     """A measured copy in device memory; at 66 % of an H200 one tool's kernel was the limit."""
-    if row.kind != "measured" or row.metric != "device_memory_bw" or row.pattern not in _COPY_LIKE:
+    if row.kind != "measured" or row.metric != _BANDWIDTH or row.pattern not in _COPY_LIKE:
         return False
     return row.pattern == _COPY_LIKE[0] or 70.0 <= row.percent <= _SANE[1]
 

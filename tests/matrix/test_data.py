@@ -34,8 +34,27 @@ def _where(key: str, value: str, **fields: object) -> Edit:
     return edit
 
 
+def _named(gpu: str, metric: str, **fields: object) -> Edit:
+    def edit(rows: list[dict[str, Any]]) -> None:
+        next(row for row in rows if (row["gpu"], row["metric"]) == (gpu, metric)).update(fields)
+
+    return edit
+
+
 BROKEN: list[tuple[str, Edit, str]] = [
     ("performance", _where("spec_peak", "378.0", spec_peak=409.7), "spec_peak 409.7 is not the 378"),
+    (
+        "performance",
+        _named("A16 - PG171 SKU200 (dev 25B6)", "device_memory_bw", median=164.3),
+        "is not 75% of measured",
+    ),
+    (
+        "performance",
+        _named("GB300 MaxQ (dev 31A1)", "device_memory_bw", median=7.9),
+        "5946 is not 75% of measured, 7.9",
+    ),
+    ("performance", _named("EGX BF-2 A100 (dev 2236149D)", "sgemm_tflops", gpu_name="NVIDIA A10"), "not a board of"),
+    ("performance", _named("Nvidia L4 (dev 27B8)", "sgemm_tflops", gpu_name="NVIDIA L40"), "not a board of NVIDIA L40"),
     ("drivers", _set(3, source="nowhere"), "source 'nowhere'"),
     ("drivers", _set(3, confidence="sure"), "confidence 'sure'"),
     ("drivers", _set(3, colour="green"), "unknown field colour"),

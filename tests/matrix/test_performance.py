@@ -100,6 +100,20 @@ def test_one_outlier_of_three_samples_does_not_widen_the_band(m: Matrix) -> None
     assert of(m, "NVIDIA GeForce RTX 3080").low > 1.2 * row.min
 
 
+def test_a_card_with_an_a10s_chip_says_nothing_of_the_a10(m: Matrix) -> None:
+    """The BlueField-2 card with its PCI device (2236149D in DCGM's list) copies 485 GB/s; nothing is listed of the A10."""
+    e = of(m, "NVIDIA A10", "memory")
+    assert e.basis == "peak" and e.floor == 0
+
+
+def test_what_an_a16_is_accepted_with_is_not_the_a2s(m: Matrix) -> None:
+    """Both have PCI device 25B6: 180,000 and 164,300 in DCGM's list."""
+    rates = {r.gpu_name: r.median for r in m.performance if "(dev 25B6)" in r.gpu and r.metric == "device_memory_bw"}
+    assert rates == {"NVIDIA A16": 180.0, "NVIDIA A2": 164.3}
+    for name, accepted in rates.items():
+        assert of(m, name, "memory").floor == pytest.approx(0.6 * (accepted or 0))
+
+
 def test_form_factors_are_not_mixed_up(m: Matrix) -> None:
     assert of(m, "NVIDIA H100 PCIe").high < of(m, "NVIDIA H100 80GB HBM3").low
     assert of(m, "NVIDIA A10").peak == 125 and of(m, "NVIDIA A10G").peak == 63
