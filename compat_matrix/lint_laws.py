@@ -51,14 +51,30 @@ def _ptx(m: Store) -> list[str]:
 
 
 def _open_modules(m: Store) -> list[str]:
-    """The open kernel module begins with Turing, and is the only one from Blackwell on; Tegra has its own."""
+    """The open kernel module begins with Turing, and is the only one for Grace Hopper and from Blackwell on; Tegra has
+    its own."""
     problems = []
     for row in m.capabilities:
         cc = numbers(row.cc.rstrip("af"))
         wanted = "unsupported" if cc < (7, 5) else "supported" if cc < (10,) else "required"
         if row.open_module != ("tegra" if row.tegra else wanted):
             problems.append(f"compute_capability {row.cc}: open_module {row.open_module}")
-    return problems
+    by_cc = {row.cc: row.open_module for row in m.capabilities}
+    return problems + [
+        f"gpus {gpu.id}: open_module {gpu.open_module}, {by_cc[gpu.cc]} for its capability"
+        for gpu in m.gpus
+        if gpu.open_module != ("required" if " GH200 " in gpu.name else by_cc.get(gpu.cc, gpu.open_module))
+    ]
+
+
+def _variants(m: Store) -> list[str]:
+    """Code for a variant (a, f) is for the same GPUs as its base, so their driver is the same."""
+    bases = {row.cc: row for row in m.capabilities}
+    return [
+        f"compute_capability {row.cc}: first_driver {row.first_driver} is not the {base.first_driver} of {base.cc}"
+        for row in m.capabilities
+        if (base := bases.get(row.cc.rstrip("af"))) and row.first_driver != base.first_driver
+    ]
 
 
 def _indexes(m: Store) -> list[str]:
@@ -153,4 +169,4 @@ def _sources(m: Store) -> list[str]:
     return problems
 
 
-LAWS = (_lines, _sources, _rates, _ptx, _open_modules, _indexes, _builds, _cudnn_of_torch, _toolkits, _nccl)
+LAWS = (_lines, _sources, _rates, _ptx, _open_modules, _variants, _indexes, _builds, _cudnn_of_torch, _toolkits, _nccl)

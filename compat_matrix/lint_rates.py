@@ -16,6 +16,9 @@ _PEAK = {
 }  # fmt: skip
 _PRODUCTS = ("matmul_tflops", "matmul_tflops_best_shape", "gemm_tops")
 _HALF_PERCENT = 0.006
+_CORES = {"3": 192, "5": 128, "6": 128, "6.0": 64, "7": 64, "8": 128, "8.0": 64}
+"""fp32 lanes of an SM by capability or its major, 128 where it is neither: CUDA C++ Programming Guide, arithmetic
+instructions (docs.nvidia.com/cuda/cuda-c-programming-guide)."""
 _OF_MEASURED, _ROUNDED = "75% of measured", 0.015
 _SKU = re.compile(r"(.+) \(dev ([0-9A-F]{4})([0-9A-F]{4})?\)")
 
@@ -63,4 +66,23 @@ def boards_of_skus(m: Store) -> list[str]:
     return problems
 
 
-RATES = (measured_shares, thresholds, boards_of_skus)
+def derived_specs(m: Store) -> list[str]:
+    """SMs that do not follow from the cores, and links of NVLink that `nvlink` has for no GPU."""
+    links = {(row.links, 2 * (row.total_gb_s_per_direction or 0)) for row in m.nvlinks}
+    named = {row.id: row for row in m.gpus}
+    problems = []
+    for spec in m.gpu_specs:
+        cc = named[spec.id].cc if spec.id in named else ""
+        cores = _CORES.get(cc, _CORES.get(cc.partition(".")[0], 128))
+        if cc and spec.sm_count and spec.cuda_cores and spec.cuda_cores != cores * spec.sm_count:
+            problems.append(
+                f"gpu_specs {spec.id}: {spec.cuda_cores:g} cores are not {cores} in each of {spec.sm_count:g}"
+            )
+        if spec.nvlink_links and (spec.nvlink_links, spec.nvlink_total_gb_s) not in links:
+            problems.append(
+                f"gpu_specs {spec.id}: nvlink has no row of {spec.nvlink_links:g} links, {spec.nvlink_total_gb_s}"
+            )
+    return problems
+
+
+RATES = (derived_specs, measured_shares, thresholds, boards_of_skus)
