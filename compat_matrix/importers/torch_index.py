@@ -32,6 +32,17 @@ class PipFailed(Exception):
     """pip gave no report: its last line."""
 
 
+def answer_of(command: list[str], timeout_s: float = _TIMEOUT_S, tries: int = 3) -> subprocess.CompletedProcess[str]:
+    """What it printed. Asked again where no answer came: some hundred are asked one after the other, and all that came
+    before would be lost. Raises PipFailed."""
+    for _ in range(tries):
+        try:
+            return subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
+        except subprocess.TimeoutExpired:
+            continue
+    raise PipFailed(f"no answer within {timeout_s:g} s, {tries} times")
+
+
 def pip_report(version: str, python: str, platform: str) -> dict[str, Any] | None:
     """What pip would install as torch==version there; None where the index has no wheel for it. Raises PipFailed."""
     with tempfile.TemporaryDirectory() as folder:
@@ -42,10 +53,7 @@ def pip_report(version: str, python: str, platform: str) -> dict[str, Any] | Non
             *(word for tag in PLATFORMS[platform] for word in ("--platform", tag)),
             f"torch=={version}",
         ]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
-        except subprocess.TimeoutExpired:
-            raise PipFailed(f"no answer within {_TIMEOUT_S} s") from None
+        done = answer_of(command)
     if done.returncode:
         if "No matching distribution" in done.stderr:
             return None
@@ -58,7 +66,7 @@ def newest(count: int) -> list[str]:
     """The newest releases that the index has, newest first. Raises PipFailed."""
     command = [sys.executable, "-m", "pip", "index", "versions", "torch", "--python-version", "3.12"]
     command += ["--only-binary", ":all:"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+    done = answer_of(command)
     listed = re.search(r"^Available versions: (.*)$", done.stdout, re.M)
     if not listed:
         raise PipFailed((done.stderr.strip().splitlines() or ["pip index told no versions"])[-1])

@@ -10,6 +10,7 @@ import pytest
 
 from compat_matrix import Matrix
 from compat_matrix.importers.__main__ import main
+from compat_matrix.importers.torch_index import PipFailed, answer_of
 
 ROOT = Path(__file__).parents[2]
 Capture = pytest.CaptureFixture[str]
@@ -136,3 +137,11 @@ def test_the_index_says_what_the_row_says(capsys: Capture) -> None:
         "pythons_linux_x86_64", "pythons_linux_aarch64", "pythons_windows",
     ]  # fmt: skip
     assert all(line.endswith('-> ["3.10", "3.14t"]') for line in lines)
+
+
+def test_an_index_that_does_not_answer_is_asked_again(tmp_path: Path) -> None:
+    """One silence among hundreds of questions loses nothing; lasting silence is told."""
+    once = f"test -e {tmp_path}/asked && echo here || {{ touch {tmp_path}/asked; exec sleep 30; }}"
+    assert answer_of(["sh", "-c", once], timeout_s=1.0).stdout == "here\n"
+    with pytest.raises(PipFailed, match=r"no answer within 0\.2 s, 2 times"):
+        answer_of(["sleep", "30"], timeout_s=0.2, tries=2)
