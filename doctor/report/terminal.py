@@ -22,7 +22,7 @@ SMI_NOTE = "The CUDA version that nvidia-smi shows is the highest that the drive
 _NOTE = Span("i ", "dim")
 _REACH = ("looked-at-in-part", "no-nvidia-gpu", "gpu-fell-off-bus", "cuda-lists-fewer-gpus")
 """Checks whose remark says how far the verdict reaches."""
-_ASKED_FIRST = ("gpu-memory-in-use",)
+_OF_INTEREST = ("gpu-memory-in-use",)
 """Checks whose remark answers what people come with: nothing is wrong with the machine, and their program runs out of
 memory."""
 
@@ -142,7 +142,7 @@ def _notes(report: Report, verbose: int) -> list[str]:
     every = bool(verbose or report.text)
     texts = {SMI_NOTE: every or "driver" in about} if _smi_differs(report) else {}
     texts |= {
-        remark_text(one): every or one.layer in about or one.id in _REACH + _ASKED_FIRST for one in report.remarks
+        remark_text(one): every or one.layer in about or one.id in _REACH + _OF_INTEREST for one in report.remarks
     }
     shown = [text for text, matters in texts.items() if matters]
     rest = [several(len(texts) - len(shown), "note") + ": -v"] if len(shown) < len(texts) else []
