@@ -186,7 +186,17 @@ def _memlock(t: Evidence) -> Iterable[Fix]:
     return (written(t.s, "without-rdma") if batch_job(t.s) else unlimited_memlock(t.s),)
 
 
+def _memory_limit(t: Evidence) -> Iterable[Fix]:
+    """Where the limit is set: the pod, the job, or the container."""
+    if t.symptom.id == "kubernetes-oom" or container_kind(t.s) == "kubernetes":
+        return (written(t.s, "raise-memory-limit-kubernetes"),)
+    job = t.symptom.id == "slurm-oom" or batch_job(t.s)
+    return (written(t.s, "raise-memory-limit-job" if job else "raise-memory-limit"),)
+
+
 FIXES: dict[str, Builder] = {
+    "cgroup-memory-too-small": _memory_limit,
+    "host-memory-exhausted": lambda t: (written(t.s, "need-less-main-memory"),),
     "apptainer-without-nv": _apptainer, "container-runtime-not-configured": _runtime,
     "container-require-cuda-unsatisfied": _requirement, "container-image-ships-driver-libs": _image_driver,
     "container-driver-capabilities-missing": _capabilities, "container-device-permission-denied": _permission,

@@ -6,7 +6,7 @@ from doctor.text import read
 
 from ...judging import report
 from ...rows import for_each
-from .texts import assert_not_told, commands, the_only_failure
+from .texts import assert_not_told, the_only_failure
 
 ID = "host-memory-exhausted"
 LIMIT = "cgroup-memory-too-small"
@@ -21,7 +21,7 @@ LIMIT = "cgroup-memory-too-small"
     ],
 )
 def test_the_kernel_ended_a_program_of_a_full_machine(text: str) -> None:
-    assert "ps -eo pid,rss" in commands(the_only_failure(text, ID))
+    assert "ps -eo pid,rss" in the_only_failure(text, ID).fixes[0].note
 
 
 @for_each(
