@@ -1,0 +1,1 @@
+"""Reports of many nodes: stored in one SQLite file, and compared with each other."""

@@ -1,0 +1,148 @@
+"""What the store, the statistics and the report of a fleet hand to each other."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, TypeAlias
+
+from ..findings import Fix
+
+State: TypeAlias = Literal["answered", "no-answer", "not-examined"]
+"""no-answer: the node was requested and nothing came; not-examined: an engine or a probe says why (`Node.reason`)."""
+
+MIXED = "mixed"
+"""The model of a node with GPUs of several models."""
+
+
+class Cohort(NamedTuple):
+    """Nodes that are compared with each other."""
+
+    model: str
+    """The GPUs' name without the vendor (`H100 80GB HBM3`), `mixed`, or empty on a node without GPUs."""
+    count: int
+    memory_gib: int
+    """Of one GPU, rounded; of a mixed node that of the largest."""
+    arch: str
+    """x86_64, aarch64; empty where it is not known."""
+
+
+class Node(NamedTuple):
+    """A node that was requested or that answered."""
+
+    id: int
+    name: str
+    state: State
+    reason: str
+    """Why it was not examined; empty where it answered."""
+    cohort: Cohort | None
+    verdict: str
+    """pass, warn, fail, unknown; empty where nothing was answered. Findings of the user's Python do not count."""
+    received: float
+    """The collector's clock, seconds since 1970 UTC; 0 where nothing came."""
+    clock_off_s: float | None
+    """The node's own clock minus the collector's, as the answer came; None where the collector wrote no time."""
+    tool: str
+    matrix: str
+    """Versions that made the answer."""
+    judged: str
+    """`there` or `here`; empty where nothing was answered."""
+
+
+class NodeFinding(NamedTuple):
+    """A root finding of a node: what it causes there is folded under it."""
+
+    node: int
+    name: str
+    id: str
+    status: str
+    layer: str
+    subject: str
+    title: str
+    cause: str
+    """Id of the finding that it follows from; empty for a root."""
+    users: bool
+    """Of the user's Python environment: it fails no node."""
+    fix: Fix | None
+    """The first one that somebody can carry out."""
+
+
+class Value(NamedTuple):
+    """One figure of one GPU; `gpu` is -1 where it is the node's own."""
+
+    node: int
+    gpu: int
+    figure: str
+    """Kind and what: `matmul bf16`, `memory copy`, `copy h2d-pinned`."""
+    value: float
+    unit: str
+    repeat: int
+    """1 the first look; 2, 3 measured again."""
+
+
+class ValueCount(NamedTuple):
+    """How often each value of one fact stands in a cohort."""
+
+    path: str
+    counts: dict[str, int]
+    """Value to the nodes that have it, on any of their GPUs where it is a GPU's."""
+    known: int
+    """Nodes on which it could be read."""
+    unknown: int
+    """Nodes that could not read it, and said so."""
+
+
+class With(NamedTuple):
+    """A node with a value of a fact; `gpus`: on which of its GPUs, empty where the fact is the node's own."""
+
+    node: int
+    name: str
+    gpus: tuple[int, ...]
+
+
+class GpuRow(NamedTuple):
+    """What tells one GPU of a fleet from another, and what its figures are compared within."""
+
+    node: int
+    gpu: int
+    key: str
+    uuid: str
+    model: str
+    power_limit_w: float | None
+    link: str
+    """The PCIe link that GPU and slot can do together: `gen5 x16`; empty where it is not known."""
+
+
+class Duplicate(NamedTuple):
+    """Answers that contradict each other."""
+
+    kind: Literal["answer", "name", "uuid"]
+    """answer: two from one node, of which the later counts; name: two machines under one name; uuid: one GPU on two
+    nodes."""
+    nodes: tuple[str, ...]
+    detail: str
+    """Of `answer` when the earlier one came; of `uuid` the UUID; of `name` empty."""
+
+
+class Refused(NamedTuple):
+    """A file or line that is no answer."""
+
+    file: str
+    line: int
+    """0 where the whole file is meant."""
+    reason: str
+
+
+class Run(NamedTuple):
+    """One filling of the database."""
+
+    started: float
+    """Of the first answer by the collector's clock, seconds since 1970 UTC."""
+    ended: float
+    source: str
+    """Where the answers came from, in words: `files`, `Slurm (partition gpu)`."""
+    tool: str
+    matrix: str
+    """Of the gpudoctor that filled it."""
+    requested: int
+    """Nodes that were asked for by name; 0 where nobody said which."""
+    judged_here: int
+    judged_there: int

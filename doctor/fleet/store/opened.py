@@ -1,0 +1,46 @@
+"""Opening a fleet's database to read: nothing is written, and what is none is one line."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import urllib.parse
+
+from ...formats.given import Unopened, file_given
+
+APPLICATION_ID = 0x67706466
+"""`gpdf` in the file's header."""
+SCHEMA_VERSION = 1
+HEAP_BYTES = 256 << 20
+"""What SQLite may hold in memory, whatever a query makes of its words."""
+
+
+def connect(path: str) -> sqlite3.Connection:
+    """A read-only connection. Raises Unopened with one line where there is no database of this kind and schema."""
+    refuse_other(path)
+    quoted = urllib.parse.quote(os.path.abspath(path))  # noqa: PTH100
+    db = sqlite3.connect(f"file:{quoted}?mode=ro&immutable=1", uri=True)
+    try:
+        db.execute("pragma trusted_schema = off")
+        db.execute("pragma cell_size_check = on")
+        db.execute(f"pragma hard_heap_limit = {HEAP_BYTES}")
+        db.execute("select count(*) from sqlite_master").fetchone()
+    except sqlite3.Error as error:
+        db.close()
+        raise Unopened(f"{path} cannot be read as a fleet's database: {error}") from None
+    return db
+
+
+def refuse_other(path: str) -> None:
+    """Raises Unopened where the file at `path` cannot be read, or is no fleet's database of this schema."""
+    with file_given(path) as file:
+        try:
+            head = file.read(100)
+        except OSError as error:
+            raise Unopened(f"cannot read {path}: {error.strerror or error}") from None
+    if head[:16] != b"SQLite format 3\0" or int.from_bytes(head[68:72], "big") != APPLICATION_ID:
+        raise Unopened(f"{path} is not a database of gpudoctor fleet")
+    version = int.from_bytes(head[60:64], "big")
+    if version != SCHEMA_VERSION:
+        newer = ": update gpudoctor" if version > SCHEMA_VERSION else ": load the reports again"
+        raise Unopened(f"{path} has fleet schema {version}, this gpudoctor reads {SCHEMA_VERSION}{newer}")

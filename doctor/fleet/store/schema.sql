@@ -1,0 +1,74 @@
+-- Tables and views of a fleet's database. Those of docs/fleet.md are as stable as the JSON: run, node, gpu, fact,
+-- figure, finding, section, duplicate, refused. The others may change with user_version.
+
+create table run (
+  started real, ended real, source text, tool text, matrix text, requested integer, judged_here integer,
+  judged_there integer
+);
+
+create table text (id integer primary key, value text not null);
+
+create table node (
+  id integer primary key, node text not null, state text not null, reason text not null,
+  model text, gpus integer, memory_gib integer, arch text, driver text,
+  verdict text not null, received real not null, generated_at text not null, clock_off_s real,
+  tool text not null, matrix text not null, judged text not null
+);
+
+create table gpu_row (
+  node integer, gpu integer, uuid text, pci text, model integer, memory_mib integer, vbios integer, power_limit_w real,
+  link integer, temperature_c integer, power_w real,
+  primary key (node, gpu)
+) without rowid;
+
+-- Facts that are the same on many nodes (or GPUs) stand once: a set of facts has its rows in set_fact.
+create table fact_set (id integer primary key, hash blob not null unique);
+create table set_fact (facts integer, path integer, value integer, missing integer, primary key (facts, path))
+  without rowid;
+create table node_facts (node integer, gpu integer, facts integer, primary key (node, gpu, facts)) without rowid;
+
+-- One row for a figure of all GPUs of a node: values is a JSON array by GPU, null where it was not measured.
+create table figure_row (
+  name integer, node integer, repeat integer, unit integer, own integer, value text,
+  primary key (name, node, repeat)
+) without rowid;
+
+create table finding_row (
+  node integer, number integer, id integer, status integer, layer integer, subject text, title integer, cause integer,
+  users integer, fix integer,
+  primary key (node, number)
+) without rowid;
+create table fix (id integer primary key, hash blob not null unique, content text not null);
+
+-- content: zlib of the JSON; with base another section's JSON is the preset dictionary (its last 32,768 bytes).
+create table section (id integer primary key, hash blob not null unique, base integer, content blob not null);
+create table node_section (node integer, part integer, section integer, primary key (node, part)) without rowid;
+
+create table duplicate (kind text not null, nodes text not null, detail text not null);
+create table refused (file text not null, line integer not null, reason text not null);
+
+create view gpu as
+  select n.node as node, g.gpu as gpu, m.value as model, g.uuid as uuid, g.pci as pci, g.memory_mib as memory_mib,
+    v.value as vbios, g.power_limit_w as power_limit_w, l.value as link, g.temperature_c as temperature_c,
+    g.power_w as power_w
+  from gpu_row g join node n on n.id = g.node left join text m on m.id = g.model left join text v on v.id = g.vbios
+    left join text l on l.id = g.link;
+
+create view fact as
+  select n.node as node, nullif(f.gpu, -1) as gpu, p.value as path, v.value as value, m.value as missing
+  from node_facts f join node n on n.id = f.node join set_fact s on s.facts = f.facts join text p on p.id = s.path
+    left join text v on v.id = s.value left join text m on m.id = s.missing;
+
+create view figure as
+  select n.node as node, case when r.own then null else j.key end as gpu, t.value as figure, j.value as value,
+    u.value as unit, r.repeat as repeat
+  from figure_row r join node n on n.id = r.node join text t on t.id = r.name join text u on u.id = r.unit,
+    json_each(r.value) j
+  where j.value is not null;
+
+create view finding as
+  select n.node as node, i.value as id, s.value as status, l.value as layer, f.subject as subject, t.value as title,
+    c.value as cause, f.users as users, x.content as fix
+  from finding_row f join node n on n.id = f.node join text i on i.id = f.id join text s on s.id = f.status
+    join text l on l.id = f.layer join text t on t.id = f.title left join text c on c.id = f.cause
+    left join fix x on x.id = f.fix;
