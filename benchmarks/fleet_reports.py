@@ -1,0 +1,237 @@
+"""Reports of a fleet's nodes: scenario machines recorded and judged once, then written many times with other values.
+
+The real gatherer and agents look at the machine (`tests/scenarios/take.py`, which compiles a driver with gcc). What
+differs from node to node by nature (UUIDs, times, temperatures, power draw, free disk) and all measured values are
+slots of the encoded report; everything else is copied as bytes.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from doctor.commands.assess import assess
+from doctor.judge.report import Report
+from doctor.snapshot import Snapshot, known
+from doctor.snapshot.measured import Measured, Rate
+from tests.fakes import Machine, build_fakes
+from tests.judging import matrix
+from tests.scenarios import take
+from tests.scenarios.machine_files import Scenario
+from tests.scenarios.torch_build import Workshop
+
+TORCH = "2.9.1+cu128"
+OTHER_LIBRARY = "580.82.07"
+FAULTS: dict[str, dict[str, Any]] = {
+    "driver-library-version-mismatch": {"scenario": {
+        "nvml.library": OTHER_LIBRARY, "cuda.library": OTHER_LIBRARY, "fail.nvmlInit": "18", "fail.cuInit": "803"}},
+    "uvm-device-missing": {"without_nodes": ["/dev/nvidia-uvm"], "scenario": {"fail.cuInit": "999"}},
+    "gpu-hardware-ecc-fault": {"scenario": {
+        "gpu.5.remapped": "0 1 1 0", "gpu.5.ecc.uncorrected.volatile": "1", "gpu.5.recovery_action": "1"}},
+}  # fmt: skip
+"""Check id to what is changed on a scenario machine so that it fails there."""
+
+
+class Kind(NamedTuple):
+    """One kind of figure: how much one GPU differs from another, and one run from the next (standard deviations)."""
+
+    of_gpu: float
+    of_run: float
+
+
+NOISE = {"matmul": Kind(0.009, 0.004), "memory": Kind(0.002, 0.001), "copy": Kind(0.006, 0.004)}
+_OTHER = Kind(0.01, 0.01)
+_MATMUL = {"fp32": 51.0, "tf32": 388.0, "fp16": 734.0, "bf16": 742.0, "fp8": 1312.0, "int8": 1287.0}
+_MEMORY = {"copy": 4213.0, "triad": 4305.0}
+_COPY = {"h2d-pinned": 55.3, "h2d-pageable": 11.2, "d2h-pinned": 54.1, "d2h-pageable": 8.6}
+_REST = {"launch": ("us", {"eager": 4.41, "graph": 1.13}), "pass": ("ms", {"forward": 9.84, "backward": 20.6})}
+FIGURES = 40
+"""Of one GPU."""
+_OPERATIONS = FIGURES - len(_MATMUL) - len(_MEMORY) - len(_COPY) - 4
+
+GATHERED = "2026-11-20T00:00:00Z"
+"""When the recording says that it was made: a slot of the template."""
+_VALUE = 7770000.0
+"""Measured values of a template: this and its index."""
+_SLOTS = re.compile(
+    rb"(?P<uuid>GPU-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-6d61736b6564)|(?P<time>@TIME@)|(?P<value>777\d{4}\.0)"
+    rb'|(?<="temperature_c":)(?P<celsius>\d+)|(?<="power_draw_w":)(?P<watt>[\d.]+)'
+    rb'|(?<="memory_used_mib":)(?P<used>\d+)|(?<="free_mib":)(?P<free>\d+)'
+)
+
+
+class Rated(NamedTuple):
+    """One figure of one GPU: its typical value."""
+
+    kind: str
+    what: str
+    typical: float
+
+
+class Template(NamedTuple):
+    """A report in pieces: bytes, and between them slots (name, and which of that name)."""
+
+    pieces: tuple[bytes, ...]
+    slots: tuple[tuple[str, int], ...]
+    gpus: int
+    measured: bool
+
+
+def figures() -> list[tuple[Rate, Rated]]:
+    """The forty figures of one GPU, as `prove` has them on an H200."""
+    cube = {"m": 8192, "n": 8192, "k": 8192}
+    found = [("matmul", what, value, "TOP/s" if what == "int8" else "TFLOP/s", cube) for what, value in _MATMUL.items()]
+    found += [("memory", what, value, "GB/s", {}) for what, value in _MEMORY.items()]
+    found += [("copy", what, value, "GB/s", {}) for what, value in _COPY.items()]
+    for kind, (unit, values) in _REST.items():
+        found += [(kind, what, value, unit, {}) for what, value in values.items()]
+    found += [("operation", f"operation-{n}", 20.0 + n, "TFLOP/s", {}) for n in range(_OPERATIONS)]
+    return [
+        (Rate(kind=kind, device="", what=what, value=value, unit=unit), Rated(kind, what, value))
+        for kind, what, value, unit, _ in found
+    ]
+
+
+def machines(models: tuple[str, ...] = ("h200x8", "b200x8")) -> Iterator[tuple[str, str, Report]]:
+    """Model, fault ('' for none) and the report of each machine, the figures' values not yet in it."""
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        fakes = build_fakes(folder / "fakes")
+        workshop = Workshop(folder / "workshop")
+        for model in models:
+            for fault in ("", *(FAULTS if model == models[0] else ())):
+                machine = Machine.load(model)
+                changes = FAULTS.get(fault, {})
+                scenario = {**machine.scenario, **changes.get("scenario", {})}
+                sick = Machine(model, scenario, machine.files)
+                case = Scenario(model, sick, {}, TORCH, without_nodes=changes.get("without_nodes", []))
+                place = folder / f"{model}-{fault or 'sound'}"
+                told, _, error = take.check(take.record(case, place, fakes, workshop))
+                if not told:
+                    raise RuntimeError(error)
+                report = msgspec.convert(told, Report, strict=False)
+                found = [finding.id for finding in report.findings if not finding.cause]
+                if fault not in (found or [""]):
+                    raise RuntimeError(f"{model} with {fault or 'nothing wrong'} has {found}")
+                yield model, fault, report
+
+
+def template(report: Report, change: Callable[[Snapshot], Snapshot] | None = None) -> Template:
+    """The report with figures, judged again, cut at its slots."""
+    snapshot = change(report.snapshot) if change else report.snapshot
+    gpus = len(known(snapshot.gpus) or ())
+    if gpus:
+        snapshot = replace(snapshot, measured=_measured(gpus))
+    snapshot = replace(snapshot, target=replace(snapshot.target, name="", gathered_at="@TIME@"))
+    judged = assess(snapshot, matrix(), report.policy)
+    judged = replace(judged, generated_at="@TIME@", redacted=True, target=snapshot.target)
+    return cut(msgspec.json.encode(_with_slots(judged)))
+
+
+def _measured(gpus: int) -> Measured:
+    rates = tuple(replace(rate, device=f"cuda:{gpu}") for gpu in range(gpus) for rate, _ in figures())
+    return Measured(level="quick", device="cuda", rates=rates)
+
+
+def _with_slots(report: Report) -> Report:
+    """The figures' values replaced by marks: only now, so that they were judged as typical ones."""
+    rates = known(report.snapshot.measured.rates)
+    if not rates:
+        return report
+    marked = tuple(replace(rate, value=_VALUE + index) for index, rate in enumerate(rates))
+    measured = replace(report.snapshot.measured, rates=marked)
+    return replace(report, snapshot=replace(report.snapshot, measured=measured))
+
+
+def cut(encoded: bytes) -> Template:
+    """Bytes between slots, and the slots."""
+    pieces, slots, end = [], [], 0
+    uuids: dict[bytes, int] = {}
+    counts: dict[str, int] = {}
+    for match in _SLOTS.finditer(encoded):
+        name = match.lastgroup or ""
+        pieces.append(encoded[end : match.start()])
+        if name == "uuid":
+            number = uuids.setdefault(match[0], len(uuids))
+        elif name == "value":
+            number = int(float(match[0]) - _VALUE)
+        else:
+            number = counts.get(name, 0)
+            counts[name] = number + 1
+        slots.append((name, number))
+        end = match.end()
+    return Template((*pieces, encoded[end:]), tuple(slots), len(uuids), "value" in {name for name, _ in slots})
+
+
+class Machines:
+    """The templates, by model and fault; each other driver, VBIOS or power limit is a replacement of bytes."""
+
+    def __init__(self) -> None:
+        self.reports = {(model, fault): report for model, fault, report in machines()}
+        self.templates = {key: template(report) for key, report in self.reports.items()}
+        self.rated = [rated for _, rated in figures()]
+
+    def odd(self, model: str, fact: str, value: str, gpu: int = -1) -> Template:
+        """A sound machine with another value of a fact, on one GPU or (-1) on all, judged again."""
+
+        def change(s: Snapshot) -> Snapshot:
+            if fact == "driver.kernel_version":
+                text = msgspec.json.encode(s).replace(str(s.driver.kernel_version).encode(), value.encode())
+                changed = msgspec.json.decode(text, type=Snapshot)
+                return changed.replace({"driver.cuda_version": "12.7", "driver.nvml_cuda_version": "12.7"})
+            name = fact.removeprefix("gpus.")
+            new = float(value) if name.endswith("_w") else value
+            gpus = known(s.gpus) or ()
+            return s.replace(
+                {"gpus": tuple(replace(one, **{name: new}) if gpu in (-1, one.index) else one for one in gpus)}
+            )
+
+        return template(self.reports[model, ""], change)
+
+    def values(self, gpus: int, drawn: random.Random) -> list[float]:
+        """What GPUs of that number are like: for each figure of each GPU its lasting factor."""
+        gauss = drawn.gauss
+        found = []
+        for _ in range(gpus):
+            shared = {kind: gauss(0, noise.of_gpu) for kind, noise in NOISE.items()}
+            found += [1 + shared.get(one.kind, 0.0) for one in self.rated]
+        return found
+
+
+def filled(
+    one: Template, machines: Machines, seed: int, at: float, factors: list[float], uuids: list[bytes], run: int = 1
+) -> bytes:
+    """The report of one node. factors: of each figure of each GPU; run: another one measures again."""
+    drawn = random.Random(seed * 4 + run)
+    gauss, integer = drawn.gauss, drawn.randrange
+    moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at)).encode()
+    rated, count = machines.rated, len(machines.rated)
+    parts: list[bytes] = []
+    for piece, (name, number) in zip(one.pieces, one.slots, strict=False):
+        parts.append(piece)
+        if name == "value":
+            about = rated[number % count]
+            noise = NOISE.get(about.kind, _OTHER)
+            parts.append(b"%.5g" % (about.typical * factors[number] * (1 + gauss(0, noise.of_run))))
+        elif name == "uuid":
+            parts.append(uuids[number])
+        elif name == "time":
+            parts.append(moment)
+        elif name == "celsius":
+            parts.append(b"%d" % (28 + integer(20)))
+        elif name == "watt":
+            parts.append(b"%.1f" % (70 + integer(200) / 10))
+        elif name == "used":
+            parts.append(b"%d" % integer(2, 900))
+        else:
+            parts.append(b"%d" % integer(200000, 400000))
+    parts.append(one.pieces[-1])
+    return b"".join(parts)
