@@ -143,7 +143,7 @@ def printed(case: dict[str, Any]) -> dict[str, Any]:
 
 def unsound(report: dict[str, Any]) -> str:
     """Why a first fix of this report is not sound; empty where all are."""
-    from doctor.commands.saved import parse_report
+    from doctor.judge.saved import parse_report
     from tests.soundness.sound import assert_fixes_are_sound
 
     saved = parse_report(json.dumps(report).encode(), "a case")

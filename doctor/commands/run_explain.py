@@ -84,6 +84,6 @@ def _report(data: bytes) -> Any:
     """The saved report that the bytes are, or None."""
     if data[:200].lstrip()[:1] != b"{" or b'"schema_version"' not in data[:4096]:
         return None
-    from .saved import parse_report
+    from ..judge.saved import parse_report
 
     return parse_report(data, "this text")

@@ -18,7 +18,7 @@ class Cohort(NamedTuple):
 
     model: str
     """The GPUs' name without the vendor (`H100 80GB HBM3`), `mixed`, or empty on a node without GPUs."""
-    count: int
+    count: int  # type: ignore[assignment]  # no tuple is counted here
     memory_gib: int
     """Of one GPU, rounded; of a mixed node that of the largest."""
     arch: str

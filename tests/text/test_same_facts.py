@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from doctor.commands.saved import parse_report
+from doctor.judge.saved import parse_report
 
 from ..cli.command import gpudoctor
 from ..rows import for_each

@@ -23,7 +23,7 @@ create table gpu_row (
 
 -- Facts that are the same on many nodes (or GPUs) stand once: a set of facts has its rows in set_fact.
 create table fact_set (id integer primary key, hash blob not null unique);
-create table set_fact (facts integer, path integer, value integer, missing integer, primary key (facts, path))
+create table set_fact (facts integer, path integer, value integer, primary key (facts, path))
   without rowid;
 create table node_facts (node integer, gpu integer, facts integer, primary key (node, gpu, facts)) without rowid;
 
@@ -55,9 +55,9 @@ create view gpu as
     left join text l on l.id = g.link;
 
 create view fact as
-  select n.node as node, nullif(f.gpu, -1) as gpu, p.value as path, v.value as value, m.value as missing
+  select n.node as node, nullif(f.gpu, -1) as gpu, p.value as path, v.value as value
   from node_facts f join node n on n.id = f.node join set_fact s on s.facts = f.facts join text p on p.id = s.path
-    left join text v on v.id = s.value left join text m on m.id = s.missing;
+    left join text v on v.id = s.value;
 
 create view figure as
   select n.node as node, case when r.own then null else j.key end as gpu, t.value as figure, j.value as value,

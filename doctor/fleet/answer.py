@@ -1,0 +1,111 @@
+"""The wire format: an answer as lines of text that come through a shell, a log or `srun` together with anything else.
+
+    @gpudoctor1 RUN SHA256 PART/PARTS BYTES LENGTH CRC BASE64;
+
+RUN names the run that asked. SHA256 and BYTES are those of the whole answer; BASE64 is a part of its zlib-compressed
+bytes, LENGTH characters of it, and CRC is the CRC-32 of them in hexadecimal. A line that was cut, or into which
+another program wrote, does not fit its own length and sum, and is dropped: the answer is then incomplete.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+import zlib
+from collections.abc import Iterator
+
+MARK = b"@gpudoctor1 "
+MOST_BYTES = 64 << 20
+"""Of one answer."""
+_CHUNK = 7600
+"""Characters of base64 in a line, so that it stays below 8 kB."""
+_MOST_PARTS = 2 * MOST_BYTES // _CHUNK
+_MOST_OPEN = 128 << 20
+"""Bytes of parts whose answers are not complete yet, all together."""
+_RUN = re.compile(r"[A-Za-z0-9-]{1,32}")
+_LINE = re.compile(
+    rb"@gpudoctor1 ([A-Za-z0-9-]{1,32}) ([0-9a-f]{64}) (\d{1,6})/(\d{1,6}) (\d{1,9}) (\d{1,4}) ([0-9a-f]{8}) "
+    rb"([A-Za-z0-9+/=]{0,7600});"
+)
+
+
+def lines(answer: bytes, run: str) -> Iterator[bytes]:
+    """The lines of an answer, each with its line end. Raises ValueError for a run or a size that cannot be sent."""
+    if not _RUN.fullmatch(run) or len(answer) > MOST_BYTES:
+        raise ValueError("a run is named by up to 32 letters and digits, and an answer has at most 64 MiB")
+    text = base64.b64encode(zlib.compress(answer, 6))
+    digest = hashlib.sha256(answer).hexdigest()
+    parts = max(1, -(-len(text) // _CHUNK))
+    for part in range(parts):
+        chunk = text[part * _CHUNK : (part + 1) * _CHUNK]
+        head = f"{run} {digest} {part + 1}/{parts} {len(answer)} {len(chunk)} {zlib.crc32(chunk):08x} "
+        yield MARK + head.encode("ascii") + chunk + b";\n"
+
+
+class Reader:
+    """Puts answers together from lines in any order, from any number of senders."""
+
+    def __init__(self, run: str = "") -> None:
+        """`run`: only its answers count; empty: those of any."""
+        self._run = run.encode()
+        self._open: dict[tuple[bytes, bytes], dict[int, bytes]] = {}
+        self._about: dict[tuple[bytes, bytes], tuple[int, int]] = {}
+        self._done: set[tuple[bytes, bytes]] = set()
+        self._held = 0
+        self._lost: list[str] = []
+
+    def feed(self, line: bytes) -> list[bytes]:
+        """The answers that this line completes; none of a line without a mark."""
+        if MARK not in line:
+            return []
+        return [answer for found in _LINE.finditer(line) if (answer := self._take(found)) is not None]
+
+    def rest(self) -> list[str]:
+        """What is said of each answer that is not whole."""
+        missing = []
+        for key, parts in self._open.items():
+            count = self._about[key][0]
+            missing.append(f"an answer is cut: {len(parts)} of its {count} parts came whole")
+        return self._lost + missing
+
+    def _take(self, found: re.Match[bytes]) -> bytes | None:
+        run, digest, part, parts, size, length, crc, chunk = found.groups()
+        key, number, count = (run, digest), int(part), int(parts)
+        if (self._run and run != self._run) or key in self._done:
+            return None
+        if len(chunk) != int(length) or zlib.crc32(chunk) != int(crc, 16):
+            return None
+        if not 1 <= number <= count <= _MOST_PARTS or int(size) > MOST_BYTES:
+            return None
+        if self._about.setdefault(key, (count, int(size))) != (count, int(size)):
+            return None
+        mine = self._open.setdefault(key, {})
+        if number not in mine:
+            mine[number] = chunk
+            self._held += len(chunk)
+        if len(mine) == count:
+            self._close(key)
+            return self._whole(mine, digest, int(size))
+        while self._held > _MOST_OPEN:
+            self._close(next(iter(self._open)))
+            self._lost.append("an answer was dropped: too many others came before it was complete")
+        return None
+
+    def _close(self, key: tuple[bytes, bytes]) -> None:
+        self._held -= sum(map(len, self._open.pop(key).values()))
+        self._about.pop(key, None)
+        self._done.add(key)
+
+    def _whole(self, parts: dict[int, bytes], digest: bytes, size: int) -> bytes | None:
+        try:
+            packed = base64.b64decode(b"".join(parts[number] for number in sorted(parts)), validate=True)
+            inflate = zlib.decompressobj()
+            answer = inflate.decompress(packed, size + 1)
+        except (binascii.Error, zlib.error):
+            answer = b""
+        if len(answer) != size or hashlib.sha256(answer).hexdigest().encode() != digest:
+            self._lost.append("an answer is damaged: its SHA-256 is another one")
+            return None
+        return answer

@@ -1,0 +1,105 @@
+"""One answer as it comes: the envelope that the collector wrote around a report, or a report by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ..guard import Refusal
+from ..judge.report import MatrixInfo, Tool
+from ..judge.saved import READING, refuse_version, text_bytes, unreadable
+from ..snapshot import Snapshot, Target
+from .names import is_name
+
+_LATEST = 4_102_444_800.0
+"""The year 2100: what is later is no time of a collector."""
+MOST_REPEATS = 100
+
+if TYPE_CHECKING:
+
+    class Parts(msgspec.Struct, frozen=True):
+        """The sections of a Snapshot, each as it stands there; empty where it is left out."""
+
+        gpus: msgspec.Raw = msgspec.Raw()
+else:
+    Parts = msgspec.defstruct("Parts", [(name, msgspec.Raw, msgspec.Raw()) for name in Snapshot.__struct_fields__])
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What is read of a report; the sections of its Snapshot are left as they stand."""
+
+    schema_version: int | None = None
+    tool: Tool = Tool("", "")
+    matrix: MatrixInfo = MatrixInfo("", 0)
+    generated_at: str = ""
+    target: Target = Target()
+    policy: msgspec.Raw = msgspec.Raw()
+    redacted: bool = False
+    findings: msgspec.Raw = msgspec.Raw()
+    snapshot: Parts | None = None
+
+
+class _Line(Report, frozen=True):
+    node: str = ""
+    received: float = 0.0
+    repeat: int = 1
+    reason: str = ""
+    report: msgspec.Raw = msgspec.Raw()
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """An answer of a node."""
+
+    node: str
+    received: float
+    """By the collector's clock, seconds since 1970 UTC; 0 where it wrote none."""
+    repeat: int
+    reason: str
+    """Why the node was not examined; the report is None then."""
+    report: Report | None
+    size: int
+    """Bytes of it."""
+
+
+_DECODER = msgspec.json.Decoder(_Line)
+_REPORT = msgspec.json.Decoder(Report)
+_IT = "it"
+
+
+def open_envelope(data: bytes, hint: str) -> Answer:
+    """The answer that these bytes are. `hint`: the file's name, for a report without an envelope.
+
+    Raises Refusal with the reason where they are none.
+    """
+    if data[:1] != b"{":
+        data = text_bytes(data)
+    if not data.strip():
+        raise Refusal("it is empty")
+    try:
+        line = _DECODER.decode(data)
+        inner = bytes(line.report)
+        report: Any = _REPORT.decode(inner) if inner else line
+    except READING as error:
+        raise unreadable(_IT, error) from None
+    name = line.node or hint if inner or line.reason else hint or line.node
+    if not name:
+        raise Refusal("it names no node: neither an envelope, nor the file's name, nor a field `node` of the line")
+    if not is_name(name):
+        raise Refusal(f"{_shown(name)} is not the name of a node")
+    if not 0 <= line.received < _LATEST or not 1 <= line.repeat <= MOST_REPEATS:
+        raise Refusal("its envelope has no time of a collector, or a number of repeats that is none")
+    if line.reason and not inner and line.snapshot is None:
+        return Answer(name, line.received, 1, line.reason, None, len(data))
+    refuse_version(report.schema_version, report.snapshot is not None, _IT)
+    if report.target.kind in ("text", "image"):
+        raise Refusal(f"it is the report of {_KINDS[report.target.kind]}, not of a machine")
+    return Answer(name, line.received, line.repeat, "", report, len(data))
+
+
+_KINDS = {"text": "a pasted text", "image": "an image"}
+
+
+def _shown(name: str) -> str:
+    """A name that is none, in ASCII, cut."""
+    return ascii(name if len(name) <= 60 else f"{name[:60]}...")
