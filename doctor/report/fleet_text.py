@@ -1,0 +1,227 @@
+"""A fleet's report for a terminal: counts, repairs in order, odd nodes, slow GPUs, nodes without an answer, verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..fleet.nodesets import folded
+from ..fleet.report import FindingAbout, FleetReport, RepairAbout
+from . import fleet_slow as slow
+from . import fleet_words as words
+from .blocks import marks
+from .clean import printable
+from .fleet_lines import MOST, Shown, cells, columns, more, names, sides
+from .fleet_words import Row
+from .lines import BLANK, Line, Span, Style, coloured, command, line, plain, wrap
+from .terminal import Display, packed
+
+_COUNTED: dict[str, Style] = {
+    "fail": "fail", "unknown": "unknown", "slow": "warn", "odd": "warn", "no_answer": "unknown", "healthy": "pass",
+}  # fmt: skip
+_VERDICT: dict[str, tuple[str, Style]] = {
+    "fail": ("FAIL", "fail"),
+    "unknown": ("UNKNOWN", "unknown"),
+    "pass": ("PASS", "pass"),
+}
+
+
+def render_fleet(report: FleetReport, path: str, display: Display = Display()) -> str:  # noqa: B008
+    """The whole report; `path` is the database as the user named it."""
+    how = Shown(max(60, min(display.width, 110)), bool(display.verbose), path)
+    sections = (
+        _head(report, how), _repairs(report, how), _findings(report, how), _odd(report, how), _slow(report, how),
+        _not_examined(report, how), _loaded(report, how), _since(report, how), _ending(report, how),
+    )  # fmt: skip
+    rows: list[Line] = []
+    for section in filter(None, sections):
+        rows += [*([BLANK] if rows else []), *section]
+    return coloured(rows, display.ascii_) if display.colour else plain(rows, display.ascii_)
+
+
+def _head(report: FleetReport, how: Shown) -> list[Line]:
+    rows = packed(words.head(report), how.width, "bold") + packed(words.kinds(report), how.width, "dim")
+    spans: list[Span] = []
+    for name, text in words.counted(report):
+        spans += (
+            [Span("   ")]
+            if spans
+            else [Span({"fail": "✗ ", "pass": "✓ "}.get(report.verdict, "? "), _VERDICT[report.verdict][1])]
+        )
+        spans.append(Span(text, _COUNTED.get(name, "")))
+    return [*rows, BLANK, tuple(spans)]
+
+
+def _repairs(report: FleetReport, how: Shown) -> list[Line]:
+    if not report.repairs:
+        return []
+    rows = [line(Span("Repair in this order", "bold"))]
+    for number, one in enumerate(report.repairs if how.all_ else report.repairs[:MOST], 1):
+        cures = words.cures(number - 1, one, report)
+        title = f"{words.repair_title(one.fix)} ({words.repair_marks(one.fix)})" if one.fix else one.title
+        rows += sides(
+            wrap(title, how.width - len(cures) - 2, "  ", first=f"{number}. ", style="bold"), cures, how.width
+        )
+        if one.fix:
+            rows += wrap(one.title, how.width, "     ")
+        rows += _nodes(one, how)
+        rows += _steps(one, how) if how.all_ else []
+    return rows + more(len(report.repairs), how)
+
+
+def _nodes(one: RepairAbout, how: Shown) -> list[Line]:
+    """The nodes, and the check's id at the right."""
+    text = f"[{one.finding}]"
+    rows = names(words.about(one), how, "     ")
+    last = sum(len(span.text) for span in rows[-1])
+    if last + 1 + len(text) > how.width:
+        return [*rows, line(Span(f"{text:>{how.width}}", "dim"))]
+    return [*rows[:-1], (*rows[-1], Span(f"{text:>{how.width - last}}", "dim"))]
+
+
+def _steps(one: RepairAbout, how: Shown) -> list[Line]:
+    rows: list[Line] = []
+    for step in one.fix.steps if one.fix else ():
+        rows += wrap(f"{step.text} ({marks(step)})", how.width, "       ")
+        rows += command(step.command, "         ") if step.command else []
+    return rows
+
+
+def _findings(report: FleetReport, how: Shown) -> list[Line]:
+    """Warnings, unknown facts, and what concerns the users' Python alone."""
+    rows: list[Line] = []
+    groups = (
+        ("Unknown", [one for one in report.findings if one.status == "unknown"]),
+        ("Warnings", [one for one in report.findings if one.status != "unknown"]),
+        ("Python environments (these fail no node)", list(report.python)),
+    )
+    for title, found in groups:
+        if found:
+            rows += [BLANK] if rows else []
+            rows += [line(Span(title, "bold")), *_titled(found, how), *more(len(found), how)]
+    return rows
+
+
+def _titled(found: Sequence[FindingAbout], how: Shown) -> list[Line]:
+    rows: list[Line] = []
+    for one in found if how.all_ else found[:MOST]:
+        rows += wrap(f"{one.title} [{one.finding}]", how.width, "  ", hang=4)
+        rows += names(folded(one.nodes), how, "    ")
+    return rows
+
+
+def _odd(report: FleetReport, how: Shown) -> list[Line]:
+    rows: list[Line] = []
+    cohorts = list(dict.fromkeys(one.cohort for one in report.odd))
+    sizes = {one.name: one.nodes for one in report.cohorts}
+    clocks = [Row("clock", words.clock_words(one.seconds), one.node) for one in report.clocks]
+    for index, cohort in enumerate(cohorts or ([""] if clocks else [])):
+        found = [words.odd_row(one) for one in report.odd if one.cohort == cohort]
+        found += clocks if index + 1 >= len(cohorts) else []
+        text = f"(compared within {sizes.get(cohort, 0):,}x {cohort})" if cohort else ""
+        rows += wrap(text, how.width, first=Span("" if index else "Odd nodes ", "bold"))
+        rows += columns(found if how.all_ else found[:MOST], how) + more(len(found), how)
+    if how.all_ and report.odd_on_failing:
+        rows += [line(Span("Odd on nodes that fail", "bold"))]
+        rows += columns([words.odd_row(one) for one in report.odd_on_failing], how)
+    if how.all_ and report.odd_python:
+        rows += [line(Span("Odd in Python environments (these make no node odd)", "bold"))]
+        rows += columns([words.odd_row(one) for one in report.odd_python], how)
+    for split in report.splits if how.all_ else report.splits[:MOST]:
+        values = ", ".join(f"{words.shown(value, split.unit)} on {count:,}" for value, count in split.values.items())
+        many = "Two values" if len(split.values) == 2 else f"{len(split.values)} values"
+        rows += [] if rows else [line(Span("Odd nodes: none", "bold"))]
+        rows += wrap(f"{many}, none odd: {split.label} {values}", how.width, "  ", hang=4, style="dim")
+    for one in report.unknown if how.all_ else report.unknown[:MOST]:
+        rows += [] if rows else [line(Span("Odd nodes: none", "bold"))]
+        rows += wrap(f"Unknown: {one.label} on {folded(one.nodes)}", how.width, "  ", hang=4, style="dim")
+    return rows
+
+
+def _slow(report: FleetReport, how: Shown) -> list[Line]:
+    found = [slow.slow_cells(one) for one in report.slow]
+    notes = slow.slow_notes(report)
+    if not found and not notes and not how.all_:
+        return []
+    rows = wrap("(each of 3 measurements; spread of that kind)" if found else "none", how.width,
+                first=Span("Slow for their kind ", "bold"))  # fmt: skip
+    rows += cells(found if how.all_ else found[:MOST], how) + more(len(found), how)
+    for note in notes:
+        rows += wrap(note, how.width, "  ", hang=4, style="dim")
+    if how.all_:
+        for heading, some in (("Looks slow, measured once", report.once), ("Lagging", report.lagging)):
+            rows += (
+                [line(Span(f"  {heading}", "bold")), *cells([slow.slow_cells(one) for one in some], how)] if some else []
+            )
+    hides = slow.hides(report) if (found or how.all_) else ""
+    return rows + (wrap(hides, how.width, "  ", hang=4, style="dim") if hides else [])
+
+
+def _not_examined(report: FleetReport, how: Shown) -> list[Line]:
+    if not report.not_examined:
+        return []
+    rows = [line(Span("Not examined", "bold"))]
+    reasons: dict[str, list[str]] = {}
+    for one in report.not_examined:
+        reasons.setdefault(one.reason or "no answer", []).append(one.node)
+    shown = list(reasons.items())
+    for reason, nodes in shown if how.all_ else shown[:MOST]:
+        text = folded(nodes)
+        if len(text) <= 30:
+            rows += wrap(reason, how.width, "  ", first=f"{printable(text)}  ")
+        else:
+            rows += wrap(f"{reason} ({words.several(len(nodes), 'node')}):", how.width, "  ")
+            rows += names(text, how, "    ")
+    return rows + more(len(shown), how)
+
+
+def _loaded(report: FleetReport, how: Shown) -> list[Line]:
+    """What the load refused, and answers that contradict each other."""
+    rows: list[Line] = []
+    if report.refused:
+        rows.append(line(Span("Not readable", "bold")))
+        for one in report.refused if how.all_ else report.refused[:MOST]:
+            place = f"{one.file}, line {one.line}" if one.line else one.file
+            rows += wrap(f"{place[:200]}: {one.reason}", how.width, "  ", hang=4)
+        rows += more(len(report.refused), how)
+    if report.duplicates:
+        rows += [BLANK] if rows else []
+        rows.append(line(Span("Answers that contradict each other", "bold")))
+        for other in report.duplicates if how.all_ else report.duplicates[:MOST]:
+            rows += wrap(words.duplicate(other), how.width, "  ", hang=4)
+        rows += more(len(report.duplicates), how)
+    return rows
+
+
+def _since(report: FleetReport, how: Shown) -> list[Line]:
+    if report.since is None:
+        return []
+    rows = wrap(slow.since_words(report), how.width, style="bold")
+    if how.all_:
+        for word, found in (("fails now", report.since.failed), ("cured", report.since.cured)):
+            for name, nodes in found.items():
+                rows += wrap(f"{word}: {name} on {folded(nodes)}", how.width, "  ", hang=4)
+        for one in report.since.changed:
+            values = f"{words.shown(one.before, one.unit)} to {words.shown(one.after, one.unit)}"
+            rows += wrap(f"{one.label} from {values} on {folded(one.nodes)}", how.width, "  ", hang=4)
+        for word, names in (
+            ("gone", report.since.gone),
+            ("new", report.since.new),
+            ("slow again", report.since.slow_again),
+        ):
+            rows += wrap(f"{word}: {folded(names)}", how.width, "  ", hang=4) if names else []
+    return rows
+
+
+def _ending(report: FleetReport, how: Shown) -> list[Line]:
+    word, style = _VERDICT[report.verdict]
+    first = words.first_step(report)
+    text = f"exit {report.exit_code}" + (f". Do first: {first}" if first else f". {words.verdict(report)}")
+    rows = wrap(text, how.width, first=Span(f"{word}  ", style), hang=2)
+    node = next((one.node for one in report.nodes if one.state in ("fail", "slow", "odd", "unknown", "warn")), "")
+    if node and not report.masked:
+        from shlex import quote
+
+        rows += wrap(
+            f"One node in full: gpudoctor fleet report {quote(how.path)} --node {quote(node)}", how.width, hang=2
+        )
+    return rows

@@ -1,0 +1,219 @@
+"""A fleet's report in sentences and rows of cells: what text, Markdown and HTML share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from ..findings import Fix
+from ..fleet.nodesets import folded, parts
+from ..fleet.report import CohortAbout, DuplicateAbout, FleetReport, OddFact, RepairAbout
+
+COUNTS = (
+    ("fail", "FAIL"), ("unknown", "UNKNOWN"), ("slow", "SLOW"), ("odd", "odd"), ("no_answer", "no answer"),
+    ("warn", "warned"), ("healthy", "healthy"),
+)  # fmt: skip
+"""Field of the counts to its word."""
+DUPLICATES = {
+    "answer": "Two answers from {nodes}; the later one counts",
+    "name": "Two machines answer as {nodes} (their GPUs differ); both were kept",
+    "uuid": "One GPU on two nodes, {nodes}; both were kept",
+}
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+_PLACES = {
+    "environment": "Python environment", "dockerfile": "Dockerfile", "container-start": "container start",
+    "code": "program", "shell": "the user's shell",
+}  # fmt: skip
+_THERE = re.compile(r"\b(?:on|of|in) (?:the GPUs of )?this (?:host|machine)\b")
+
+
+class Row(NamedTuple):
+    """One line of a section: what, how it differs, and where."""
+
+    label: str
+    text: str
+    nodes: str
+
+
+def several(count: int, word: str) -> str:
+    """`1 node`, `512 nodes`."""
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def when(started: str, ended: str) -> str:
+    """`26 Nov 10:02-10:04 UTC` from two ISO 8601 times; the second date only where it is another one."""
+    first, last = _moment(started), _moment(ended)
+    if first is None or last is None:
+        return "no time"
+    if first == last:
+        return f"{first[0]} {first[1]} UTC"
+    return f"{first[0]} {first[1]}-{last[1] if first[0] == last[0] else ' '.join(last)} UTC"
+
+
+def day(text: str) -> str:
+    """`19 Nov` from an ISO 8601 time."""
+    moment = _moment(text)
+    return moment[0] if moment else text
+
+
+def _moment(text: str) -> tuple[str, str] | None:
+    match = re.fullmatch(r"\d{4}-(\d\d)-(\d\d)T(\d\d:\d\d):\d\dZ", text)
+    if not match or not 1 <= int(match[1]) <= 12:
+        return None
+    return f"{int(match[2])} {_MONTHS[int(match[1]) - 1]}", match[3]
+
+
+def head(report: FleetReport) -> list[str]:
+    """How many nodes, from where, when, of which kinds, judged by what."""
+    nodes = report.counts.nodes
+    where = f" in {report.source}" if report.source and report.source != "files" else ""
+    words = f"{several(nodes, 'node')}{where}, "
+    words += "all answered" if report.answered == nodes else f"{report.answered:,} answered"
+    found = [words] + ([when(report.started, report.ended)] if report.started else [])
+    if report.refused:
+        found.append(f"{several(len(report.refused), 'file')} refused")
+    return found
+
+
+def kinds(report: FleetReport) -> list[str]:
+    """The cohorts with their number of nodes, all GPUs, and the versions."""
+    shown = [f"{one.nodes:,}x {cohort_words(one)}" for one in report.cohorts[:4]]
+    shown += [f"{len(report.cohorts) - 4} more kinds"] if len(report.cohorts) > 4 else []
+    first = f"{', '.join(shown)}: {several(report.gpus, 'GPU')}" if shown else several(report.gpus, "GPU")
+    found = [first, f"gpudoctor {report.tool.version}, matrix {report.tool.matrix}"]
+    if report.judged_here:
+        found.append(f"{several(report.judged_here, 'answer')} judged here")
+    return found
+
+
+def cohort_words(one: CohortAbout) -> str:
+    return one.name or "nodes without GPUs"
+
+
+def counted(report: FleetReport) -> list[tuple[str, str]]:
+    """Field and `9 FAIL` of each count that is not 0; healthy always."""
+    counts = [(name, getattr(report.counts, name), word) for name, word in COUNTS]
+    return [(name, f"{count:,} {word}") for name, count, word in counts if count or name == "healthy"]
+
+
+def repair_title(fix: Fix) -> str:
+    """`Drain, then reboot`: a step that ends work comes after the drain."""
+    title = fix.title.rstrip(".")
+    if not any(step.ends for step in fix.steps):
+        return title
+    lower = len(title) > 1 and title[0].isupper() and title[1].islower() and not title.startswith("Fabric")
+    return f"Drain, then {title[0].lower() + title[1:] if lower else title}"
+
+
+def repair_marks(fix: Fix) -> str:
+    """Where the steps run, as whom, and whose work they end: `host, root; ends all jobs there`."""
+    changes = [step for step in fix.steps if step.purpose == "change"] or list(fix.steps)
+    words = ", then ".join(list(dict.fromkeys(_PLACES.get(step.where, step.where) for step in changes))[:2])
+    words += ", root" if any(step.needs_root for step in fix.steps) else ""
+    ends = [step.ends for step in fix.steps if step.ends]
+    return f"{words}; ends {_THERE.sub('there', ends[0])}" if ends else words
+
+
+def cures(index: int, one: RepairAbout, report: FleetReport) -> str:
+    """`cures 6 of 9`."""
+    of = f" of {report.counts.fail:,}" if index == 0 else ""
+    return f"cures {len(one.nodes):,}{of}" if one.fix else f"{len(one.nodes):,}{of}, no step known"
+
+
+def about(one: RepairAbout) -> str:
+    """The nodes; where each has a subject of its own and they are few, with it."""
+    if one.subjects and len(one.nodes) <= 3:
+        return ", ".join(
+            f"{node}: {', '.join(one.subjects[node])}" if node in one.subjects else node for node in one.nodes
+        )
+    return folded(one.nodes)
+
+
+def odd_row(one: OddFact) -> Row:
+    """`driver   565.57.01, 445 others 570.211.01   gpu-[014,082]`."""
+    value, usual = shown(one.value, one.unit), shown(one.usual, one.unit)
+    return Row(one.label, f"{value}, {one.usual_nodes:,} others {usual}", with_gpus(one.nodes, one.gpus))
+
+
+def with_gpus(nodes: Sequence[str], gpus: Mapping[str, tuple[int, ...]]) -> str:
+    """Nodes, and for a GPU's fact which of their GPUs."""
+    if not gpus:
+        return folded(nodes)
+    whole = [node for node in nodes if node not in gpus]
+    some = [f"{node} GPU {folded_numbers(gpus[node])}" for node in nodes if node in gpus]
+    return ", ".join([*([folded(whole)] if whole else []), *some])
+
+
+def folded_numbers(numbers: Iterable[int]) -> str:
+    """`0-3,7`."""
+    runs: list[list[int]] = []
+    for one in sorted(numbers):
+        if runs and one == runs[-1][1] + 1:
+            runs[-1][1] = one
+        else:
+            runs.append([one, one])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+
+
+def shown(value: str, unit: str = "") -> str:
+    """A stored value with its unit; a long one is cut."""
+    text = value if len(value) <= 80 else f"{value[:77]}..."
+    return f"{text} {unit}" if unit and re.fullmatch(r"-?[\d.]+", text) else text or "empty"
+
+
+def clock_words(seconds: float) -> str:
+    """`7 years behind the collector`."""
+    size = abs(seconds)
+    units = (("year", 365.25 * 86400), ("day", 86400.0), ("hour", 3600.0), ("minute", 60.0))
+    unit, length = next((one for one in units if size >= one[1] * 0.99), units[-1])
+    count = max(1, round(size / length))
+    return f"{several(count, unit)} {'behind' if seconds < 0 else 'ahead of'} the collector"
+
+
+def first_step(report: FleetReport) -> str:
+    """The sentence after the verdict: what to do first."""
+    doable = next((one for one in report.repairs if one.fix), None)
+    if doable is None or doable.fix is None:
+        return ""
+    nodes = pieces_cut(doable.nodes, 60)
+    ends = any(step.ends for step in doable.fix.steps)
+    return f"{doable.fix.title.rstrip('.')} on {nodes}" if not ends else f"drain {nodes}, then: {doable.fix.title}"
+
+
+def pieces_cut(names: Sequence[str], room: int) -> str:
+    """Nodesets in at most `room` columns, and how many nodes are left out."""
+    whole = folded(names)
+    if len(whole) <= room:
+        return whole
+    shown_parts: list[str] = []
+    for part in parts(names):
+        if sum(map(len, shown_parts)) + len(part) + len(shown_parts) > room:
+            break
+        shown_parts.append(part)
+    words = ",".join(shown_parts) or f"{sorted(names)[0][:room]}"
+    return f"{words} and more ({several(len(names), 'node')} in all)"
+
+
+def duplicate(one: DuplicateAbout) -> str:
+    """Answers that contradict each other, as a sentence."""
+    detail = f" ({one.detail})" if one.detail else ""
+    return DUPLICATES.get(one.kind, "{nodes}").format(nodes=folded(one.nodes)) + detail
+
+
+def verdict(report: FleetReport) -> str:
+    """A sentence for a fleet of which nothing has a first step."""
+    c = report.counts
+    if report.verdict == "fail":
+        return "No step is known for what failed." if c.fail else "A node is past the limit that --fail-on sets."
+    if not report.answered:
+        return "No node answered."
+    if report.verdict == "unknown":
+        left = c.no_answer + c.unknown
+        words = f"{several(left, 'node')} could not be judged" if left else ""
+        files = f"{several(len(report.refused), 'file')} could not be read" if report.refused else ""
+        return f"No node failed, but {' and '.join(filter(None, (words, files)))}."
+    rest = c.slow + c.odd + c.warn
+    return f"No node failed; {several(rest, 'node')} to look at." if rest else "No problems found."
