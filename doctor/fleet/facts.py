@@ -1,0 +1,89 @@
+"""Which facts of two machines are compared, what they are called, and which are not: `facts.json` says so.
+
+A path names a fact, `driver.kernel_version`, and of a list's item with its key: `host.environment[CC]`,
+`python.distributions[numpy].version`. Facts of each GPU begin with `gpus.`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from pkgutil import get_data
+from typing import Any
+
+from msgspec import Struct, convert
+
+_KEY = re.compile(r"\[(.*?)\](?=[.\[]|$)")
+
+
+class Compared(Struct, frozen=True):
+    """How one field of the Snapshot is compared."""
+
+    label: str
+    """`GPU's VBIOS`; of an item of a list its key follows."""
+    unit: str = ""
+    size: bool = False
+    """A memory size: values within `equal_size` are equal."""
+    same_as: str = ""
+    """Path of the fact that it repeats or follows: where both are odd on the same nodes, they are one line."""
+    other: tuple[str, ...] = ()
+    """Patterns of keys that differ by nature."""
+    users: bool = False
+    """Of a user's Python and CUDA, of which a node has many: it makes no node odd."""
+
+
+class Facts(Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole file: every field of a Snapshot is in one of the three, itself or below one of its paths.
+
+    by_nature: path to why it differs between healthy nodes, or from minute to minute: never compared, by nothing.
+    covered: path to what already compares or judges it: a whole comparison of two machines may show it.
+    """
+
+    compared: dict[str, Compared]
+    by_nature: dict[str, str]
+    covered: dict[str, str]
+
+
+@lru_cache(maxsize=1)
+def facts() -> Facts:
+    """The table."""
+    found: Any = json.loads(get_data(__package__, "facts.json") or b"{}")
+    return convert(found, Facts)
+
+
+def compared(path: str) -> Compared | None:
+    """How a fact is compared across nodes; None where it is not."""
+    row = _row(path)
+    key = key_of(path)
+    return None if row is None or (key and any(fnmatchcase(key, pattern) for pattern in row.other)) else row
+
+
+def differs_by_nature(path: str) -> bool:
+    """Whether healthy machines of one kind differ in it."""
+    parts = field_of(path).split(".")
+    above = (".".join(parts[:count]) for count in range(1, len(parts) + 1))
+    return any(one in facts().by_nature for one in above) or (_row(path) is not None and compared(path) is None)
+
+
+def label(path: str) -> str:
+    """What to call a fact: `driver`, `variable CC`; the path itself where it has no name."""
+    row = _row(path)
+    return f"{row.label} {key_of(path)}".rstrip() if row else path
+
+
+def field_of(path: str) -> str:
+    """The path without the keys of a list's items."""
+    return _KEY.sub("", path)
+
+
+def key_of(path: str) -> str:
+    """`CC` of `host.environment[CC]`; empty where there is none."""
+    return ", ".join(_KEY.findall(path))
+
+
+def _row(path: str) -> Compared | None:
+    """A name with its value, such as a variable, is a fact without `.value`."""
+    table, field = facts().compared, field_of(path)
+    return table.get(field) or (table.get(f"{field}.value") if "[" in path else None)
