@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import click
 
+KINDS = ("check", "image", "topo", "fleet")
+
 
 @click.command()
-@click.argument("what", type=click.Choice(("check", "image", "topo")), default="check", metavar="[check|image|topo]")
-def schema(what: str) -> int:
-    """Print the JSON Schema (2020-12) of `check --format json`, `image --format json` or `topo --format json`."""
-    from ..report.schema import image_schema, report_schema, topo_schema
+@click.argument("what", type=click.Choice(KINDS), default="check", metavar="[check|image|topo|fleet]")
+@click.option("--fleet", is_flag=True, help="The same as `schema fleet`.")
+def schema(what: str, fleet: bool) -> int:
+    """Print the JSON Schema (2020-12) of `check`, `image`, `topo` or `fleet report` with --format json."""
+    from ..report import schema as schemas
     from .write import write
 
-    made = {"check": report_schema, "image": image_schema, "topo": topo_schema}
-    write(made[what](), None)
+    made = {
+        "check": schemas.report_schema,
+        "image": schemas.image_schema,
+        "topo": schemas.topo_schema,
+        "fleet": schemas.fleet_schema,
+    }
+    write(made["fleet" if fleet else what](), None)
     return 0

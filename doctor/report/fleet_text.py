@@ -150,7 +150,9 @@ def _slow(report: FleetReport, how: Shown) -> list[Line]:
     if how.all_:
         for heading, some in (("Looks slow, measured once", report.once), ("Lagging", report.lagging)):
             rows += (
-                [line(Span(f"  {heading}", "bold")), *cells([slow.slow_cells(one) for one in some], how)] if some else []
+                [line(Span(f"  {heading}", "bold")), *cells([slow.slow_cells(one) for one in some], how)]
+                if some
+                else []
             )
     hides = slow.hides(report) if (found or how.all_) else ""
     return rows + (wrap(hides, how.width, "  ", hang=4, style="dim") if hides else [])

@@ -183,6 +183,16 @@ def first_step(report: FleetReport) -> str:
     return f"{doable.fix.title.rstrip('.')} on {nodes}" if not ends else f"drain {nodes}, then: {doable.fix.title}"
 
 
+def since_title(report: FleetReport) -> str:
+    """`Since 19 Nov`."""
+    return f"Since {day(report.since.started)}" if report.since else "Since"
+
+
+def parts_of(names: Sequence[str]) -> list[str]:
+    """Nodesets, one piece each."""
+    return parts(names)
+
+
 def pieces_cut(names: Sequence[str], room: int) -> str:
     """Nodesets in at most `room` columns, and how many nodes are left out."""
     whole = folded(names)

@@ -21,15 +21,15 @@ def topo_page(found: Answer) -> str:
     """What lies between GPUs: the verdict, the picture, the matrix, and each way with its bytes."""
     matrix, facts, question, ways = topo_tables(found)
     parts = [
-        _part(pictures=[markup(render_topo(found).strip())]),
-        _part("Matrix", sheets=[Sheet("", tuple(matrix[0]), [tuple(row) for row in matrix[1:]])], texts=facts),
+        part(pictures=[markup(render_topo(found).strip())]),
+        part("Matrix", sheets=[Sheet("", tuple(matrix[0]), [tuple(row) for row in matrix[1:]])], texts=facts),
     ]
     if ways:
         head = ("way", "sent", "time", "")
-        parts.append(_part("Ways of splitting", [question], [Sheet("", head, [tuple(row) for row in ways], (1, 2))]))
+        parts.append(part("Ways of splitting", [question], [Sheet("", head, [tuple(row) for row in ways], (1, 2))]))
     if found.missing:
-        parts.append(_part("Not known", list(found.missing)))
-    return rendered("gpudoctor topo", plain=_plain("Links between devices", found.verdict, parts))
+        parts.append(part("Not known", list(found.missing)))
+    return rendered("gpudoctor topo", plain=plain("Links between devices", found.verdict, parts))
 
 
 def image_page(answer: Preflight) -> str:
@@ -46,25 +46,28 @@ def image_page(answer: Preflight) -> str:
         )
         for one in answer.hosts
     ]
-    parts = [_part("Hosts", sheets=[Sheet("", head, rows)])] if rows else []
+    parts = [part("Hosts", sheets=[Sheet("", head, rows)])] if rows else []
     for one in answer.hosts:
         found = [cause(root, under) for root, under in families(one.findings)]
-        parts += [_part(one.host, causes=found)] if found else []
-    parts.append(_part("The image", sheets=[Sheet("", ("", ""), details(image))]))
+        parts += [part(one.host, causes=found)] if found else []
+    parts.append(part("The image", sheets=[Sheet("", ("", ""), details(image))]))
     title = f"gpudoctor image: {image.name}"
-    return rendered(title, plain=_plain(image.name, " · ".join(summary(image)), parts))
+    return rendered(title, plain=plain(image.name, " · ".join(summary(image)), parts))
 
 
 def text_page(title: str, heading: str, verdict: str, commands: Sequence[str], text: str) -> str:
     """Commands to copy, and below them the whole answer as the terminal has it."""
-    parts = [_part("To paste", commands=list(commands))] if commands else []
-    return rendered(title, plain=_plain(heading, verdict, [*parts, _part("All of it", pre=text)]))
+    parts = [part("To paste", commands=list(commands))] if commands else []
+    return rendered(title, plain=plain(heading, verdict, [*parts, part("All of it", pre=text)]))
 
 
-def _plain(heading: str, verdict: str, parts: list[dict[str, Any]]) -> dict[str, Any]:
+def plain(heading: str, verdict: str, parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """A page of sections."""
     return {"heading": heading, "verdict": verdict, "parts": parts}
 
 
-def _part(title: str = "", texts: Sequence[str] = (), sheets: Sequence[Sheet] = (), **more: Any) -> dict[str, Any]:
-    empty: dict[str, Any] = {"commands": (), "pictures": (), "causes": (), "pre": ""}
+def part(title: str = "", texts: Sequence[str] = (), sheets: Sequence[Sheet] = (), **more: Any) -> dict[str, Any]:
+    """A section: sentences, tables, and by name `commands`, `pictures`, `causes`, `pre`, and `filter`, the words of a box
+    that filters the rows of its tables."""
+    empty: dict[str, Any] = {"commands": (), "pictures": (), "causes": (), "pre": "", "filter": ""}
     return {"title": title, "texts": texts, "sheets": sheets, **empty, **more}

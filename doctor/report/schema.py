@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -24,6 +24,9 @@ from ..topo.costs import SCHEMA_VERSION as TOPO_SCHEMA_VERSION
 from ..topo.costs import Answer as TopoAnswer
 from ..topo.matrix import Device
 from ..topo.verdicts import Cost, Fastest
+
+if TYPE_CHECKING:
+    from ..fleet.report import FleetReport
 
 _WHOLE = (Report, Finding, Quote, Fix, Step, Alternative, CheckResult, Need, TextReport, PossibleCause,
           ProgramMessage, MatrixInfo, Tool, Target, Policy, Expect, Similar)  # fmt: skip
@@ -48,8 +51,20 @@ def topo_schema() -> bytes:
     return _schema(TopoAnswer, "topo", TOPO_SCHEMA_VERSION, (TopoAnswer, Cost, Device, Fastest))
 
 
+def fleet_schema() -> bytes:
+    """The same of what `fleet report --format json` prints."""
+    from ..fleet import report as fleet
+
+    kinds = {one for one in vars(fleet).values() if isinstance(one, type) and issubclass(one, msgspec.Struct)}
+    whole = tuple(sorted(kinds - {msgspec.Struct}, key=lambda one: one.__name__))
+    return _schema(fleet.FleetReport, "fleet", fleet.FLEET_SCHEMA_VERSION, (*whole, Alternative))
+
+
 def _schema(
-    root: type[Report] | type[Preflight] | type[TopoAnswer], name: str, version: int, whole: tuple[type, ...]
+    root: type[Report] | type[Preflight] | type[TopoAnswer] | type[FleetReport],
+    name: str,
+    version: int,
+    whole: tuple[type, ...],
 ) -> bytes:
     (reference,), components = msgspec.json.schema_components((root,), ref_template="#/$defs/{name}")
     for kind in whole:

@@ -1,0 +1,80 @@
+"""A fleet's report as CSV: a row for each matter of each node, and one for each healthy node."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from io import StringIO
+
+from ..fleet.report import FleetReport, OddFact, SlowFigure
+from . import fleet_words as words
+from .clean import printable
+
+HEADER = ("node", "gpu", "state", "matter", "about", "value", "usual", "unit")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "|", "%")
+
+
+def fleet_csv(report: FleetReport) -> str:
+    """The whole table; CRLF between rows, as RFC 4180 has it, is left to the reader: lines end with LF."""
+    out = StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(HEADER)
+    for row in _rows(report):
+        writer.writerow([defused(cell) for cell in row])
+    return out.getvalue()
+
+
+def defused(cell: str) -> str:
+    """A cell that no spreadsheet takes for a formula: an apostrophe before one. Numbers stay numbers."""
+    text = printable(cell)
+    if text.lstrip().startswith(_FORMULA) and not _is_number(text):
+        return f"'{text}"
+    return text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return text.isascii() and not text.startswith(("+", " "))
+
+
+def _rows(report: FleetReport) -> Iterator[tuple[str, ...]]:
+    states = {one.node: one.state for one in report.nodes}
+    for one in report.repairs:
+        for node in one.nodes:
+            yield node, "", states.get(node, ""), "fail", one.finding, one.title, "", ""
+    for kind, found in (("", report.findings), ("python ", report.python)):
+        for finding in found:
+            for node in finding.nodes:
+                about = (f"{kind}{finding.status}", finding.finding, finding.title)
+                yield node, "", states.get(node, "healthy"), *about, "", ""
+    for fact in (*report.odd, *report.odd_on_failing):
+        yield from _odd(fact, states)
+    for clock in report.clocks:
+        yield clock.node, "", states.get(clock.node, ""), "odd", "clock", f"{clock.seconds:.0f}", "0", "s"
+    for word, figures in (("slow", report.slow), ("slow once", report.once), ("lagging", report.lagging)):
+        for figure in figures:
+            yield _slow(word, figure, states)
+    for missing in report.not_examined:
+        yield missing.node, "", states.get(missing.node, "no-answer"), "not examined", missing.reason, "", "", ""
+    for refused in report.refused:
+        yield "", "", "", "refused", refused.file[:200], refused.reason, str(refused.line or ""), ""
+    for pair in report.duplicates:
+        for node in pair.nodes:
+            yield node, "", states.get(node, "healthy"), "contradiction", pair.kind, words.duplicate(pair), "", ""
+    for node in report.healthy:
+        yield node, "", "healthy", "", "", "", "", ""
+
+
+def _odd(one: OddFact, states: dict[str, str]) -> Iterator[tuple[str, ...]]:
+    for node in one.nodes:
+        gpus = words.folded_numbers(one.gpus[node]) if node in one.gpus else ""
+        yield node, gpus, states.get(node, ""), "odd", one.fact, one.value, one.usual, one.unit
+
+
+def _slow(word: str, one: SlowFigure, states: dict[str, str]) -> tuple[str, ...]:
+    gpu = str(one.gpu) if one.gpu >= 0 else "all"
+    state = states.get(one.node, "healthy")
+    return one.node, gpu, state, word, one.figure, f"{one.value:.6g}", f"{one.median:.6g}", one.unit

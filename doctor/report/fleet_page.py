@@ -1,0 +1,45 @@
+"""A fleet's report as one HTML page, as a machine's looks: repairs with their commands, tables, a row per node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..findings import Finding
+from ..fleet.nodesets import folded
+from ..fleet.report import FleetReport, RepairAbout
+from . import fleet_slow as slow
+from . import fleet_words as words
+from .fleet_sheets import sheets, states
+from .measured_sheets import Sheet
+from .page import cause, rendered
+from .page_plain import part, plain
+
+
+def fleet_page(report: FleetReport) -> str:
+    """The whole page, as text."""
+    counts = ", ".join(text for _, text in words.counted(report))
+    parts = [part(texts=[" · ".join(words.kinds(report))])]
+    if report.repairs:
+        cards = [cause(_finding(number, one, report), []) for number, one in enumerate(report.repairs, 1)]
+        parts.append(part("Repair in this order", causes=cards))
+    for sheet in sheets(report):
+        parts.append(part(sheet.title, sheets=[sheet._replace(title="")]))
+    notes = [*slow.slow_notes(report), *filter(None, (slow.hides(report), slow.since_words(report)))]
+    parts += [part("Notes", notes)] if notes else []
+    table = Sheet("", ("node", "state", "kind", "why"), states(report))
+    parts.append(part("Nodes", filter="Filter nodes, states, reasons", sheets=[table]))
+    first = words.first_step(report)
+    said = f"Do first: {first}." if first else words.verdict(report)
+    verdict = f"{report.verdict.upper()} (exit {report.exit_code}): {counts}. {said}"
+    title = f"gpudoctor fleet: {report.verdict.upper()}, {words.several(report.counts.nodes, 'node')}"
+    return rendered(title, plain=plain(" · ".join(words.head(report)), verdict, parts))
+
+
+def _finding(number: int, one: RepairAbout, report: FleetReport) -> Finding:
+    """The repair as a page shows a cause."""
+    fixes = (one.fix,) if one.fix else ()
+    title = f"{number}. {one.title}"
+    detail = f"{words.cures(number - 1, one, report)}: {folded(one.nodes)}"
+    return Finding(
+        id=one.finding, status="fail", severity="error", title=f"{number}. {one.title}", detail=detail, **more
+    )

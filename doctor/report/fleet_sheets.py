@@ -1,0 +1,88 @@
+"""A fleet's report as tables: what Markdown and HTML show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ..fleet.nodesets import folded
+from ..fleet.report import FindingAbout, FleetReport, OddFact, SlowFigure
+from . import fleet_slow as slow
+from . import fleet_words as words
+from .measured_sheets import Sheet
+
+
+def sheets(report: FleetReport) -> list[Sheet]:
+    """All that have rows, in the order of the terminal's report."""
+    since = [
+        *(("fails now", name, folded(nodes)) for name, nodes in (report.since.failed if report.since else {}).items()),
+        *(("cured", name, folded(nodes)) for name, nodes in (report.since.cured if report.since else {}).items()),
+        *(
+            (one.label, f"{words.shown(one.before, one.unit)} to {words.shown(one.after, one.unit)}", folded(one.nodes))
+            for one in (report.since.changed if report.since else ())
+        ),
+    ]
+    clocks = [("", "clock", words.clock_words(one.seconds), "", one.node) for one in report.clocks]
+    found = [
+        _findings("Unknown", (one for one in report.findings if one.status == "unknown")),
+        _findings("Warnings", (one for one in report.findings if one.status != "unknown")),
+        _odd("Odd nodes", report.odd, clocks),
+        _odd("Odd on nodes that fail", report.odd_on_failing),
+        Sheet(
+            "Several values, none odd",
+            ("kind", "fact", "values"),
+            [
+                (
+                    one.cohort,
+                    one.label,
+                    ", ".join(f"{words.shown(value, one.unit)} on {count:,}" for value, count in one.values.items()),
+                )
+                for one in report.splits
+            ],
+        ),
+        Sheet(
+            "Unknown facts", ("kind", "fact", "nodes"), [(u.cohort, u.label, folded(u.nodes)) for u in report.unknown]
+        ),
+        _slow("Slow for their kind (each of 3 measurements)", report.slow),
+        _slow("Looks slow, measured once", report.once),
+        _slow("Lagging, not slow", report.lagging),
+        Sheet("Not examined", ("node", "why"), [(one.node, one.reason) for one in report.not_examined]),
+        Sheet(
+            "Not readable",
+            ("file", "line", "why"),
+            [(one.file[:200], str(one.line or ""), one.reason) for one in report.refused],
+        ),
+        Sheet("Answers that contradict each other", ("",), [(words.duplicate(one),) for one in report.duplicates]),
+        Sheet(words.since_title(report), ("what", "", "nodes"), since),
+        _findings("Python environments (these fail no node)", report.python),
+        _odd("Odd in Python environments (these make no node odd)", report.odd_python),
+    ]
+    return [sheet for sheet in found if sheet.rows]
+
+
+def _findings(title: str, found: Iterable[FindingAbout]) -> Sheet:
+    return Sheet(title, ("finding", "id", "nodes"), [(one.title, one.finding, folded(one.nodes)) for one in found])
+
+
+def _odd(title: str, found: Sequence[OddFact], more: Sequence[tuple[str, ...]] = ()) -> Sheet:
+    rows = [
+        (
+            one.cohort,
+            one.label,
+            words.shown(one.value, one.unit),
+            f"{words.shown(one.usual, one.unit)} on {one.usual_nodes:,}",
+            words.with_gpus(one.nodes, one.gpus),
+        )
+        for one in found
+    ]
+    return Sheet(title, ("kind", "fact", "value", "usual", "nodes"), [*rows, *more])
+
+
+def _slow(title: str, found: Sequence[SlowFigure]) -> Sheet:
+    rows = [(one.cohort, *slow.slow_cells(one)) for one in found]
+    return Sheet(title, ("kind", "node", "GPU", "figure", "value", "change", ""), rows, (4, 5))
+
+
+def states(report: FleetReport) -> list[tuple[str, str, str, str]]:
+    """A row for each node that is not healthy, and the healthy ones folded: node, state, kind, why."""
+    rows = [(one.node, one.state.replace("-", " "), one.cohort, one.why) for one in report.nodes]
+    return [*rows, *((part, "healthy", "", "") for part in words.parts_of(report.healthy))]
