@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..findings import Finding
 from ..fleet.nodesets import folded
 from ..fleet.report import FleetReport, RepairAbout
@@ -40,6 +38,4 @@ def _finding(number: int, one: RepairAbout, report: FleetReport) -> Finding:
     fixes = (one.fix,) if one.fix else ()
     title = f"{number}. {one.title}"
     detail = f"{words.cures(number - 1, one, report)}: {folded(one.nodes)}"
-    return Finding(
-        id=one.finding, status="fail", severity="error", title=f"{number}. {one.title}", detail=detail, **more
-    )
+    return Finding(id=one.finding, status="fail", severity="error", title=title, detail=detail, fixes=fixes)
