@@ -21,6 +21,7 @@ COMMANDS = {
     "dockerfile": "Find what is wrong with GPUs in a Dockerfile, compose file or manifest, by line.",
     "fit": "Say whether a model fits on GPUs, part by part, and the first way to split it that does.",
     "topo": "Show what lies between the GPUs, and what it costs each way of splitting a training.",
+    "fleet": "Compare the reports of many nodes: what is broken, odd, slow or new.",
     "fix": "Print the steps that repair what failed; --apply runs those in the Python environment.",
     "image": "Will this container image run on that host: read from a registry, nothing is pulled.",
     "record": "Save what was gathered (redacted) to a folder, for check --replay.",

@@ -36,6 +36,7 @@ class Report(msgspec.Struct, frozen=True):
     target: Target = Target()
     policy: msgspec.Raw = msgspec.Raw()
     redacted: bool = False
+    verdict: str = ""
     findings: msgspec.Raw = msgspec.Raw()
     snapshot: Parts | None = None
 

@@ -66,7 +66,7 @@ class _Layout(NamedTuple):
 
 def device_numbers(gpus: Sequence[Gpu], driver: Driver, measured: Measured) -> tuple[tuple[str, int], ...]:
     """Torch's devices and the GPUs that they are, by the GPU's number (`gpu_numbers`); without those not known."""
-    numbers = {}
+    numbers: dict[str, int] = {}
     for gpu, number in zip(gpus, gpu_numbers(gpus), strict=True):
         children = known(gpu.mig_instances) or ()
         for name in (gpu.key, known(gpu.uuid) or "", *(known(child.uuid) or "" for child in children)):

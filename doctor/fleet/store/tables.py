@@ -1,0 +1,181 @@
+"""The rows of a database that is being written."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import zlib
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from ...findings import Finding
+from ...snapshot import Gpu, known
+from ..cohorts import link_of, short
+from ..kinds import Cohort, Refused
+from .flatten import GPUS, facts_of, set_hash
+from .rates import Figure, gpu_numbers
+from .sections import Section
+
+_DICTIONARY = 32_768
+_KEPT = 8192
+OF_NODE = ("node_section", "node_facts", "figure_row", "finding_row", "gpu_row")
+
+
+class Tables:
+    """Adds rows; what is on many nodes stands once."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._texts: dict[str, int] = {}
+        self._sections: dict[bytes, int] = {}
+        self._bases: dict[str, tuple[int, bytes]] = {}
+        self._sets: dict[bytes, int] = {}
+        self._fixes: dict[bytes, int] = {}
+
+    def text(self, value: str | None) -> int | None:
+        """The number of a text; None of none."""
+        if value is None:
+            return None
+        number = self._texts.get(value)
+        if number is None:
+            number = self._texts[value] = len(self._texts) + 1
+            self._db.execute("insert into text values (?, ?)", (number, storable(value)))
+        return number
+
+    def node(self, row: dict[str, Any]) -> None:
+        """A row of `node`, by column."""
+        columns = ", ".join(row)
+        holes = ", ".join("?" * len(row))
+        values = [storable(value) if isinstance(value, str) else value for value in row.values()]
+        self._db.execute(f"insert into node ({columns}) values ({holes})", values)
+
+    def judged(self, node: int, verdict: str, judged: str) -> None:
+        self._db.execute("update node set verdict = ?, judged = ? where id = ?", (verdict, judged, node))
+
+    def drop_node(self, node: int) -> None:
+        """All rows of a node whose later answer counts."""
+        for table in OF_NODE:
+            self._db.execute(f"delete from {table} where node = ?", (node,))
+        self._db.execute("delete from node where id = ?", (node,))
+
+    def sections(self, node: int, sections: Iterable[Section]) -> None:
+        rows = [(node, self.text(one.name), self._section(one.name, one.content)) for one in sections]
+        self._db.executemany("insert into node_section values (?, ?, ?)", rows)
+
+    def facts(self, node: int, sections: Iterable[Section], of_gpus: Iterable[bytes], gpus: Iterable[int]) -> None:
+        rows = [(node, -1, self._set(one.name, one.alike)) for one in sections if one.alike is not None]
+        rows += [(node, gpu, self._set(GPUS, content)) for gpu, content in zip(gpus, of_gpus, strict=True)]
+        self._db.executemany("insert or ignore into node_facts values (?, ?, ?)", rows)
+
+    def gpus(self, node: int, gpus: tuple[Gpu, ...]) -> None:
+        rows = []
+        for gpu, number in zip(gpus, gpu_numbers(gpus), strict=True):
+            model = short(known(gpu.name) or "")
+            rows.append((
+                node, number, known(gpu.uuid), known(gpu.pci_address), self.text(model),
+                _whole(known(gpu.memory_total_mib)), self.text(known(gpu.vbios)), known(gpu.power_limit_w),
+                self.text(link_of(gpu)), _whole(known(gpu.temperature_c)), known(gpu.power_draw_w),
+            ))  # fmt: skip
+        self._db.executemany("insert into gpu_row values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+    def figures(self, node: int, repeat: int, figures: Iterable[Figure]) -> None:
+        rows = [(self.text(f.name), node, repeat, self.text(f.unit), int(f.own), f.json()) for f in figures]
+        self._db.executemany("insert or replace into figure_row values (?, ?, ?, ?, ?, ?)", rows)
+
+    def findings(self, node: int, roots: Iterable[tuple[Finding, bool]]) -> None:
+        rows = [(
+            node, number, self.text(f.id), self.text(f.status), self.text(f.layer), storable(f.subject),
+            self.text(f.title), None, int(users), self._fix(f),
+        ) for number, (f, users) in enumerate(roots)]  # fmt: skip
+        self._db.executemany("insert into finding_row values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+    def duplicate(self, kind: str, nodes: Iterable[str], detail: str) -> None:
+        self._db.execute("insert into duplicate values (?, ?, ?)", (kind, ",".join(nodes), detail))
+
+    def refused(self, one: Refused) -> None:
+        self._db.execute("insert into refused values (?, ?, ?)", (printed(one.file), one.line, printed(one.reason)))
+
+    def run(self, row: tuple[Any, ...]) -> None:
+        self._db.execute("insert into run values (?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+    def uuids(self, node: int) -> set[str]:
+        found = self._db.execute("select uuid from gpu_row where node = ? and uuid is not null", (node,))
+        return {uuid for (uuid,) in found}
+
+    def _section(self, name: str, content: bytes) -> int:
+        digest = hashlib.blake2b(content, digest_size=16).digest()
+        number = self._sections.get(digest)
+        if number is None:
+            row = self._db.execute("select id from section where hash = ?", (digest,)).fetchone()
+            number = row[0] if row else self._packed(name, digest, content)
+            if len(self._sections) >= _KEPT:
+                self._sections.clear()
+            self._sections[digest] = number
+        return number
+
+    def _packed(self, name: str, digest: bytes, content: bytes) -> int:
+        base, dictionary = self._bases.get(name, (None, b""))
+        packer = zlib.compressobj(6, zdict=dictionary) if dictionary else zlib.compressobj(9)
+        packed = packer.compress(content) + packer.flush()
+        cursor = self._db.execute("insert into section (hash, base, content) values (?, ?, ?)", (digest, base, packed))
+        number = int(cursor.lastrowid or 0)
+        if not dictionary and len(content) > 64:
+            self._bases[name] = number, content[-_DICTIONARY:]
+        return number
+
+    def _set(self, name: str, content: bytes) -> int:
+        """The set of facts of a section, by what tells it from others."""
+        key = hashlib.blake2b(name.encode() + content, digest_size=16).digest()
+        number = self._sets.get(key)
+        if number is None:
+            facts = facts_of(name, content)
+            digest = set_hash(facts)
+            number = self._sets.get(digest)
+            if number is None:
+                number = int(self._db.execute("insert into fact_set (hash) values (?)", (digest,)).lastrowid or 0)
+                rows = [(number, self.text(fact.path), self.text(fact.value)) for fact in facts]
+                self._db.executemany("insert into set_fact values (?, ?, ?)", rows)
+                self._sets[digest] = number
+            self._sets[key] = number
+        return number
+
+    def _fix(self, finding: Finding) -> int | None:
+        if not finding.fixes:
+            return None
+        content = msgspec.json.encode(finding.fixes[0])
+        digest = hashlib.blake2b(content, digest_size=16).digest()
+        if digest not in self._fixes:
+            self._fixes[digest] = len(self._fixes) + 1
+            row = (self._fixes[digest], digest, content.decode("utf-8"))
+            self._db.execute("insert into fix values (?, ?, ?)", row)
+        return self._fixes[digest]
+
+
+def node_row(number: int, name: str, cohort: Cohort | None) -> dict[str, Any]:
+    """The columns of a node that are known of every one."""
+    about: dict[str, Any] = {
+        "id": number, "node": name, "state": "answered", "reason": "", "model": None, "gpus": None, "memory_gib": None,
+        "arch": None, "driver": None, "verdict": "", "received": 0.0, "generated_at": "", "clock_off_s": None,
+        "tool": "", "matrix": "", "judged": "",
+    }  # fmt: skip
+    if cohort:
+        about |= {"model": cohort.model, "gpus": cohort.count, "memory_gib": cohort.memory_gib, "arch": cohort.arch}
+    return about
+
+
+def storable(text: str) -> str:
+    """UTF-8, without the halves of characters that JSON can hold and SQLite cannot."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def printed(text: str) -> str:
+    """A stranger's words in one line: what is not printable as an escape, cut."""
+    plain = "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
+    return storable(plain if len(plain) <= 400 else f"{plain[:400]}...")
+
+
+def _whole(value: int | None) -> int | None:
+    """What fits into SQLite's integers."""
+    return value if value is None or abs(value) < 1 << 62 else None
