@@ -59,6 +59,8 @@ class RepairAbout(Struct, frozen=True, kw_only=True):
     layer: str
     fix: Fix | None = None
     """None where no step is known."""
+    cures: int = 0
+    """Nodes on which nothing that failed is left once this and the repairs before it are done."""
     nodes: tuple[str, ...] = ()
     subjects: dict[str, tuple[str, ...]] = {}
     """Node to what it is about there, such as `GPU 3`; nodes without a subject are left out."""

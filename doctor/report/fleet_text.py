@@ -149,11 +149,8 @@ def _slow(report: FleetReport, how: Shown) -> list[Line]:
         rows += wrap(note, how.width, "  ", hang=4, style="dim")
     if how.all_:
         for heading, some in (("Looks slow, measured once", report.once), ("Lagging", report.lagging)):
-            rows += (
-                [line(Span(f"  {heading}", "bold")), *cells([slow.slow_cells(one) for one in some], how)]
-                if some
-                else []
-            )
+            rows += [line(Span(f"  {heading}", "bold"))] if some else []
+            rows += cells([slow.slow_cells(one) for one in some], how)
     hides = slow.hides(report) if (found or how.all_) else ""
     return rows + (wrap(hides, how.width, "  ", hang=4, style="dim") if hides else [])
 

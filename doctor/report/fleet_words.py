@@ -120,7 +120,9 @@ def repair_marks(fix: Fix) -> str:
 def cures(index: int, one: RepairAbout, report: FleetReport) -> str:
     """`cures 6 of 9`."""
     of = f" of {report.counts.fail:,}" if index == 0 else ""
-    return f"cures {len(one.nodes):,}{of}" if one.fix else f"{len(one.nodes):,}{of}, no step known"
+    if one.fix is None:
+        return f"{len(one.nodes):,}{of}, no step known"
+    return f"cures {one.cures:,}{of}" if one.cures else f"needed on {len(one.nodes):,}"
 
 
 def about(one: RepairAbout) -> str:

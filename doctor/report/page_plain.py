@@ -67,7 +67,7 @@ def plain(heading: str, verdict: str, parts: list[dict[str, Any]]) -> dict[str, 
 
 
 def part(title: str = "", texts: Sequence[str] = (), sheets: Sequence[Sheet] = (), **more: Any) -> dict[str, Any]:
-    """A section: sentences, tables, and by name `commands`, `pictures`, `causes`, `pre`, and `filter`, the words of a box
-    that filters the rows of its tables."""
+    """A section: sentences, tables, and by name `commands`, `pictures`, `causes`, `pre`, and `filter`, the words in
+    a box that filters the rows of its tables."""
     empty: dict[str, Any] = {"commands": (), "pictures": (), "causes": (), "pre": "", "filter": ""}
     return {"title": title, "texts": texts, "sheets": sheets, **empty, **more}

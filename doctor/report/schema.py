@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -24,9 +24,6 @@ from ..topo.costs import SCHEMA_VERSION as TOPO_SCHEMA_VERSION
 from ..topo.costs import Answer as TopoAnswer
 from ..topo.matrix import Device
 from ..topo.verdicts import Cost, Fastest
-
-if TYPE_CHECKING:
-    from ..fleet.report import FleetReport
 
 _WHOLE = (Report, Finding, Quote, Fix, Step, Alternative, CheckResult, Need, TextReport, PossibleCause,
           ProgramMessage, MatrixInfo, Tool, Target, Policy, Expect, Similar)  # fmt: skip
@@ -60,12 +57,7 @@ def fleet_schema() -> bytes:
     return _schema(fleet.FleetReport, "fleet", fleet.FLEET_SCHEMA_VERSION, (*whole, Alternative))
 
 
-def _schema(
-    root: type[Report] | type[Preflight] | type[TopoAnswer] | type[FleetReport],
-    name: str,
-    version: int,
-    whole: tuple[type, ...],
-) -> bytes:
+def _schema(root: type[msgspec.Struct], name: str, version: int, whole: tuple[type, ...]) -> bytes:
     (reference,), components = msgspec.json.schema_components((root,), ref_template="#/$defs/{name}")
     for kind in whole:
         about: dict[str, Any] = components[kind.__name__]

@@ -1,0 +1,78 @@
+"""What `fleet report` does once its flags are known."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from ..guard import Refusal
+from .display import display
+from .write import write
+
+if TYPE_CHECKING:
+    from ..fleet.report import FleetReport
+
+ALONE = ("since", "mask_nodes", "fail_on")
+"""Flags of the report of the whole fleet, which make no sense of one node or a query."""
+
+
+def run_report(flags: dict[str, Any]) -> int:
+    """Print the report, one node's, or the rows of a query; returns the exit code."""
+    if flags["node"] is not None and flags["query"] is not None:
+        raise Refusal("--node cannot be used with --query")
+    one = "--node" if flags["node"] is not None else "--query" if flags["query"] is not None else ""
+    for name in ALONE:
+        if one and flags[name]:
+            raise Refusal(f"{one} cannot be used with --{name.replace('_', '-')}")
+    if flags["query"] is not None:
+        return _query(flags)
+    return _node(flags) if flags["node"] is not None else _fleet(flags)
+
+
+def _fleet(flags: dict[str, Any]) -> int:
+    from compat_matrix import Matrix
+
+    from .. import __version__
+    from ..fleet.report import FleetTool
+    from ..fleet.store.read import open_store
+    from ..fleet.summary import Asked, summarize
+
+    tool = FleetTool("gpudoctor", __version__, Matrix.load().version)
+    asked = Asked(tool, flags["fail_on"] or "fail", flags["mask_nodes"])
+    with closing(open_store(flags["database"])) as store:
+        if flags["since"] is None:
+            report = summarize(store, asked)
+        else:
+            with closing(open_store(flags["since"])) as before:
+                report = summarize(store, asked, before)
+    how = display({**flags, "no_color": flags["no_color"], "ascii_": flags["ascii_"]})
+    write(_rendered(report, flags), flags["output"], styled=how.colour and flags["format_"] == "text")
+    return report.exit_code
+
+
+def _rendered(report: FleetReport, flags: dict[str, Any]) -> bytes:
+    format_ = flags["format_"]
+    if format_ == "json":
+        import msgspec
+
+        return msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
+    if format_ == "html":
+        from ..report.fleet_page import fleet_page as render
+    elif format_ == "markdown":
+        from ..report.fleet_markdown import fleet_markdown as render
+    elif format_ == "csv":
+        from ..report.fleet_csv import fleet_csv as render
+    else:
+        from ..report.fleet_text import render_fleet
+
+        return render_fleet(report, flags["database"], display(flags)).encode("utf-8", "backslashreplace")
+    return render(report).encode("utf-8", "backslashreplace")
+
+
+def _query(flags: dict[str, Any]) -> int:
+    raise NotImplementedError(sys.argv)
+
+
+def _node(flags: dict[str, Any]) -> int:
+    raise NotImplementedError(sys.argv)

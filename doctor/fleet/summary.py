@@ -1,0 +1,301 @@
+"""A fleet's database as its report: the store's facts, judged by the pure parts, put together."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from hashlib import blake2b
+from typing import Literal, NamedTuple, TypeAlias
+
+from msgspec.structs import replace
+
+from .cohorts import name_of
+from .kinds import Cohort, Duplicate, Node, NodeFinding, Refused
+from .nodesets import in_order
+from .repair import order
+from .report import (
+    ClockOff,
+    CohortAbout,
+    DuplicateAbout,
+    FindingAbout,
+    FleetCounts,
+    FleetReport,
+    FleetTool,
+    FleetVerdict,
+    NodeRow,
+    NotExamined,
+    RefusedAbout,
+    RepairAbout,
+)
+from .store.read import Store
+from .summary_odd import OddFacts, odd_facts
+from .summary_since import Look, since_about
+from .summary_slow import SlowFigures, slow_figures
+
+FailOn: TypeAlias = Literal["fail", "slow", "odd", "unknown"]
+CLOCK_OFF_S = 300.0
+"""A clock that is further off than this is odd."""
+
+
+class Asked(NamedTuple):
+    """How the user wants it."""
+
+    tool: FleetTool
+    fail_on: FailOn = "fail"
+    mask_nodes: bool = False
+
+
+class _Found(NamedTuple):
+    """What is wrong with which node, by id."""
+
+    failing: dict[int, list[str]]
+    """Id to the ids of its findings."""
+    unknown: dict[int, list[str]]
+    warned: dict[int, list[str]]
+
+
+def summarize(store: Store, asked: Asked, before: Store | None = None) -> FleetReport:
+    """The report of a database; `before` is an earlier one of the same fleet (`--since`)."""
+    nodes = store.nodes()
+    names = {node.id: masked(node.name) if asked.mask_nodes else node.name for node in nodes}
+    plain = {node.id: node.name for node in nodes}
+    sizes = Counter(node.cohort for node in nodes if node.cohort is not None)
+    cohorts = {cohort: name_of(cohort, sizes) for cohort, _ in sizes.most_common()}
+    findings = list(store.findings())
+    found = _found(nodes, findings)
+    odd = odd_facts(store, cohorts, sizes, names, found.failing)
+    slow = slow_figures(store, cohorts, names)
+    off = [node for node in nodes if abs(node.clock_off_s or 0.0) > CLOCK_OFF_S]
+    duplicates = store.duplicates()
+    states = _states(nodes, found, odd, slow, off, duplicates)
+    counts = _counts(nodes, states)
+    refused = store.refused()
+    verdict, code = _verdict(counts, len(refused), asked.fail_on)
+    times = [node.received for node in nodes if node.received]
+    runs = store.runs()
+    since, again = None, frozenset[str]()
+    if before is not None:
+        named = masked if asked.mask_nodes else str
+        since, again = since_about(Look(before, _slow(before)), Look(store, slow), named)
+    return FleetReport(
+        tool=asked.tool,
+        source=next((run.source for run in runs if run.source), ""),
+        started=moment(min(times, default=0.0)),
+        ended=moment(max(times, default=0.0)),
+        verdict=verdict,
+        exit_code=code,
+        counts=counts,
+        answered=sum(node.state == "answered" for node in nodes),
+        requested=sum(run.requested for run in runs),
+        judged_here=sum(run.judged_here for run in runs),
+        gpus=sum(node.cohort.count for node in nodes if node.cohort),
+        masked=asked.mask_nodes,
+        cohorts=tuple(
+            CohortAbout(
+                name=name,
+                model=cohort.model,
+                gpus_per_node=cohort[1],
+                memory_gib=cohort.memory_gib,
+                architecture=cohort.arch,
+                nodes=sizes[cohort],
+            )
+            for cohort, name in cohorts.items()
+        ),
+        repairs=_repairs(findings, store, cohorts, asked.mask_nodes),
+        findings=_grouped((one for one in findings if not one.users and one.status != "fail"), names),
+        python=_grouped((one for one in findings if one.users), names),
+        odd=odd.odd,
+        odd_on_failing=odd.on_failing,
+        odd_python=odd.python,
+        clocks=tuple(ClockOff(node=names[node.id], seconds=round(node.clock_off_s or 0.0)) for node in off),
+        splits=odd.splits,
+        unknown=odd.unknown,
+        slow=tuple(
+            sorted(
+                (replace(one, before=plain[number] in again) for state, number, one in slow.found if state == "slow"),
+                key=lambda one: not one.before,
+            )
+        ),
+        once=tuple(one for state, _, one in slow.found if state == "once"),
+        lagging=tuple(one for state, _, one in slow.found if state == "lagging"),
+        spreads=slow.spreads,
+        kinds=slow.kinds,
+        too_few=slow.too_few,
+        not_examined=tuple(
+            NotExamined(node=names[node.id], reason=node.reason or "no answer")
+            for node in nodes
+            if node.state != "answered"
+        ),
+        duplicates=_duplicates(duplicates, asked.mask_nodes),
+        refused=_refused(refused, asked.mask_nodes),
+        since=since,
+        nodes=_rows(nodes, states, names, cohorts),
+        healthy=tuple(sorted((names[node.id] for node in nodes if node.id not in states), key=in_order)),
+    )
+
+
+def _slow(store: Store) -> SlowFigures:
+    nodes = store.nodes()
+    cohorts = {node.cohort: "" for node in nodes if node.cohort is not None}
+    return slow_figures(store, cohorts, {node.id: node.name for node in nodes})
+
+
+def _repairs(
+    findings: Iterable[NodeFinding], store: Store, cohorts: Iterable[Cohort], mask: bool
+) -> tuple[RepairAbout, ...]:
+    """In order; those of users' Python environments are told apart, as findings."""
+    found = [one for one in order(findings) if not one.users]
+    keys = {subject for one in found for _, some in one.subjects for subject in some}
+    gpus: dict[tuple[str, str], str] = {}
+    if keys:
+        nodes = {node.id: node.name for node in store.nodes()}
+        for cohort in cohorts:
+            gpus |= {(nodes[g.node], g.key): f"GPU {g.gpu}" for g in store.gpus(cohort) if g.key in keys}
+    named = masked if mask else str
+    return tuple(
+        RepairAbout(
+            finding=one.id,
+            title=one.title,
+            layer=one.layer,
+            fix=one.fix,
+            cures=one.cures,
+            nodes=tuple(map(named, one.nodes)),
+            subjects={named(node): _about(node, some, gpus) for node, some in one.subjects},
+        )
+        for one in found
+    )
+
+
+def _about(node: str, subjects: Iterable[str], gpus: Mapping[tuple[str, str], str]) -> tuple[str, ...]:
+    """What a finding is about there; a GPU by its index, which its key does not say."""
+    return tuple(gpus.get((node, subject), subject) for subject in subjects)
+
+
+def masked(name: str) -> str:
+    """A stable pseudonym: the same name has the same one in every report."""
+    return f"node-{blake2b(name.encode('utf-8', 'backslashreplace'), digest_size=5, person=b'gpudoctor').hexdigest()}"
+
+
+def moment(seconds: float) -> str:
+    """ISO 8601, UTC; empty for 0."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)) if 0 < seconds < 1e11 else ""
+
+
+def _found(nodes: Iterable[Node], findings: Iterable[NodeFinding]) -> _Found:
+    """The verdict is the node's; its findings say why."""
+    by_verdict: dict[str, dict[int, list[str]]] = {"fail": {}, "unknown": {}, "warn": {}}
+    for node in nodes:
+        if node.verdict in by_verdict:
+            by_verdict[node.verdict][node.id] = []
+    for one in findings:
+        if not one.users and one.node in by_verdict.get(one.status, {}):
+            why = by_verdict[one.status][one.node]
+            why += [one.id] if one.id not in why else []
+    return _Found(by_verdict["fail"], by_verdict["unknown"], by_verdict["warn"])
+
+
+def _states(
+    nodes: Iterable[Node],
+    found: _Found,
+    odd: OddFacts,
+    slow: SlowFigures,
+    off: Iterable[Node],
+    duplicates: Iterable[Duplicate],
+) -> dict[int, tuple[str, str]]:
+    """Id to state and why, of the nodes that are not healthy; each under the first state that fits."""
+    states: dict[int, tuple[str, str]] = {}
+    for word, of in (("fail", found.failing), ("unknown", found.unknown)):
+        for node, why in of.items():
+            states.setdefault(node, (word, ", ".join(why)))
+    for one in nodes:
+        if one.state != "answered":
+            states.setdefault(one.id, ("no-answer", one.reason or "no answer"))
+    for state, number, figure in slow.found:
+        if state != "lagging":
+            once = "" if state == "slow" else ", measured once"
+            states.setdefault(number, ("slow", f"{figure.label} {figure.change_percent:+.0f} %{once}"))
+    for number, labels in odd.nodes.items():
+        states.setdefault(number, ("odd", ", ".join(dict.fromkeys(labels))))
+    for one in off:
+        states.setdefault(one.id, ("odd", "clock"))
+    twice = {name: pair.kind for pair in duplicates if pair.kind != "answer" for name in pair.nodes}
+    for one in nodes:
+        if one.name in twice:
+            why_twice = "two machines under one name" if twice[one.name] == "name" else "one GPU on two nodes"
+            states.setdefault(one.id, ("odd", why_twice))
+    for node, why in found.warned.items():
+        states.setdefault(node, ("warn", ", ".join(why)))
+    return states
+
+
+def _counts(nodes: Collection[Node], states: Mapping[int, tuple[str, str]]) -> FleetCounts:
+    of = Counter(state for state, _ in states.values())
+    return FleetCounts(
+        nodes=len(nodes),
+        fail=of["fail"],
+        unknown=of["unknown"],
+        no_answer=of["no-answer"],
+        slow=of["slow"],
+        odd=of["odd"],
+        warn=of["warn"],
+        healthy=len(nodes) - len(states),
+    )
+
+
+def _verdict(counts: FleetCounts, refused: int, fail_on: FailOn) -> tuple[FleetVerdict, int]:
+    """Verdict and exit code. A file that could not be read may be a node's: nothing is known of it."""
+    open_ = counts.unknown + counts.no_answer + refused + (counts.nodes == 0)
+    bars = {"fail": 0, "slow": counts.slow, "odd": counts.slow + counts.odd, "unknown": open_}
+    if counts.fail or bars[fail_on]:
+        return "fail", 1
+    return ("unknown", 3) if open_ else ("pass", 0)
+
+
+def _grouped(findings: Iterable[NodeFinding], names: Mapping[int, str]) -> tuple[FindingAbout, ...]:
+    """By id and status, those of most nodes first; the title is that of the first."""
+    first: dict[tuple[str, str], str] = {}
+    nodes: dict[tuple[str, str], set[str]] = {}
+    for one in findings:
+        key = (one.id, one.status)
+        first.setdefault(key, one.title)
+        nodes.setdefault(key, set()).add(names[one.node])
+    return tuple(
+        FindingAbout(finding=key[0], status=key[1], title=first[key], nodes=tuple(sorted(some, key=in_order)))
+        for key, some in sorted(nodes.items(), key=lambda item: (-len(item[1]), item[0]))
+    )
+
+
+def _duplicates(found: Iterable[Duplicate], mask: bool) -> tuple[DuplicateAbout, ...]:
+    return tuple(
+        DuplicateAbout(kind=one.kind, nodes=tuple(map(masked, one.nodes)) if mask else one.nodes, detail=one.detail)
+        for one in found
+    )
+
+
+def _refused(found: Iterable[Refused], mask: bool) -> tuple[RefusedAbout, ...]:
+    """A file's name may be a node's: with masks it is a pseudonym too."""
+
+    def file(name: str) -> str:
+        return masked(name).replace("node", "file") if mask else name
+
+    return tuple(RefusedAbout(file=file(one.file), line=one.line, reason=one.reason) for one in found)
+
+
+def _rows(
+    nodes: Iterable[Node],
+    states: Mapping[int, tuple[str, str]],
+    names: Mapping[int, str],
+    cohorts: Mapping[Cohort, str],
+) -> tuple[NodeRow, ...]:
+    rows = [
+        NodeRow(
+            node=names[node.id],
+            state=states[node.id][0],
+            cohort=cohorts[node.cohort] if node.cohort else "",
+            why=states[node.id][1],
+        )
+        for node in nodes
+        if node.id in states
+    ]
+    return tuple(sorted(rows, key=lambda row: in_order(row.node)))

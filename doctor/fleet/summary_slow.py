@@ -1,0 +1,175 @@
+"""Slow GPUs and nodes of a fleet's database, as its report has them: one line for each GPU and kind of figure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from . import slow
+from .kinds import Cohort, GpuRow, Value
+from .report import SlowFigure, Spread, TooFew, TwoKinds
+from .store.read import Store
+
+_LABELS = {
+    "memory copy": "device memory", "memory triad": "device memory", "copy h2d-pinned": "host to device",
+    "copy d2h-pinned": "device to host",
+}  # fmt: skip
+
+
+class SlowFigures(NamedTuple):
+    """Of all cohorts; slow, once and lagging together."""
+
+    found: tuple[tuple[slow.State, int, SlowFigure], ...]
+    """State, id of the node, and what is slow."""
+    spreads: tuple[Spread, ...]
+    kinds: tuple[TwoKinds, ...]
+    too_few: tuple[TooFew, ...]
+
+
+class _Group(NamedTuple):
+    """GPUs that are alike: their power limit in W (-1: not known) and link."""
+
+    watts: float
+    link: str
+
+
+def slow_figures(store: Store, cohorts: Mapping[Cohort, str], names: Mapping[int, str]) -> SlowFigures:
+    """One figure of one cohort is in memory at once."""
+    rows: dict[tuple[int, int, str], list[tuple[slow.State, SlowFigure]]] = {}
+    spreads: list[Spread] = []
+    kinds: list[TwoKinds] = []
+    few: dict[str, tuple[int, set[int]]] = {}
+    for cohort, name in cohorts.items():
+        common, others = _groups(store, cohort)
+        for figure in store.figures(cohort):
+            kind = slow.kind_of(figure)
+            if kind is None:
+                continue
+            for group, values in _grouped(store.values(cohort, figure), common, others):
+                unit = values[0].unit
+                speed = slow.judge(values, kind)
+                if speed.kinds is not None:
+                    kinds.append(
+                        TwoKinds(
+                            cohort=name,
+                            figure=figure,
+                            medians=speed.kinds.means,
+                            unit=unit,
+                            sizes=speed.kinds.sizes,
+                            slower=tuple(sorted(names[node] for node in speed.slower)),
+                        )
+                    )
+                for part in speed.parts:
+                    if part.too_few:
+                        number, nodes = few.get(_in(name, group, common), (0, set()))
+                        few[_in(name, group, common)] = (number + 1, nodes | {value.node for value in values})
+                        continue
+                    spreads.append(
+                        Spread(
+                            cohort=_in(name, group, common),
+                            figure=figure,
+                            values=part.values,
+                            median=part.median,
+                            unit=unit,
+                            spread_percent=part.spread_percent,
+                            hides_percent=max(part.hides_percent, 100 * (1 - part.slow_below / part.median)),
+                        )
+                    )
+                    for one in part.below:
+                        row = _figure(one, figure, kind, unit, part, name, names)
+                        rows.setdefault((one.node, one.gpu, kind), []).append((one.state, row))
+    return SlowFigures(
+        tuple(sorted(_merged(rows), key=lambda one: (slow.STATES.index(one[0]), one[2].change_percent))),
+        tuple(spreads),
+        tuple(kinds),
+        tuple(
+            TooFew(cohort=where, figures=number, nodes=tuple(sorted(names[node] for node in nodes)))
+            for where, (number, nodes) in few.items()
+        ),
+    )
+
+
+def _merged(
+    rows: dict[tuple[int, int, str], list[tuple[slow.State, SlowFigure]]],
+) -> Iterator[tuple[slow.State, int, SlowFigure]]:
+    """All figures of one kind of one GPU in one line, which has the worst of them. What a line for the whole node says
+    of a kind is not repeated for its GPUs."""
+    for (node, gpu, kind), found in rows.items():
+        found.sort(key=lambda one: (slow.STATES.index(one[0]), one[1].change_percent))
+        state, first = found[0]
+        whole = rows.get((node, slow.WHOLE_NODE, kind)) if gpu != slow.WHOLE_NODE else None
+        if whole:
+            best = min(slow.STATES.index(one[0]) for one in whole)
+            if slow.STATES.index(state) >= best:
+                continue
+        also = tuple(one.figure for _, one in found[1:])
+        yield state, node, _with(first, also)
+
+
+def _with(one: SlowFigure, also: tuple[str, ...]) -> SlowFigure:
+    return replace(one, also=also)
+
+
+def _figure(
+    one: slow.Below, figure: str, kind: str, unit: str, part: slow.Slowness, cohort: str, names: Mapping[int, str]
+) -> SlowFigure:
+    return SlowFigure(
+        node=names[one.node],
+        gpu=one.gpu,
+        gpus=one.gpus,
+        cohort=cohort,
+        kind=kind,
+        figure=figure,
+        label=label(figure),
+        value=one.value,
+        unit=unit,
+        median=part.median,
+        spread_percent=round(part.spread_percent, 3),
+        change_percent=round(100 * one.change, 2),
+        measured=one.measured,
+    )
+
+
+def label(figure: str) -> str:
+    """`bf16 matmul`, `device memory`, `host to device`."""
+    kind, _, what = figure.partition(" ")
+    return _LABELS.get(figure) or f"{what} {kind}"
+
+
+def _groups(store: Store, cohort: Cohort) -> tuple[_Group, dict[tuple[int, int], _Group]]:
+    """The group that most GPUs are in, and the others' by (node, GPU)."""
+    counts = Counter(map(_group, store.gpus(cohort)))
+    if not counts:
+        return _Group(-1, ""), {}
+    common = counts.most_common(1)[0][0]
+    if len(counts) == 1:
+        return common, {}
+    return common, {(one.node, one.gpu): _group(one) for one in store.gpus(cohort) if _group(one) != common}
+
+
+def _group(one: GpuRow) -> _Group:
+    watts = one.power_limit_w
+    return _Group(-1.0 if watts is None else float(round(watts)), one.link)
+
+
+def _grouped(
+    values: list[Value], common: _Group, others: Mapping[tuple[int, int], _Group]
+) -> Iterator[tuple[_Group, list[Value]]]:
+    if not others:
+        if values:
+            yield common, values
+        return
+    found: dict[_Group, list[Value]] = {}
+    for value in values:
+        found.setdefault(others.get((value.node, max(value.gpu, 0)), common), []).append(value)
+    yield from found.items()
+
+
+def _in(cohort: str, group: _Group, common: _Group) -> str:
+    """The cohort, and what tells the group from most others in it."""
+    words = [f"{group.watts:.0f} W"] if group.watts != common.watts and group.watts >= 0 else []
+    words += [group.link] if group.link != common.link and group.link else []
+    return f"{cohort} ({', '.join(words)})" if words else cohort
