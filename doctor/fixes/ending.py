@@ -55,7 +55,8 @@ _RULES: tuple[tuple[re.Pattern[str], Ends], ...] = (
 
 _RANK: tuple[Ends, ...] = get_args(Ends)
 """From nobody's work to that of the whole host."""
-_DRAINED = (GPU, GPUS, CONTAINERS, HOST)
+DRAINED = (GPU, GPUS, CONTAINERS, HOST)
+"""Before a step that ends these, the node is drained."""
 
 _DRAIN = {
     "slurm": 'scontrol update nodename="$(hostname -s)" state=drain reason="{why}"',
@@ -81,7 +82,12 @@ _CONDITION = {
 
 def with_condition(text: str, command: str) -> str:
     """The words of a step that were written without one, with the condition that its command needs."""
-    what = _CONDITION.get(ends_of(command))
+    return with_condition_for(text, ends_of(command))
+
+
+def with_condition_for(text: str, ends: Ends) -> str:
+    """The same, from whose work the step ends: it may have no command."""
+    what = _CONDITION.get(ends)
     if not what or not text or "any more" in text or "Save your work" in text:
         return text
     name = text[1:2].isupper()  # NVIDIA, WSL: as it is written
@@ -173,7 +179,7 @@ def scheduler_of(s: Snapshot) -> str:
 
 def _drained(s: Snapshot, fix: Fix, why: str) -> Fix:
     """The fix, with new work kept off the node before the first step that ends what runs there."""
-    at = next((i for i, step in enumerate(fix.steps) if step.ends in _DRAINED), None)
+    at = next((i for i, step in enumerate(fix.steps) if step.ends in DRAINED), None)
     scheduler = scheduler_of(s)
     if at is None or scheduler not in _DRAIN or any(step.text.startswith("Drain") for step in fix.steps):
         return fix

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from .facts import compared
 from .thresholds import thresholds
@@ -88,7 +88,7 @@ def _groups(counts: Mapping[str, int], sizes: bool, most: int) -> list[_Group]:
     ranked = sorted((item for item in counts.items() if item[1] > 0), key=lambda item: (-item[1], item[0]))
     found: list[_Group] = []
     for value, nodes in ranked:
-        at = next((i for i, group in enumerate(found) if sizes and _equal_size(group.value, value)), None)
+        at = next((i for i, group in enumerate(found) if sizes and is_equal(group.value, value, True)), None)
         if at is None:
             found.append(_Group(value, nodes, (value,)))
         else:
@@ -97,7 +97,10 @@ def _groups(counts: Mapping[str, int], sizes: bool, most: int) -> list[_Group]:
     return sorted(found, key=lambda group: (-group.nodes, group.value))
 
 
-def _equal_size(a: str, b: str) -> bool:
+def is_equal(a: str, b: str, size: bool = False) -> bool:
+    """Whether two values of a fact count as the same; `size`: memory sizes may differ by 1 %."""
+    if a == b or not size:
+        return a == b
     try:
         first, second = float(a), float(b)
     except ValueError:
@@ -105,13 +108,16 @@ def _equal_size(a: str, b: str) -> bool:
     return abs(first - second) <= thresholds().equal_size.value * max(abs(first), abs(second))
 
 
-def without_repeats(found: Iterable[tuple[str, frozenset[int]]]) -> dict[str, tuple[str, ...]]:
+Node = TypeVar("Node", int, str)
+
+
+def without_repeats(found: Iterable[tuple[str, frozenset[Node]]]) -> dict[str, tuple[str, ...]]:
     """Path to the paths that go into its line: what follows from another fact that is odd on the same nodes, or on more
     of them, such as libcuda's version from the driver's, is not reported again.
 
     found: paths with the nodes on which they are odd; a path may come several times.
     """
-    nodes: dict[str, frozenset[int]] = {}
+    nodes: dict[str, frozenset[Node]] = {}
     for path, some in found:
         nodes[path] = nodes.get(path, frozenset()) | some
     lines: dict[str, list[str]] = {}
@@ -123,7 +129,7 @@ def without_repeats(found: Iterable[tuple[str, frozenset[int]]]) -> dict[str, tu
     return {path: tuple(more) for path, more in lines.items()}
 
 
-def _first(path: str, nodes: Mapping[str, frozenset[int]]) -> str:
+def _first(path: str, nodes: Mapping[str, frozenset[Node]]) -> str:
     """The fact at the beginning of the chain of those that this one follows from."""
     first, at, seen = path, path, {path}
     while (row := compared(at)) and row.same_as and row.same_as not in seen:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
-from math import isfinite, sqrt
-from operator import itemgetter
-from statistics import NormalDist
-from typing import Literal, NamedTuple
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
+from .columns import Columns, columns
 from .kinds import Value
+from .spread import Measure, measure, median
 from .thresholds import Kind, thresholds
 from .two_kinds import TwoKinds, split
 
 WHOLE_NODE = -1
-_NORMAL = 1.4826
-"""The MAD of a normal distribution times this is its standard deviation."""
-
-State = Literal["slow", "once", "lagging"]
+State: TypeAlias = Literal["slow", "once", "lagging"]
 """once: below the limit of slow ones in all measurements, of which there are fewer than three."""
+STATES: tuple[State, ...] = get_args(State)
 
 
 class Below(NamedTuple):
@@ -72,19 +68,6 @@ class Speed(NamedTuple):
     """Nodes of the slower kind."""
 
 
-class Measure(NamedTuple):
-    """Median, spread and the normal quantile that a set of values is judged by."""
-
-    count: int
-    median: float
-    spread: float
-    k: float
-
-    def limit(self, floor: float) -> float:
-        """Below it, a value is neither chance nor a difference that does not matter."""
-        return min(self.median - self.k * self.spread, self.median * (1 - floor))
-
-
 def kind_of(figure: str) -> Kind | None:
     """What a figure is judged as (`matmul bf16`: matmul); None for those that say nothing of a GPU alone, such as
     copies of pageable memory or to the farthest NUMA node."""
@@ -94,116 +77,68 @@ def kind_of(figure: str) -> Kind | None:
     return "matmul" if kind == "matmul" else "memory" if kind == "memory" else None
 
 
-def judge(values: Iterable[Value], kind: Kind) -> Speed:
+def judge(values: Iterable[Value] | Columns, kind: Kind) -> Speed:
     """All values of one figure, of GPUs that are alike (`cohorts.Alike`), with all repeats. They may come from an
-    iterator: 8 GPUs on 100,000 nodes take some 30 MB here."""
-    first, again = _Table(), _Table()
-    for one in values:
-        if isfinite(one.value):
-            (first if one.repeat <= 1 else again).add(one)
-    first.sort()
-    medians = [_median(sorted(of_node)) for _, _, of_node in first.nodes()]
+    iterator, or in columns: 8 GPUs on 100,000 nodes take some 40 MiB here."""
+    all_values = values if isinstance(values, Columns) else columns(values)
+    medians = all_values.medians()
     kinds = split(medians, kind)
     if kinds is None:
-        return Speed((_judged(first, again, kind, lambda node: True),))
-    slower = frozenset(
-        node for (node, _, _), median in zip(first.nodes(), medians, strict=True) if median <= kinds.below
-    )
-    parts = (
-        _judged(first, again, kind, lambda node: node in slower),
-        _judged(first, again, kind, lambda node: node not in slower),
-    )
-    return Speed(parts, kinds, slower)
+        return Speed((_judged(all_values, medians, kind),))
+    slower = frozenset(node for node, middle in zip(all_values.nodes, medians, strict=True) if middle <= kinds.below)
+    both = all_values.only(slower.__contains__), all_values.only(lambda node: node not in slower)
+    return Speed(tuple(_judged(one, one.medians(), kind) for one in both), kinds, slower)
 
 
-def measure(ordered: Sequence[float], kind: Kind) -> Measure:
-    """m, s and k of values in ascending order, one at least.
-
-    s is the larger of 1.4826 MAD and the same of the lower half alone, as variances shrunk to the kind's prior, which
-    has the weight of 10 values.
-    """
+def _judged(values: Columns, medians: list[float], kind: Kind) -> Slowness:
     limits = thresholds()
-    count, middle = len(ordered), _median(ordered)
-    raw = _NORMAL * _mad(ordered, middle)
-    if count > 1:
-        raw = max(raw, _NORMAL * (middle - _median(ordered[: count // 2])))
-    weight, prior = limits.prior_weight.value, limits.prior(kind) * abs(middle)
-    spread = sqrt((count * raw * raw + weight * prior * prior) / (count + weight))
-    k = max(limits.least_k.value, -NormalDist().inv_cdf(limits.chance.value / count))
-    return Measure(count, middle, spread, k)
-
-
-class _Table:
-    """Values in three columns."""
-
-    def __init__(self) -> None:
-        self.node, self.gpu, self.value, self.repeat = array("q"), array("i"), array("d"), array("h")
-
-    def add(self, one: Value) -> None:
-        self.node.append(one.node)
-        self.gpu.append(one.gpu)
-        self.value.append(one.value)
-        self.repeat.append(min(one.repeat, 999))
-
-    def sort(self) -> None:
-        """By node."""
-        if all(a <= b for a, b in zip(self.node, self.node[1:], strict=False)):
-            return
-        order = sorted(range(len(self.node)), key=self.node.__getitem__)
-        self.node = array("q", map(self.node.__getitem__, order))
-        self.gpu = array("i", map(self.gpu.__getitem__, order))
-        self.value = array("d", map(self.value.__getitem__, order))
-
-    def nodes(self) -> Iterator[tuple[int, list[int], list[float]]]:
-        """Each node with its GPUs and their values."""
-        rows = zip(self.node, self.gpu, self.value, strict=True)
-        for node, of_node in groupby(rows, key=itemgetter(0)):
-            several = list(of_node)
-            yield node, [row[1] for row in several], [row[2] for row in several]
-
-
-def _judged(first: _Table, again: _Table, kind: Kind, is_in: Callable[[int], bool]) -> Slowness:
-    limits = thresholds()
-    ordered = sorted(value for node, value in zip(first.node, first.value, strict=True) if is_in(node))
+    ordered = sorted(values.values)
     if len(ordered) < limits.least_values.value:
-        return Slowness(len(ordered), _median(ordered) if ordered else 0.0, 0.0, 0.0, 0.0, 0.0, (), too_few=True)
+        return Slowness(len(ordered), median(ordered) if ordered else 0.0, 0.0, 0.0, 0.0, 0.0, (), too_few=True)
     own = measure(ordered, kind)
-    medians = sorted(_median(sorted(values)) for node, _, values in first.nodes() if is_in(node))
-    of_nodes = measure(medians, kind) if len(medians) >= limits.least_values.value else own
-    later = _later(again)
-    found: list[Below] = []
-    for node, gpus, values in first.nodes():
-        if is_in(node):
-            found += _of_node(node, gpus, values, later, own, of_nodes, kind)
-    found.sort(key=lambda one: (("slow", "once", "lagging").index(one.state), one.change, one.node, one.gpu))
+    of_nodes = measure(sorted(medians), kind) if len(medians) >= limits.least_values.value else own
     floor = limits.floor(kind)
+    near = own.median * (1 - floor * limits.lagging_share.value)
+    low = sorted({bisect_right(values.starts, at) - 1 for at, value in enumerate(values.values) if value < near})
+    found: list[Below] = []
+    for at in low:
+        found += _of_node(values.nodes[at], *values.of(at), values.later, own, of_nodes, kind)
+    found.sort(key=lambda one: (STATES.index(one.state), one.change, one.node, one.gpu))
     lagging = own.limit(floor * limits.lagging_share.value)
-    return Slowness(own.count, own.median, own.spread, own.k, own.limit(floor), lagging, tuple(found))
+    return Slowness(own.number, own.median, own.spread, own.k, own.limit(floor), lagging, tuple(found))
 
 
 def _of_node(
     node: int,
-    gpus: list[int],
-    values: list[float],
+    gpus: Sequence[int],
+    values: Sequence[float],
     later: dict[tuple[int, int], dict[int, float]],
     own: Measure,
     of_nodes: Measure,
     kind: Kind,
 ) -> list[Below]:
     floor, share = thresholds().floor(kind), thresholds().lagging_share.value
-    whole = None
-    if len(values) > 1 and all(value < own.median * (1 - floor * share) for value in values):
-        repeats = _together([later.get((node, gpu), {}) for gpu in gpus])
-        whole = _below(node, WHOLE_NODE, len(values), [_median(sorted(values)), *repeats], of_nodes, floor)
-    found = [whole] if whole else []
-    for gpu, value in zip(gpus, values, strict=True):
-        if value >= own.median * (1 - floor * share):
-            continue
-        alone = _below(node, gpu, 1, [value, *later.get((node, gpu), {}).values()], own, floor)
-        # In a slow node, a GPU gets a line of its own only where it is far below the node's others.
-        if alone and (whole is None or (alone.state != "lagging" and alone.value < whole.value * (1 - floor))):
-            found.append(alone)
-    return found
+    near = own.median * (1 - floor * share)
+    low = [(gpu, value) for gpu, value in zip(gpus, values, strict=True) if value < near]
+    each = [_below(node, gpu, 1, [value, *later.get((node, gpu), {}).values()], own, floor) for gpu, value in low]
+    alone = [one for one in each if one]
+    if len(values) < 2 or len(low) < len(values):
+        return alone
+    measured = [median(sorted(values)), *_together([later.get((node, gpu), {}) for gpu in gpus])]
+    whole = _below(node, WHOLE_NODE, len(values), measured, of_nodes, floor)
+    if len(alone) == len(values) and len({one.state for one in alone}) == 1:
+        whole = _worse(whole, _below(node, WHOLE_NODE, len(values), measured, own, floor))
+    if whole is None:
+        return alone
+    # In such a node, a GPU has a line of its own only where it is worse than the node: slow in a node that lags, or far
+    # below the node's others.
+    rank, far = STATES.index(whole.state), whole.value * (1 - floor)
+    worse = [one for one in alone if STATES.index(one.state) < rank or (one.state != "lagging" and one.value < far)]
+    return [whole, *worse]
+
+
+def _worse(a: Below | None, b: Below | None) -> Below | None:
+    return min((one for one in (a, b) if one), key=lambda one: STATES.index(one.state), default=None)
 
 
 def _below(node: int, gpu: int, gpus: int, measured: list[float], by: Measure, floor: float) -> Below | None:
@@ -215,41 +150,11 @@ def _below(node: int, gpu: int, gpus: int, measured: list[float], by: Measure, f
         state = "lagging"
     else:
         return None
-    value = _median(sorted(measured))
+    value = median(sorted(measured))
     return Below(state, node, gpu, gpus, value, value / by.median - 1, len(measured))
-
-
-def _later(again: _Table) -> dict[tuple[int, int], dict[int, float]]:
-    """(node, GPU) to its later values by repeat."""
-    found: dict[tuple[int, int], dict[int, float]] = {}
-    for node, gpu, repeat, value in zip(again.node, again.gpu, again.repeat, again.value, strict=True):
-        found.setdefault((node, gpu), {})[repeat] = value
-    return found
 
 
 def _together(of_gpus: list[dict[int, float]]) -> list[float]:
     """The median of a node's GPUs in each repeat that all of them have."""
     repeats = set.intersection(*(set(one) for one in of_gpus)) if of_gpus else set()
-    return [_median(sorted(one[repeat] for one in of_gpus)) for repeat in sorted(repeats)]
-
-
-def _median(ordered: Sequence[float]) -> float:
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
-
-
-def _mad(ordered: Sequence[float], middle: float) -> float:
-    """Median of the distances from the median, by walking outwards from it: no second sort."""
-    count = len(ordered)
-    right = count // 2
-    left = right - 1
-    last = before = 0.0
-    for _ in range(count // 2 + 1):
-        before = last
-        down = middle - ordered[left] if left >= 0 else None
-        up = ordered[right] - middle if right < count else None
-        if up is None or (down is not None and down <= up):
-            last, left = down or 0.0, left - 1
-        else:
-            last, right = up, right + 1
-    return last if count % 2 else (before + last) / 2
+    return [median(sorted(one[repeat] for one in of_gpus)) for repeat in sorted(repeats)]

@@ -1,0 +1,124 @@
+"""What to repair in which order: the failures of a fleet by cause and first fix, by the nodes that each cures."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable
+from typing import NamedTuple, get_args
+
+from msgspec.structs import replace
+
+from ..findings import Ends, Fix, Step
+from ..fixes.ending import DRAINED, ends_of, with_condition_for
+from .kinds import NodeFinding
+
+_RANK: tuple[Ends, ...] = get_args(Ends)
+_ONE_GPU = re.compile(r"(?<= -i )\S+")
+
+
+class Repair(NamedTuple):
+    """One cause with one fix, on all nodes that have it."""
+
+    id: str
+    """The finding's."""
+    title: str
+    """The finding in words, as most of the nodes have it."""
+    titles: tuple[tuple[str, tuple[str, ...]], ...]
+    """All of its titles with their nodes, the most frequent first."""
+    layer: str
+    users: bool
+    """Of the user's Python environment: it fails no node."""
+    fix: Fix | None
+    """As on the first node, with the drain and the conditions that its steps need; None where no step is known."""
+    ends: Ends
+    """Whose work it ends; '' where nobody's."""
+    cures: int
+    """Nodes on which nothing else that failed is left, once this repair and those before it are done."""
+    nodes: tuple[str, ...]
+    """All that have the finding."""
+    subjects: tuple[tuple[str, tuple[str, ...]], ...]
+    """What it is about, for the nodes on which it is about something."""
+
+
+def order(findings: Iterable[NodeFinding], statuses: Collection[str] = ("fail",)) -> tuple[Repair, ...]:
+    """The repairs, by the nodes that each cures when those before it are done, then by the nodes that have it, then the
+    one that ends less; those of users' Python environments stand last, counted by themselves.
+
+    Only root findings of these statuses count.
+    """
+    roots = [one for one in findings if one.status in statuses and not one.cause]
+    return (*_ordered([one for one in roots if not one.users]), *_ordered([one for one in roots if one.users]))
+
+
+def _ordered(findings: list[NodeFinding]) -> list[Repair]:
+    groups: dict[tuple[str, str, tuple[str, ...]], list[NodeFinding]] = {}
+    for one in findings:
+        groups.setdefault((one.id, *_same(one.fix)), []).append(one)
+    left: dict[str, int] = {}
+    for group in groups.values():
+        for node in {one.name for one in group}:
+            left[node] = left.get(node, 0) + 1
+    waiting = [_repair(group) for group in groups.values()]
+    found: list[Repair] = []
+    while waiting:
+        counted = [one._replace(cures=sum(left[node] == 1 for node in one.nodes)) for one in waiting]
+        best = min(counted, key=lambda one: (-one.cures, -len(one.nodes), _RANK.index(one.ends), one.id, one.title))
+        waiting = [one for one, with_count in zip(waiting, counted, strict=True) if with_count is not best]
+        for node in best.nodes:
+            left[node] -= 1
+        found.append(best)
+    return found
+
+
+def _same(fix: Fix | None) -> tuple[str, tuple[str, ...]]:
+    """What two fixes that are one repair have in common: all but which GPU they are for."""
+    if fix is None:
+        return "", ()
+    return fix.id, tuple(_ONE_GPU.sub("GPU", step.command) or step.where for step in fix.steps)
+
+
+def _repair(group: list[NodeFinding]) -> Repair:
+    first = group[0]
+    nodes = dict.fromkeys(one.name for one in sorted(group, key=lambda one: one.node))
+    counts = Counter(one.title for one in group)
+    titles = sorted(counts, key=lambda title: (-counts[title], title))
+    subjects: dict[str, dict[str, None]] = {}
+    for one in group:
+        if one.subject:
+            subjects.setdefault(one.name, {})[one.subject] = None
+    fix = safe(first.fix) if first.fix else None
+    return Repair(
+        first.id,
+        titles[0],
+        tuple((title, tuple(dict.fromkeys(one.name for one in group if one.title == title))) for title in titles),
+        first.layer,
+        first.users,
+        fix,
+        max((step.ends for step in fix.steps), key=_RANK.index, default="") if fix else "",
+        0,
+        tuple(nodes),
+        tuple((node, tuple(some)) for node, some in subjects.items()),
+    )
+
+
+def safe(fix: Fix) -> Fix:
+    """The fix with a drain before the first step that ends what runs on the node, and no such step without its
+    condition. The steps came with a node's report: what they say about themselves is not relied on."""
+    steps = tuple(_marked(step) for step in fix.steps)
+    at = next((i for i, step in enumerate(steps) if step.ends in DRAINED), None)
+    if at is None or any(step.text.startswith("Drain") for step in steps[:at]):
+        return replace(fix, steps=steps)
+    drain = Step(
+        text="Drain this node: let no new job start on it, and wait until those on it have ended.",
+        where="host",
+        possible_here=steps[at].possible_here,
+    )
+    return replace(fix, steps=(*steps[:at], drain, *steps[at:]))
+
+
+def _marked(step: Step) -> Step:
+    ends = max(step.ends, ends_of(step.command), key=_RANK.index)
+    if not ends:
+        return step
+    return replace(step, ends=ends, destructive=True, text=with_condition_for(step.text, ends))
