@@ -104,6 +104,7 @@ class GpuRow(NamedTuple):
     node: int
     gpu: int
     key: str
+    """As findings name it: the UUID, else the PCI address, else `gpu-N`."""
     uuid: str
     model: str
     power_limit_w: float | None

@@ -22,6 +22,7 @@ def connect(path: str) -> sqlite3.Connection:
     db = sqlite3.connect(f"file:{quoted}?mode=ro&immutable=1", uri=True)
     try:
         db.execute("pragma trusted_schema = off")
+        db.execute("pragma temp_store = memory")
         db.execute("pragma cell_size_check = on")
         db.execute(f"pragma hard_heap_limit = {HEAP_BYTES}")
         db.execute("select count(*) from sqlite_master").fetchone()

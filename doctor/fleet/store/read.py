@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import sqlite3
+from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
+import msgspec
+
+from ...findings import Fix
+from ...formats.given import Unopened
 from ..kinds import Cohort, Duplicate, GpuRow, Node, NodeFinding, Refused, Run, Value, ValueCount, With
 from .opened import connect
+
+_COHORT = "n.state = 'answered' and n.model is ? and n.gpus is ? and n.memory_gib is ? and n.arch is ?"
+_FIX = msgspec.json.Decoder(Fix)
+_ARRAY = msgspec.json.Decoder(list[float | None])
 
 
 def open_store(path: str) -> Store:
@@ -14,9 +25,10 @@ def open_store(path: str) -> Store:
 
 
 class Store:
-    """Read-only; lists of all values are never in memory at once."""
+    """Read-only; all values of a fleet are never in memory at once. Its methods raise Unopened for a damaged file."""
 
     def __init__(self, path: str) -> None:
+        self._path = path
         self._db = connect(path)
 
     def close(self) -> None:
@@ -24,42 +36,171 @@ class Store:
 
     def runs(self) -> list[Run]:
         """The fillings; one in a database of `fleet load`."""
-        raise NotImplementedError
+        columns = "started, ended, source, tool, matrix, requested, judged_here, judged_there"
+        return [Run(*row) for row in self._rows(f"select {columns} from run")]
 
     def nodes(self) -> list[Node]:
         """All nodes, by id."""
-        raise NotImplementedError
+        columns = "id, node, state, reason, model, gpus, memory_gib, arch, "
+        columns += "verdict, received, clock_off_s, tool, matrix, judged"
+        return [
+            Node._make((*row[:4], None if row[4] is None else Cohort._make(row[4:8]), *row[8:]))
+            for row in self._rows(f"select {columns} from node order by id")
+        ]
 
     def findings(self) -> Iterator[NodeFinding]:
         """The root findings of all nodes, those of a node in its report's order; without info remarks."""
-        raise NotImplementedError
+        fixes: dict[int, Fix] = {}
+        rows = self._rows(
+            "select f.node, n.node, i.value, s.value, l.value, f.subject, t.value, f.users, f.fix, x.content "
+            "from finding_row f join node n on n.id = f.node join text i on i.id = f.id join text s on s.id = f.status "
+            "join text l on l.id = f.layer join text t on t.id = f.title left join fix x on x.id = f.fix "
+            "order by f.node, f.number"
+        )
+        for node, name, id_, status, layer, subject, title, users, number, content in rows:
+            if number is not None and number not in fixes:
+                fixes[number] = self._decoded(_FIX, content)
+            yield NodeFinding(node, name, id_, status, layer, subject, title, "", bool(users), fixes.get(number))
 
     def refused(self) -> list[Refused]:
-        raise NotImplementedError
+        return [Refused(*row) for row in self._rows("select file, line, reason from refused order by rowid")]
 
     def duplicates(self) -> list[Duplicate]:
-        raise NotImplementedError
+        """What came twice, machines under one name, and GPUs on several nodes."""
+        found = [
+            Duplicate(kind, tuple(nodes.split(",")), detail)
+            for kind, nodes, detail in self._rows("select kind, nodes, detail from duplicate order by rowid")
+        ]
+        twice = self._rows(
+            "select g.uuid, n.node from gpu_row g join node n on n.id = g.node where g.uuid in "
+            "(select uuid from gpu_row where uuid is not null group by uuid having count(distinct node) > 1) "
+            "order by g.uuid, n.id"
+        )
+        by_uuid: dict[str, list[str]] = {}
+        for uuid, name in twice:
+            by_uuid.setdefault(uuid, []).append(name)
+        return found + [Duplicate("uuid", tuple(names), uuid) for uuid, names in by_uuid.items()]
 
     def value_counts(self, cohort: Cohort) -> Iterator[ValueCount]:
         """Each fact that nodes of a cohort have, by path; those that differ by nature are not stored as facts."""
-        raise NotImplementedError
+        for place in ("f.gpu < 0", "f.gpu >= 0"):
+            yield from self._counts(cohort, place)
 
     def nodes_with(self, path: str, value: str, cohort: Cohort) -> list[With]:
         """The nodes of a cohort with this value of a fact."""
-        raise NotImplementedError
+        return self._with(path, "v.value = ?", (value,), cohort)
 
     def nodes_without(self, path: str, cohort: Cohort) -> list[With]:
         """The nodes of a cohort that could not read a fact, and said so."""
-        raise NotImplementedError
+        return self._with(path, "s.value is null", (), cohort)
 
     def figures(self, cohort: Cohort) -> list[str]:
         """The figures that were measured on nodes of a cohort, by name."""
-        raise NotImplementedError
+        rows = self._rows(
+            "select t.value from text t where t.id in (select distinct name from figure_row) and exists (select 1 from "
+            f"figure_row r join node n on n.id = r.node where r.name = t.id and {_COHORT}) order by t.value",
+            cohort,
+        )
+        return [name for (name,) in rows]
 
     def values(self, cohort: Cohort, figure: str) -> list[Value]:
         """All values of one figure in a cohort, all repeats."""
-        raise NotImplementedError
+        rows = self._rows(
+            "select r.node, r.repeat, r.own, r.value, u.value from figure_row r join node n on n.id = r.node "
+            "join text u on u.id = r.unit where r.name = (select id from text where value = ? limit 1) and "
+            f"{_COHORT} order by r.node, r.repeat",
+            (figure, *cohort),
+        )
+        found = []
+        for node, repeat, own, array, unit in rows:
+            for gpu, value in enumerate(self._decoded(_ARRAY, array)):
+                if value is not None:
+                    found.append(Value(node, -1 if own else gpu, figure, value, unit, repeat))
+        return found
 
     def gpus(self, cohort: Cohort) -> list[GpuRow]:
         """The GPUs of a cohort, for splitting its values by power limit and link."""
-        raise NotImplementedError
+        rows = self._rows(
+            "select g.node, g.gpu, coalesce(g.uuid, g.pci, 'gpu-' || g.gpu), ifnull(g.uuid, ''), ifnull(m.value, ''), "
+            "g.power_limit_w, ifnull(l.value, '') from gpu_row g join node n on n.id = g.node "
+            "left join text m on m.id = g.model left join text l on l.id = g.link "
+            f"where {_COHORT} order by g.node, g.gpu",
+            cohort,
+        )
+        return [GpuRow._make(row) for row in rows]
+
+    def _counts(self, cohort: Cohort, place: str) -> Iterator[ValueCount]:
+        """Nodes with the same sets of facts are counted together, so that each set is looked into once."""
+        alike: Counter[tuple[int, ...]] = Counter()
+        last, sets = None, set[int]()
+        rows = self._rows(
+            f"select f.node, f.facts from node_facts f join node n on n.id = f.node where {place} and {_COHORT} "
+            "order by f.node",
+            cohort,
+        )
+        for node, number in rows:
+            if node != last and sets:
+                alike[tuple(sorted(sets))] += 1
+                sets.clear()
+            last = node
+            sets.add(number)
+        if sets:
+            alike[tuple(sorted(sets))] += 1
+        if not alike:
+            return
+        numbers = sorted({number for one in alike for number in one})
+        holders: dict[int, list[tuple[int, ...]]] = {}
+        for one in alike:
+            for number in one:
+                holders.setdefault(number, []).append(one)
+        self._wanted(numbers)
+        facts = self._rows(
+            "select p.value, s.value, v.value, s.facts from set_fact s join wanted w on w.id = s.facts "
+            "join text p on p.id = s.path left join text v on v.id = s.value order by p.value, s.path"
+        )
+        path, of_path = None, dict[str | None, set[tuple[int, ...]]]()
+        for name, _, value, number in facts:
+            if name != path and path is not None:
+                yield _count(path, of_path, alike)
+                of_path = {}
+            path = name
+            of_path.setdefault(value, set()).update(holders[number])
+        if path is not None:
+            yield _count(path, of_path, alike)
+
+    def _wanted(self, numbers: list[int]) -> None:
+        self._db.execute("create temp table if not exists wanted (id integer primary key)")
+        self._db.execute("delete from wanted")
+        self._db.executemany("insert into wanted values (?)", ((number,) for number in numbers))
+
+    def _with(self, path: str, condition: str, values: tuple[str, ...], cohort: Cohort) -> list[With]:
+        rows = self._rows(
+            "select n.id, n.node, f.gpu from node_facts f join node n on n.id = f.node where f.facts in "
+            "(select s.facts from set_fact s left join text v on v.id = s.value where s.path = "
+            f"(select id from text where value = ? limit 1) and {condition}) and {_COHORT} order by n.id, f.gpu",
+            (path, *values, *cohort),
+        )
+        found: dict[tuple[int, str], list[int]] = {}
+        for node, name, gpu in rows:
+            found.setdefault((node, name), []).append(gpu)
+        return [With(node, name, tuple(gpu for gpu in gpus if gpu >= 0)) for (node, name), gpus in found.items()]
+
+    def _rows(self, query: str, values: tuple[Any, ...] = ()) -> Iterator[Any]:
+        """Raises Unopened where the file is damaged."""
+        try:
+            yield from self._db.execute(query, tuple(values))
+        except sqlite3.Error as error:
+            raise Unopened(f"{self._path} cannot be read as a fleet's database: {error}") from None
+
+    def _decoded(self, decoder: Any, text: str) -> Any:
+        try:
+            return decoder.decode(text)
+        except (msgspec.DecodeError, UnicodeError, TypeError) as error:
+            raise Unopened(f"{self._path} cannot be read as a fleet's database: {error}") from None
+
+
+def _count(path: str, values: dict[str | None, set[tuple[int, ...]]], alike: Counter[tuple[int, ...]]) -> ValueCount:
+    counts = {value: sum(alike[one] for one in holders) for value, holders in values.items() if value is not None}
+    read = set().union(*(holders for value, holders in values.items() if value is not None))
+    unread = values.get(None, set()) - read
+    return ValueCount(path, counts, sum(alike[one] for one in read), sum(alike[one] for one in unread))

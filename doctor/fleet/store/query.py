@@ -1,0 +1,166 @@
+"""What a user asks of a fleet's database: a query of SQL, and one node's report as it was gathered."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+import zlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ...formats.given import Unopened
+from ...guard import Refusal
+from ...judge.saved import READING, Saved
+from ...snapshot import Snapshot
+from .opened import connect
+from .rates import join_rates
+from .sections import HEAD, NUMBERS, RATES, TARGETS, Head, Targets, devices_of
+
+DEADLINE_S = 60.0
+"""For a query, reading its rows included."""
+_STEPS = 20_000
+"""Of SQLite's machine between two looks at the clock: some milliseconds."""
+_MOST_BYTES = 64 << 20
+_ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE)
+_REFUSED_FUNCTIONS = ("load_extension", "readfile", "writefile", "edit", "fts3_tokenizer", "sqlite_compileoption_get")
+
+
+class Rows(NamedTuple):
+    """The answer to a query."""
+
+    columns: tuple[str, ...]
+    rows: Iterator[tuple[Any, ...]]
+    """Raises Refusal where the deadline passes or the query fails on the way. Values: text, numbers, bytes, None."""
+
+
+def ask(path: str, sql: str, deadline_s: float = DEADLINE_S) -> Rows:
+    """The rows of one query of SQL that only reads. Raises Refusal with one line for any other, or a file that is
+    none."""
+    try:
+        db = connect(path)
+    except Unopened as error:
+        raise Refusal(str(error)) from None
+    ends = time.monotonic() + deadline_s
+    db.set_authorizer(_authorize)
+    db.set_progress_handler(lambda: int(time.monotonic() > ends), _STEPS)
+    try:
+        cursor = db.execute(sql)
+    except (sqlite3.Error, sqlite3.Warning, ValueError, MemoryError) as error:
+        db.close()
+        raise _refusal(error, deadline_s) from None
+    if cursor.description is None:
+        db.close()
+        raise Refusal("--query takes one SELECT")
+    columns = tuple(str(column[0]) for column in cursor.description)
+    return Rows(columns, _fetched(db, cursor, deadline_s))
+
+
+def node_names(path: str) -> list[str]:
+    """The nodes that have answered, sorted. Raises Refusal."""
+    with _opened(path) as db:
+        return sorted({name for (name,) in db.execute("select node from node where state = 'answered'")})
+
+
+def saved_of(path: str, name: str) -> tuple[Saved, ...]:
+    """The reports of a node, to be judged as `check --from` does; several where several machines have the name.
+
+    Raises Refusal with one line where there is none, or it cannot be read.
+    """
+    with _opened(path) as db:
+        found = db.execute("select id, state, reason from node where node = ? order by id", (name,)).fetchall()
+        if not found:
+            raise Refusal(f"{path} knows no node {name!r}")
+        numbers = [number for number, state, _ in found if state == "answered"]
+        if not numbers:
+            raise Refusal(f"{name} has no report: {found[0][2] or 'no answer'}")
+        try:
+            return tuple(_saved(db, number) for number in numbers)
+        except (*READING, zlib.error, ValueError, KeyError, TypeError) as error:
+            raise Refusal(f"the report of {name} in {path} is damaged: {error}") from None
+
+
+class _opened:
+    """`with _opened(path) as db:`; what SQLite says of a damaged file is one line."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> sqlite3.Connection:
+        try:
+            self._db = connect(self._path)
+        except Unopened as error:
+            raise Refusal(str(error)) from None
+        return self._db
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: object) -> None:
+        self._db.close()
+        if isinstance(error, sqlite3.Error):
+            raise Refusal(f"{self._path} cannot be read as a fleet's database: {error}") from None
+
+
+def _saved(db: sqlite3.Connection, number: int) -> Saved:
+    rows = db.execute(
+        "select t.value, s.content, b.content from node_section n join text t on t.id = n.part join section s on "
+        "s.id = n.section left join section b on b.id = s.base where n.node = ?",
+        (number,),
+    )
+    parts = {name: _unpacked(content, _unpacked(base, b"") if base else b"") for name, content, base in rows}
+    head = msgspec.json.decode(parts.pop(HEAD), type=Head)
+    targets = msgspec.json.decode(parts.pop(TARGETS), type=Targets)
+    text, rest = parts.pop(RATES, b""), parts.pop(NUMBERS, b"")
+    snapshot = _snapshot(parts)
+    if text:
+        figures = db.execute(
+            "select t.value, r.value from figure_row r join text t on t.id = r.name where r.node = ? and r.repeat = 1",
+            (number,),
+        )
+        rates = join_rates(text, rest, dict(figures.fetchall()), devices_of(snapshot))
+        measured = parts.get("measured", b"{}")
+        begin = b'{"rates":%b' % rates + (b"," if len(measured) > 2 else b"")
+        snapshot = _snapshot({**parts, "measured": begin + measured[1:]})
+    snapshot = snapshot.replace({"target": targets.snapshot})
+    return Saved(head.schema_version, head.tool, snapshot, targets.report, head.policy, head.redacted)
+
+
+def _snapshot(parts: dict[str, bytes]) -> Snapshot:
+    data = b",".join(b'"%b":%b' % (name.encode("ascii"), content) for name, content in parts.items())
+    return msgspec.json.decode(b"{%b}" % data, type=Snapshot)
+
+
+def _unpacked(content: bytes, base: bytes) -> bytes:
+    """Raises zlib.error, ValueError."""
+    inflate = zlib.decompressobj(zdict=base[-32_768:]) if base else zlib.decompressobj()
+    data = inflate.decompress(content, _MOST_BYTES)
+    if not inflate.eof:
+        raise ValueError("a section does not end")
+    return data
+
+
+def _authorize(action: int, first: str | None, second: str | None, *rest: object) -> int:
+    if action in _ALLOWED:
+        return sqlite3.SQLITE_OK
+    if action == sqlite3.SQLITE_FUNCTION and str(second).lower() not in _REFUSED_FUNCTIONS:
+        return sqlite3.SQLITE_OK
+    return sqlite3.SQLITE_DENY
+
+
+def _fetched(db: sqlite3.Connection, cursor: sqlite3.Cursor, deadline_s: float) -> Iterator[tuple[Any, ...]]:
+    try:
+        yield from cursor
+    except (sqlite3.Error, MemoryError) as error:
+        raise _refusal(error, deadline_s) from None
+    finally:
+        db.close()
+
+
+def _refusal(error: Exception, deadline_s: float) -> Refusal:
+    words = str(error)
+    if words == "interrupted":
+        return Refusal(f"--query did not end in {deadline_s:g} s")
+    if words in ("not authorized", "authorization denied") or "prohibited" in words:
+        return Refusal("--query only reads: one SELECT over the tables and views of docs/fleet.md")
+    if "one statement" in words:
+        return Refusal("--query takes one SELECT")
+    return Refusal(f"--query: {words or 'too little memory'}")
