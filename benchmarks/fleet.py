@@ -14,15 +14,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
+import shutil
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.fleet_check import compare
 from benchmarks.fleet_reports import FAULTS, FIGURES, Machines, Template, filled
 
 START = 1795687320.0
@@ -116,14 +119,12 @@ def write(made: Plan, machines: Machines, folder: Path, seed: int) -> int:
                 text = filled(one, machines, hash_of(seed, index), at + (run - 1) * 60 + clock, factors, uuids, run)
                 if name in kernel:
                     text = text.replace(b"6.8.0-60-generic", b"6.8.0-64-generic")
+                line = _line(name, at + (run - 1) * 60, run, text)
+                written += len(line)
                 if run == 1:
-                    path = folder / f"{name}.json"
-                    path.write_bytes(text + b"\n")
-                    os.utime(path, (at, at))
-                    written += len(text) + 1
+                    (folder / f"{name}.json").write_bytes(line)
                 else:
-                    again.write(_line(name, at + (run - 1) * 60, run, text))
-                    written += len(text)
+                    again.write(line)
             if name in made.of("two machines"):
                 other = [_uuid(drawn) for _ in uuids]
                 text = filled(one, machines, hash_of(seed, index) + 1, at + 5, factors, other)
@@ -131,9 +132,7 @@ def write(made: Plan, machines: Machines, folder: Path, seed: int) -> int:
         whole = b""
         for name, share in zip(made.of("refused"), CUT, strict=False):
             whole = whole or (folder / f"{made.names[0]}.json").read_bytes().rstrip()
-            path = folder / f"{name}.json"
-            path.write_bytes(whole[: min(len(whole) - 1, int(len(whole) * share))])
-            os.utime(path, (START, START))
+            (folder / f"{name}.json").write_bytes(whole[: min(len(whole) - 1, int(len(whole) * share))])
     if not (folder / "again.jsonl").stat().st_size:
         (folder / "again.jsonl").unlink()
     return written
@@ -198,6 +197,25 @@ def make(nodes: int, seed: int, healthy: bool, folder: Path, machines: Machines)
     return {**truth(made, seed), "bytes": size}
 
 
+def run(nodes: int, seed: int, healthy: bool, machines: Machines, keep: Path | None = None) -> list[str]:
+    """Make a fleet, load it and report it with the real command; what is missing, and what is too much."""
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        planted = make(nodes, seed, healthy, folder / "spool", machines)
+        database, report = str(folder / "fleet.db"), str(folder / "report.json")
+        command = [sys.executable, "-m", "gpudoctor", "fleet"]
+        loaded = subprocess.run([*command, "load", str(folder / "spool"), "-o", database], check=False, **_QUIET)
+        told = subprocess.run([*command, "report", database, "--format", "json", "-o", report], check=False, **_QUIET)
+        if loaded.returncode not in (0, 3) or told.returncode not in (0, 1, 3):
+            return [loaded.stderr + told.stderr]
+        if keep:
+            shutil.copy(report, keep)
+        return compare(planted, json.loads(Path(report).read_bytes()), told.returncode)
+
+
+_QUIET: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+
+
 def seeds_of(text: str) -> Iterator[int]:
     """`3`, `1-20` or `1,5,9`."""
     for part in text.split(","):
@@ -212,15 +230,47 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--truth", type=Path, metavar="FILE")
     parser.add_argument("--healthy", action="store_true")
+    parser.add_argument("--check", type=Path, metavar="REPORT", help="compare this report's JSON with --truth")
+    parser.add_argument(
+        "--seeds", metavar="1-20", help="make, load, report and compare for each of these seeds"
+    )
+    parser.add_argument("--measure", action="store_true", help="seconds, memory and bytes of load and report")
     parser.add_argument("-o", "--output", type=Path, metavar="DIR")
     asked = parser.parse_args()
+    if asked.check:
+        report = json.loads(asked.check.read_bytes())
+        faults = compare(json.loads(asked.truth.read_bytes()), report, report["exit_code"])
+        print("\n".join(faults) or "Each planted fault is named, and nothing else.")
+        return 1 if faults else 0
+    machines = Machines()
+    if asked.seeds:
+        return _seeds(asked.nodes, list(seeds_of(asked.seeds)), asked.healthy, machines)
+    if asked.measure:
+        from benchmarks.fleet_cost import measure
+
+        with tempfile.TemporaryDirectory(dir=asked.output) as folder:
+            size = make(asked.nodes, asked.seed, False, Path(folder) / "spool", machines)["bytes"]
+            print("\n".join(measure(Path(folder), asked.nodes, size)))
+        return 0
     if not asked.output:
         parser.error("where to? -o DIR")
-    found = make(asked.nodes, asked.seed, asked.healthy, asked.output, Machines())
+    found = make(asked.nodes, asked.seed, asked.healthy, asked.output, machines)
     if asked.truth:
         asked.truth.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
     print(f"{asked.nodes:,} nodes, {found['bytes'] / 1e6:,.0f} MB, {len(found['planted'])} faults planted")
     return 0
+
+
+def _seeds(nodes: int, seeds: list[int], healthy: bool, machines: Machines) -> int:
+    wrong = 0
+    for seed in seeds:
+        faults = run(nodes, seed, healthy, machines)
+        wrong += bool(faults)
+        for fault in faults:
+            print(f"seed {seed}: {fault}", flush=True)
+    kind = "healthy fleets" if healthy else "fleets with planted faults"
+    print(f"{len(seeds)} {kind} of {nodes:,} nodes: {len(seeds) - wrong} as planted, {wrong} not")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

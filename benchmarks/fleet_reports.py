@@ -24,6 +24,7 @@ from doctor.snapshot import Snapshot, known
 from doctor.snapshot.measured import Measured, Rate
 from tests.fakes import Machine, build_fakes
 from tests.judging import matrix
+from tests.report.measured_samples import driver_proof, torch_proof
 from tests.scenarios import take
 from tests.scenarios.machine_files import Scenario
 from tests.scenarios.torch_build import Workshop
@@ -138,7 +139,15 @@ def template(report: Report, change: Callable[[Snapshot], Snapshot] | None = Non
 
 def _measured(gpus: int) -> Measured:
     rates = tuple(replace(rate, device=f"cuda:{gpu}") for gpu in range(gpus) for rate, _ in figures())
-    return Measured(level="quick", device="cuda", rates=rates)
+    devices = tuple(f"cuda:{gpu}" for gpu in range(gpus))
+    return Measured(
+        level="quick",
+        device="cuda",
+        torch_devices=devices,
+        driver=tuple(replace(driver_proof(), device=gpu) for gpu in range(gpus)),
+        torch=tuple(replace(torch_proof(), device=device, tensor_device=device, key="") for device in devices),
+        rates=rates,
+    )
 
 
 def _with_slots(report: Report) -> Report:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from ..guard import Refusal
 from .display import display
-from .write import write
+from .write import echo, write
 
 if TYPE_CHECKING:
     from ..fleet.report import FleetReport
 
 ALONE = ("since", "mask_nodes", "fail_on")
 """Flags of the report of the whole fleet, which make no sense of one node or a query."""
+
+KEPT = ("format_", "output", "verbose", "no_color", "ascii_")
+"""Flags that mean the same for `check`."""
 
 
 def run_report(flags: dict[str, Any]) -> int:
@@ -71,8 +73,29 @@ def _rendered(report: FleetReport, flags: dict[str, Any]) -> bytes:
 
 
 def _query(flags: dict[str, Any]) -> int:
-    raise NotImplementedError(sys.argv)
+    from ..fleet.store.query import ask
+    from ..report.fleet_rows import render_rows
+
+    columns, rows = ask(flags["database"], flags["query"])
+    write(render_rows(columns, rows, flags["format_"]).encode("utf-8", "backslashreplace"), flags["output"])
+    return 0
 
 
 def _node(flags: dict[str, Any]) -> int:
-    raise NotImplementedError(sys.argv)
+    """The node's own report, judged now, as `check --from` judges a file."""
+    from ..fleet.store.query import saved_of
+    from .config import base_policy
+    from .flags import CHECK, read_flags
+    from .options import make_policy
+    from .run_check import policy_flags, print_report
+
+    formats = ("text", "json", "markdown", "html")
+    if flags["format_"] not in formats:
+        raise Refusal(f"one node's report is printed as {', '.join(formats)}, not as {flags['format_']}")
+    several = saved_of(flags["database"], flags["node"])
+    if len(several) > 1:
+        echo(f"gpudoctor: {len(several)} machines answer as {flags['node']}; this is the last that was read", err=True)
+    saved = several[-1]
+    flags = {**(read_flags(CHECK, []) or {}), **{name: flags[name] for name in KEPT}}
+    policy = make_policy(saved=base_policy(flags, saved.policy), **policy_flags(flags))
+    return print_report(saved.snapshot, policy, flags, saved.redacted)

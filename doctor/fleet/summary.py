@@ -151,7 +151,7 @@ def _repairs(
     if keys:
         nodes = {node.id: node.name for node in store.nodes()}
         for cohort in cohorts:
-            gpus |= {(nodes[g.node], g.key): f"GPU {g.gpu}" for g in store.gpus(cohort) if g.key in keys}
+            gpus |= {(nodes[g.node], g.uuid): f"GPU {g.gpu}" for g in store.gpus(cohort) if g.uuid in keys}
     named = masked if mask else str
     return tuple(
         RepairAbout(

@@ -99,14 +99,25 @@ def _merged(
     of a kind is not repeated for its GPUs."""
     for (node, gpu, kind), found in rows.items():
         found.sort(key=lambda one: (slow.STATES.index(one[0]), one[1].change_percent))
-        state, first = found[0]
+        state, first = _shown(found)
         whole = rows.get((node, slow.WHOLE_NODE, kind)) if gpu != slow.WHOLE_NODE else None
         if whole:
             best = min(slow.STATES.index(one[0]) for one in whole)
             if slow.STATES.index(state) >= best:
                 continue
-        also = tuple(one.figure for _, one in found[1:])
+        also = tuple(one.figure for _, one in found if one.figure != first.figure)
         yield state, node, _with(first, also)
+
+
+_NEAR = 2.0
+"""Percent by which the figure that everybody knows may be less far behind than the worst, to stand in its place."""
+
+
+def _shown(found: list[tuple[slow.State, SlowFigure]]) -> tuple[slow.State, SlowFigure]:
+    """Of figures, the worst first, that which has the line: bf16 where it is as slow as the others."""
+    state, worst = found[0]
+    near = [one for one in found if one[0] == state and one[1].change_percent <= worst.change_percent + _NEAR]
+    return next((one for one in near if one[1].figure in ("matmul bf16", "copy h2d-pinned")), found[0])
 
 
 def _with(one: SlowFigure, also: tuple[str, ...]) -> SlowFigure:

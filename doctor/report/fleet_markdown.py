@@ -33,5 +33,5 @@ def fleet_markdown(report: FleetReport) -> str:
     notes = [*slow.slow_notes(report), *filter(None, (slow.hides(report), slow.since_words(report)))]
     rows += [*(f"- {escape(note)}" for note in notes), *([""] if notes else [])]
     first = words.first_step(report)
-    rows.append(f"**{report.verdict.upper()}** {escape(f'Do first: {first}' if first else words.verdict(report))}")
+    rows.append(f"**{report.verdict.upper()}** {escape(first or words.verdict(report))}")
     return "\n".join(rows) + "\n"

@@ -27,7 +27,7 @@ def fleet_page(report: FleetReport) -> str:
     table = Sheet("", ("node", "state", "kind", "why"), states(report))
     parts.append(part("Nodes", filter="Filter nodes, states, reasons", sheets=[table]))
     first = words.first_step(report)
-    said = f"Do first: {first}." if first else words.verdict(report)
+    said = f"{first}." if first else words.verdict(report)
     verdict = f"{report.verdict.upper()} (exit {report.exit_code}): {counts}. {said}"
     title = f"gpudoctor fleet: {report.verdict.upper()}, {words.several(report.counts.nodes, 'node')}"
     return rendered(title, plain=plain(" · ".join(words.head(report)), verdict, parts))

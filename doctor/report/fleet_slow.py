@@ -25,7 +25,7 @@ class SlowCells(NamedTuple):
 def slow_cells(one: SlowFigure) -> SlowCells:
     """`gpu-101 | GPU 1 | bf16 matmul | 585 TFLOP/s | -25 % | median 780, spread 1.9 %`."""
     where = f"GPU {one.gpu}" if one.gpu >= 0 else f"all {one.gpus}" if one.gpus > 1 else "node"
-    note = f"(median {number(one.median)}, spread {one.spread_percent:.1f} %)"
+    note = f"(median {number(one.median)} ± {one.spread_percent:.1f} %)"
     note = "node: check its cooling" if one.gpu < 0 and one.gpus > 1 and one.kind == "matmul" else note
     note = f"slow before too; {note}" if one.before else note
     return SlowCells(
@@ -61,10 +61,10 @@ def hides(report: FleetReport) -> str:
     if not worst:
         return ""
     words = ", ".join(f"{percent:.0f} % ({kind_words(kind)})" for kind, percent in sorted(worst.items()))
-    return f"Smaller losses than these do not show as slow: {words}."
+    return f"This spread hides losses under {words}."
 
 
-KINDS = {"matmul": "matmul", "memory": "device memory", "copy": "copies"}
+KINDS = {"matmul": "matmul", "memory": "memory", "copy": "copy"}
 
 
 def kind_words(kind: str) -> str:

@@ -142,7 +142,7 @@ def _slow(report: FleetReport, how: Shown) -> list[Line]:
     notes = slow.slow_notes(report)
     if not found and not notes and not how.all_:
         return []
-    rows = wrap("(each of 3 measurements; spread of that kind)" if found else "none", how.width,
+    rows = wrap("(each of 3 measurements; ± is the spread of that kind)" if found else "none", how.width,
                 first=Span("Slow for their kind ", "bold"))  # fmt: skip
     rows += cells(found if how.all_ else found[:MOST], how) + more(len(found), how)
     for note in notes:
@@ -214,7 +214,7 @@ def _since(report: FleetReport, how: Shown) -> list[Line]:
 def _ending(report: FleetReport, how: Shown) -> list[Line]:
     word, style = _VERDICT[report.verdict]
     first = words.first_step(report)
-    text = f"exit {report.exit_code}" + (f". Do first: {first}" if first else f". {words.verdict(report)}")
+    text = f"exit {report.exit_code}" + f". {first or words.verdict(report)}"
     rows = wrap(text, how.width, first=Span(f"{word}  ", style), hang=2)
     node = next((one.node for one in report.nodes if one.state in ("fail", "slow", "odd", "unknown", "warn")), "")
     if node and not report.masked:

@@ -114,7 +114,7 @@ def repair_marks(fix: Fix) -> str:
     words = ", then ".join(list(dict.fromkeys(_PLACES.get(step.where, step.where) for step in changes))[:2])
     words += ", root" if any(step.needs_root for step in fix.steps) else ""
     ends = [step.ends for step in fix.steps if step.ends]
-    return f"{words}; ends {_THERE.sub('there', ends[0])}" if ends else words
+    return f"{words}; ends {_THERE.sub('there', ends[0]).replace(' on this GPU', ' on it')}" if ends else words
 
 
 def cures(index: int, one: RepairAbout, report: FleetReport) -> str:
@@ -180,9 +180,9 @@ def first_step(report: FleetReport) -> str:
     doable = next((one for one in report.repairs if one.fix), None)
     if doable is None or doable.fix is None:
         return ""
-    nodes = pieces_cut(doable.nodes, 60)
-    ends = any(step.ends for step in doable.fix.steps)
-    return f"{doable.fix.title.rstrip('.')} on {nodes}" if not ends else f"drain {nodes}, then: {doable.fix.title}"
+    title = repair_title(doable.fix)
+    lower = len(title) > 1 and title[0].isupper() and title[1].islower()
+    return f"Do first on {pieces_cut(doable.nodes, 40)}: {title[0].lower() + title[1:] if lower else title}"
 
 
 def since_title(report: FleetReport) -> str:
