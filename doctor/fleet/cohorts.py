@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from ..snapshot import Gpu, Snapshot, known
@@ -53,6 +54,7 @@ def short(name: str) -> str:
     return name.strip().removeprefix("NVIDIA ").strip()
 
 
+@lru_cache(maxsize=1024)
 def size_gib(mib: float) -> int:
     """The size in which this memory is sold, in GiB; 0 for 0.
 

@@ -115,7 +115,7 @@ def _read(path: str, descriptor: int) -> Iterator[Piece | Refused]:
     data = _whole(blocks)
     if data is None:
         yield Refused(path, 0, _TOO_LARGE)
-    elif MARK in data[:_BLOCK] or _is_lines(data):
+    elif data.find(MARK, 0, _BLOCK) >= 0 or _is_lines(data):
         yield from _lines(path, modified, iter((data,)))
     else:
         hint = name.removesuffix(".gz").removesuffix(".json")

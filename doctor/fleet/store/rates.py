@@ -61,7 +61,10 @@ class _Layout(NamedTuple):
     names: tuple[tuple[str, str, bool], ...]
     slots: tuple[_Slot | None, ...]
     """Of each hole; None where its number is left."""
-    width: int
+    rows: tuple[tuple[int, ...], ...]
+    """Of each figure the holes by GPU; -1 for none."""
+    left: tuple[int, ...]
+    """Holes of the numbers that are in no figure."""
 
 
 def device_numbers(gpus: Sequence[Gpu], driver: Driver, measured: Measured) -> tuple[tuple[str, int], ...]:
@@ -98,15 +101,12 @@ def cut_rates(data: bytes, devices: tuple[tuple[str, int], ...]) -> Cut | None:
     if layout is None or HOLE in data:
         return None
     _FLOATS.decode(b"[%b]" % b",".join(numbers))
-    rows = [[b"null"] * (1 if own else layout.width) for _, _, own in layout.names]
-    rest = []
-    for slot, number in zip(layout.slots, numbers, strict=True):
-        if slot is None:
-            rest.append(number)
-        else:
-            rows[slot.figure][slot.gpu] = number
-    figures = tuple(Figure(*about, tuple(row)) for about, row in zip(layout.names, rows, strict=True))
-    return Cut(text, figures, b",".join(rest))
+    numbers.append(b"null")
+    figures = tuple(
+        Figure(*about, tuple(map(numbers.__getitem__, row)))
+        for about, row in zip(layout.names, layout.rows, strict=True)
+    )
+    return Cut(text, figures, b",".join(map(numbers.__getitem__, layout.left)))
 
 
 def join_rates(text: bytes, rest: bytes, figures: Mapping[str, str], devices: tuple[tuple[str, int], ...]) -> bytes:
@@ -143,7 +143,13 @@ def _layout(text: bytes, devices: tuple[tuple[str, int], ...]) -> _Layout | None
             slots.append(_Slot(names.setdefault(about, len(names)), gpu))
         else:
             slots.append(None)
-    return _Layout(tuple(names), tuple(slots), max(numbers.values(), default=-1) + 1)
+    width = max(numbers.values(), default=-1) + 1
+    rows = [[-1] * (1 if own else width) for _, _, own in names]
+    for hole, slot in enumerate(slots):
+        if slot is not None:
+            rows[slot.figure][slot.gpu] = hole
+    left = tuple(hole for hole, slot in enumerate(slots) if slot is None)
+    return _Layout(tuple(names), tuple(slots), tuple(map(tuple, rows)), left)
 
 
 def _plain(uuid: str) -> str:

@@ -58,6 +58,7 @@ class Section(NamedTuple):
 
     name: str
     content: bytes
+    digest: bytes
     alike: bytes | None
     typed: Any
 
@@ -131,13 +132,13 @@ class Reader:
             found["measured"] = self._section("measured", data)
             snapshot, rates = snapshot.replace({"measured": found["measured"].typed}), b""
         head = Head(report.schema_version or 1, report.tool, policy, True)
-        stored = [Section(HEAD, msgspec.json.encode(head), None, None)]
-        stored.append(Section(TARGETS, msgspec.json.encode(Targets(report.target, snapshot.target)), None, None))
+        targets = Targets(report.target, snapshot.target)
+        stored = [_plain(HEAD, msgspec.json.encode(head)), _plain(TARGETS, msgspec.json.encode(targets))]
         stored += [section for name, section in found.items() if name != "target"]
         if cut:
-            stored.append(Section(RATES, cut.text, None, None))
+            stored.append(_plain(RATES, cut.text))
             if cut.rest:
-                stored.append(Section(NUMBERS, cut.rest, None, None))
+                stored.append(_plain(NUMBERS, cut.rest))
         return Sections(
             snapshot=snapshot,
             policy=policy,
@@ -151,19 +152,27 @@ class Reader:
 
     def _section(self, name: str, data: bytes) -> Section:
         """Raises READING's errors where the bytes are no such section."""
-        key = hashlib.blake2b(data, digest_size=16).digest()
+        key = _digest(data)
         kept = self._kept.setdefault(name, OrderedDict())
         section = kept.get(key)
         if section is None:
             typed = _DECODERS[name].decode(data)
             content = msgspec.json.encode(typed)
-            section = Section(name, content, alike(name, typed) if name in FLAT else None, typed)
+            section = Section(name, content, _digest(content), alike(name, typed) if name in FLAT else None, typed)
             kept[key] = section
             if len(kept) > _KEPT:
                 kept.popitem(last=False)
         else:
             kept.move_to_end(key)
         return section
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=16).digest()
+
+
+def _plain(name: str, content: bytes) -> Section:
+    return Section(name, content, _digest(content), None, None)
 
 
 def whole_snapshot(found: Sections) -> Snapshot:

@@ -20,6 +20,8 @@ from .sections import Section
 
 _DICTIONARY = 32_768
 _KEPT = 8192
+_LEAST = 64
+"""Bytes of a section that others may refer to."""
 OF_NODE = ("node_section", "node_facts", "figure_row", "finding_row", "gpu_row")
 
 
@@ -61,7 +63,7 @@ class Tables:
         self._db.execute("delete from node where id = ?", (node,))
 
     def sections(self, node: int, sections: Iterable[Section]) -> None:
-        rows = [(node, self.text(one.name), self._section(one.name, one.content)) for one in sections]
+        rows = [(node, self.text(one.name), self._section(one)) for one in sections]
         self._db.executemany("insert into node_section values (?, ?, ?)", rows)
 
     def facts(self, node: int, sections: Iterable[Section], of_gpus: Iterable[bytes], gpus: Iterable[int]) -> None:
@@ -104,25 +106,25 @@ class Tables:
         found = self._db.execute("select uuid from gpu_row where node = ? and uuid is not null", (node,))
         return {uuid for (uuid,) in found}
 
-    def _section(self, name: str, content: bytes) -> int:
-        digest = hashlib.blake2b(content, digest_size=16).digest()
-        number = self._sections.get(digest)
+    def _section(self, one: Section) -> int:
+        number = self._sections.get(one.digest)
         if number is None:
-            row = self._db.execute("select id from section where hash = ?", (digest,)).fetchone()
-            number = row[0] if row else self._packed(name, digest, content)
+            row = self._db.execute("select id from section where hash = ?", (one.digest,)).fetchone()
+            number = row[0] if row else self._packed(one)
             if len(self._sections) >= _KEPT:
                 self._sections.clear()
-            self._sections[digest] = number
+            self._sections[one.digest] = number
         return number
 
-    def _packed(self, name: str, digest: bytes, content: bytes) -> int:
-        base, dictionary = self._bases.get(name, (None, b""))
+    def _packed(self, one: Section) -> int:
+        base, dictionary = self._bases.get(one.name, (None, b""))
         packer = zlib.compressobj(6, zdict=dictionary) if dictionary else zlib.compressobj(9)
-        packed = packer.compress(content) + packer.flush()
-        cursor = self._db.execute("insert into section (hash, base, content) values (?, ?, ?)", (digest, base, packed))
+        packed = packer.compress(one.content) + packer.flush()
+        row = (one.digest, base, packed)
+        cursor = self._db.execute("insert into section (hash, base, content) values (?, ?, ?)", row)
         number = int(cursor.lastrowid or 0)
-        if not dictionary and len(content) > 64:
-            self._bases[name] = number, content[-_DICTIONARY:]
+        if not dictionary and len(one.content) > _LEAST:
+            self._bases[one.name] = number, one.content[-_DICTIONARY:]
         return number
 
     def _set(self, name: str, content: bytes) -> int:
