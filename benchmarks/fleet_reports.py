@@ -11,7 +11,7 @@ import random
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -101,30 +101,6 @@ def figures() -> list[tuple[Rate, Rated]]:
     ]
 
 
-def machines(models: tuple[str, ...] = ("h200x8", "b200x8")) -> Iterator[tuple[str, str, Report]]:
-    """Model, fault ('' for none) and the report of each machine, the figures' values not yet in it."""
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
-        fakes = build_fakes(folder / "fakes")
-        workshop = Workshop(folder / "workshop")
-        for model in models:
-            for fault in ("", *(FAULTS if model == models[0] else ())):
-                machine = Machine.load(model)
-                changes = FAULTS.get(fault, {})
-                scenario = {**machine.scenario, **changes.get("scenario", {})}
-                sick = Machine(model, scenario, machine.files)
-                case = Scenario(model, sick, {}, TORCH, without_nodes=changes.get("without_nodes", []))
-                place = folder / f"{model}-{fault or 'sound'}"
-                told, _, error = take.check(take.record(case, place, fakes, workshop))
-                if not told:
-                    raise RuntimeError(error)
-                report = msgspec.convert(told, Report, strict=False)
-                found = [finding.id for finding in report.findings if not finding.cause]
-                if fault not in (found or [""]):
-                    raise RuntimeError(f"{model} with {fault or 'nothing wrong'} has {found}")
-                yield model, fault, report
-
-
 def template(report: Report, change: Callable[[Snapshot], Snapshot] | None = None) -> Template:
     """The report with figures, judged again, cut at its slots."""
     snapshot = change(report.snapshot) if change else report.snapshot
@@ -184,9 +160,37 @@ class Machines:
     """The templates, by model and fault; each other driver, VBIOS or power limit is a replacement of bytes."""
 
     def __init__(self) -> None:
-        self.reports = {(model, fault): report for model, fault, report in machines()}
-        self.templates = {key: template(report) for key, report in self.reports.items()}
+        self.made = tempfile.TemporaryDirectory()
+        self.folder = Path(self.made.name)
+        self.fakes = build_fakes(self.folder / "fakes")
+        self.workshop = Workshop(self.folder / "workshop")
+        self.reports: dict[tuple[str, str], Report] = {}
+        self.templates: dict[tuple[str, str], Template] = {}
         self.rated = [rated for _, rated in figures()]
+
+    def report(self, model: str, fault: str = "") -> Report:
+        """Of one machine as it is, or with one of FAULTS; without figures."""
+        if (model, fault) not in self.reports:
+            machine = Machine.load(model)
+            changes = FAULTS.get(fault, {})
+            sick = Machine(model, {**machine.scenario, **changes.get("scenario", {})}, machine.files)
+            case = Scenario(model, sick, {}, TORCH, without_nodes=changes.get("without_nodes", []))
+            place = self.folder / f"{model}-{fault or 'sound'}"
+            told, _, error = take.check(take.record(case, place, self.fakes, self.workshop))
+            if not told:
+                raise RuntimeError(error)
+            report = msgspec.convert(told, Report, strict=False)
+            found = [finding.id for finding in report.findings if not finding.cause] or [""]
+            if fault not in found:
+                raise RuntimeError(f"{model} with {fault or 'nothing wrong'} has {found}")
+            self.reports[model, fault] = report
+        return self.reports[model, fault]
+
+    def template(self, model: str, fault: str = "") -> Template:
+        """The same with figures, cut at its slots."""
+        if (model, fault) not in self.templates:
+            self.templates[model, fault] = template(self.report(model, fault))
+        return self.templates[model, fault]
 
     def odd(self, model: str, fact: str, value: str, gpu: int = -1) -> Template:
         """A sound machine with another value of a fact, on one GPU or (-1) on all, judged again."""
@@ -203,7 +207,7 @@ class Machines:
                 {"gpus": tuple(replace(one, **{name: new}) if gpu in (-1, one.index) else one for one in gpus)}
             )
 
-        return template(self.reports[model, ""], change)
+        return template(self.report(model), change)
 
     def values(self, gpus: int, drawn: random.Random) -> list[float]:
         """What GPUs of that number are like: for each figure of each GPU its lasting factor."""
