@@ -28,6 +28,7 @@ def compare(truth: dict[str, Any], report: dict[str, Any], exit_code: int) -> li
     if sum(value for name, value in counts.items() if name != "nodes") != counts["nodes"]:
         faults.append(f"counts do not add up: {counts}")
     code = 1 if planted else 0
+    faults = [one if len(one) < 300 else f"{one[:300]}..." for one in faults]
     return faults + ([f"exit code {exit_code}, not {code}"] if exit_code != code else [])
 
 

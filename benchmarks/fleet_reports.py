@@ -84,6 +84,8 @@ class Template(NamedTuple):
     slots: tuple[tuple[str, int], ...]
     gpus: int
     measured: bool
+    typical: tuple[float, ...] = ()
+    """Of one GPU's figures."""
 
 
 def figures() -> list[tuple[Rate, Rated]]:
@@ -105,18 +107,38 @@ def template(report: Report, change: Callable[[Snapshot], Snapshot] | None = Non
     """The report with figures, judged again, cut at its slots."""
     snapshot = change(report.snapshot) if change else report.snapshot
     gpus = len(known(snapshot.gpus) or ())
-    if gpus:
-        snapshot = replace(snapshot, measured=_measured(gpus))
+    rated = [rated for _, rated in figures()]
+    typical = [one.typical for one in rated]
+    if gpus and known(snapshot.driver.cu_init) == 0:  # else nothing could be measured
+        typical = _typical_of(assess(_measured(snapshot, gpus, typical), matrix(), report.policy), rated)
+        snapshot = _measured(snapshot, gpus, typical)
     snapshot = replace(snapshot, target=replace(snapshot.target, name="", gathered_at="@TIME@"))
     judged = assess(snapshot, matrix(), report.policy)
     judged = replace(judged, generated_at="@TIME@", redacted=True, target=snapshot.target)
-    return cut(msgspec.json.encode(_with_slots(judged)))
+    return cut(msgspec.json.encode(_with_slots(judged)))._replace(typical=tuple(typical))
 
 
-def _measured(gpus: int) -> Measured:
-    rates = tuple(replace(rate, device=f"cuda:{gpu}") for gpu in range(gpus) for rate, _ in figures())
+def _typical_of(judged: Report, rated: list[Rated]) -> list[float]:
+    """What the matrix expects of this model, else an H200's figure times what the model's bf16 product (or its copy
+    in memory) is of an H200's."""
+    told = judged.measured.expected if judged.measured else ()
+    expected = {(one.kind, one.what): one.typical for one in told if one.device == "cuda:0"}
+    ratio = {
+        one.kind: expected[one.kind, one.what] / one.typical
+        for one in rated
+        if (one.kind, one.what) in expected and one.what in ("bf16", "copy", "h2d-pinned")
+    }
+    return [expected.get((one.kind, one.what)) or one.typical * ratio.get(one.kind, 1.0) for one in rated]
+
+
+def _measured(snapshot: Snapshot, gpus: int, typical: list[float]) -> Snapshot:
+    rates = tuple(
+        replace(rate, device=f"cuda:{gpu}", value=value)
+        for gpu in range(gpus)
+        for (rate, _), value in zip(figures(), typical, strict=True)
+    )
     devices = tuple(f"cuda:{gpu}" for gpu in range(gpus))
-    return Measured(
+    measured = Measured(
         level="quick",
         device="cuda",
         torch_devices=devices,
@@ -124,6 +146,7 @@ def _measured(gpus: int) -> Measured:
         torch=tuple(replace(torch_proof(), device=device, tensor_device=device, key="") for device in devices),
         rates=rates,
     )
+    return replace(snapshot, measured=measured)
 
 
 def _with_slots(report: Report) -> Report:
@@ -233,7 +256,7 @@ def filled(
         if name == "value":
             about = rated[number % count]
             noise = NOISE.get(about.kind, _OTHER)
-            parts.append(b"%.5g" % (about.typical * factors[number] * (1 + gauss(0, noise.of_run))))
+            parts.append(b"%.5g" % (one.typical[number % count] * factors[number] * (1 + gauss(0, noise.of_run))))
         elif name == "uuid":
             parts.append(uuids[number])
         elif name == "time":
