@@ -96,20 +96,21 @@ def plan(nodes: int, seed: int, healthy: bool) -> Plan:
         planted.append(Planted(kind, take(1), -1 if kind == "slow node" else drawn.randrange(8), figure))
     cut = tuple(f"gpu-{nodes + 1 + n:0{digits}}" for n in range(len(CUT)))
     planted.append(Planted("refused", cut))
-    kernel = tuple(sorted(drawn.sample(free, nodes // 3)))  # of nodes that are sound else
+    kernel = tuple(sorted(drawn.sample(free, min(nodes // 3, len(free)))))  # sound else
     planted.append(Planted("split", kernel, about="host.kernel", value="6.8.0-64-generic"))
     return Plan(names, models, tuple(planted))
 
 
-def write(made: Plan, machines: Machines, folder: Path, seed: int) -> int:
-    """The spool: a file for each node, and again.jsonl for what was measured again. Returns the bytes written."""
+def write(made: Plan, machines: Machines, folder: Path, seed: int, start: float = START) -> int:
+    """The spool: a file for each node, and again.jsonl for what was measured again. start: when the first answer was
+    received, seconds since 1970 UTC. Returns the bytes written."""
     folder.mkdir(parents=True, exist_ok=True)
     written = 0
     kernel = set(made.of("split"))
     templates = _Templates(machines, made)
     with (folder / "again.jsonl").open("wb") as again:
         for index, name in enumerate(made.names):
-            at = START + index * 0.01
+            at = start + index * 0.01
             one = templates.of(name)
             drawn = random.Random(f"{seed} {name}")
             uuids = [_uuid(drawn) for _ in range(one.gpus)]

@@ -7,11 +7,15 @@ container without a GPU, with the CPU wheel of torch 2.13.0; its paths are short
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -35,12 +39,36 @@ def _topo(folder: Path) -> None:
     (folder / "topo.txt").write_text(PHB)
 
 
+def _fleet(folder: Path) -> None:
+    """A spool of 64 nodes, and the databases of it and of a week before, when less was wrong."""
+    shutil.copytree(_fleets(), folder, dirs_exist_ok=True)
+
+
+@lru_cache(maxsize=1)
+def _fleets() -> str:
+    from benchmarks.fleet import START, Machines, plan, write
+
+    made = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    now = plan(64, 1, healthy=False)
+    now = now._replace(planted=tuple(one for one in now.planted if one.kind != "refused"))
+    before = now._replace(planted=tuple(one for one in now.planted if one.kind in ("clock", "half a link", "split")))
+    machines = Machines()
+    for name, planned, start in (("now", now, START), ("last", before, START - 7 * 86400)):
+        spool = Path(made, "spool" if name == "now" else name)
+        write(planned, machines, spool, 1, start)
+        command = [sys.executable, "-m", "gpudoctor", "fleet", "load", str(spool), "-o", f"{made}/{name}.db"]
+        subprocess.run(command, check=True, capture_output=True)
+    shutil.rmtree(Path(made, "last"))
+    return made
+
+
 def _nothing(folder: Path) -> None:
     """The command needs no file."""
 
 
 SAMPLES: dict[str, Callable[[Path], None]] = {
-    "sample": _nothing, "explain": _nothing, "fit": _nothing, "image": _image, "topo": _topo
+    "sample": _nothing, "explain": _nothing, "fit": _nothing, "image": _image, "topo": _topo, "fleet": _fleet,
 }  # fmt: skip
 """Mark to what lays out the files that its command reads."""
 MEASURED = "measured"

@@ -34,3 +34,33 @@ def load(**flags: Any) -> int:
     from .fleet_load import run_load
 
     return run_load(flags)
+
+
+@fleet.command()
+@click.argument("database", metavar="DB")
+@click.option("--since", metavar="DB", help="Also show what changed since this earlier database.")
+@click.option("--node", metavar="NAME", help="One node's own report, judged again as check --from does.")
+@click.option("--query", metavar="SQL", help="The rows of one SELECT over the tables of docs/fleet.md.")
+@click.option("--format", "format_", type=click.Choice(("text", "json", "markdown", "html", "csv")), default="text",
+              help="Default: text.")  # fmt: skip
+@click.option("-v", "--verbose", count=True, help="Show all nodes, repair steps and lagging GPUs.")
+@click.option("-o", "--output", metavar="FILE", help="Write to this file instead of stdout.")
+@click.option("--fail-on", type=click.Choice(("slow", "odd", "unknown")),
+              help="Also exit 1 for slow nodes, for slow or odd ones, or for nodes without a verdict.")  # fmt: skip
+@click.option("--mask-nodes", is_flag=True, help="Replace node names by stable pseudonyms, for sharing.")
+@click.option("--no-color", is_flag=True, help="No color (also: the variable NO_COLOR).")
+@click.option("--ascii", "ascii_", is_flag=True, help="ASCII only.")
+def report(**flags: Any) -> int:
+    """Say what is broken and what to repair first, which nodes are odd, which are slow, and what changed.
+
+    \b
+    gpudoctor fleet report now.db --since last.db
+    gpudoctor fleet report now.db --node gpu-038
+    gpudoctor fleet report now.db --query 'select node, driver from node where gpus < 8'
+
+    Exit codes: 0 all nodes answered and none failed, 1 a node failed (--fail-on lowers the bar), 2 wrong usage or
+    unreadable input, 3 none failed, but a node or file could not be judged.
+    """
+    from .fleet_report import run_report
+
+    return run_report(flags)

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="FIFOs and /dev/
 
 NO_PATHS = {
     "WHAT", "PKG", "ID", "[ID]", "VERSION", "GPU", "GPUS", "GPUS,GPUS", "N", "HOST[:PORT],...", "DEVICE", "WHERE",
-    "TARGET", "STAGE", "NAME=VALUE", "NAME", "OS/ARCH", "FIELD=VALUE", "[PACKAGE]...", "[COMMAND]...",
+    "NODESET", "SQL", "TARGET", "STAGE", "NAME=VALUE", "NAME", "OS/ARCH", "FIELD=VALUE", "[PACKAGE]...", "[COMMAND]...",
     "[--] CMD [ARGS]...",
 }  # fmt: skip
 """Metavars of what is no path."""

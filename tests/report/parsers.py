@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from functools import cache
+from io import StringIO
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -15,12 +17,12 @@ from markdown_it import MarkdownIt
 from packaging.requirements import Requirement
 from prometheus_client.parser import text_string_to_metric_families
 
-from doctor.report.schema import image_schema, report_schema, topo_schema
+from doctor.report.schema import fleet_schema, image_schema, report_schema, topo_schema
 
 from .test_page import TAGS, Page
 
 SARIF = Path(__file__).parents[1] / "recipes" / "sarif-schema-2.1.0.json"
-_MADE = {"report": report_schema, "image": image_schema, "topo": topo_schema}
+_MADE = {"report": report_schema, "image": image_schema, "topo": topo_schema, "fleet": fleet_schema}
 _PROPERTY = r"(?:file|line|title)=(?! )(?:[^%:,\r\n]|%25|%0D|%0A|%3A|%2C)+"
 _GITHUB = re.compile(rf"::(error|warning|notice) ({_PROPERTY}(?:,{_PROPERTY})*)::((?:[^%\r\n]|%25|%0D|%0A)+)")
 """A workflow command as the runner reads it (actions/runner, ActionCommand.cs)."""
@@ -177,9 +179,17 @@ def read_conda(text: str) -> Any:
     return found
 
 
+def read_csv(text: str) -> list[list[str]]:
+    """Rows of one length, none of whose cells a spreadsheet takes for a formula."""
+    rows = list(csv.reader(StringIO(text), strict=True))
+    assert len({len(row) for row in rows}) == 1 and len(set(rows[0])) == len(rows[0])
+    assert not (bad := [cell for row in rows for cell in row if cell.lstrip()[:1] in "=+@" and cell.strip()]), bad[:3]
+    return rows
+
+
 PARSERS = {
     "text": read_text, "json": read_json, "markdown": read_markdown, "html": read_html, "svg": read_svg,
     "sarif": read_sarif, "junit": read_junit, "github": read_github, "line": read_line,
     "prometheus": read_prometheus, "node-problem-detector": read_line, "requirements": read_requirements,
-    "pyproject": read_pyproject, "dockerfile": read_dockerfile, "environment-yml": read_conda, "edited": read_requirements,
+    "csv": read_csv, "pyproject": read_pyproject, "dockerfile": read_dockerfile, "environment-yml": read_conda, "edited": read_requirements,
 }  # fmt: skip

@@ -38,6 +38,7 @@ SCHEMAS = {
     "watch": "report",
     "image": "image",
     "topo": "topo",
+    "fleet report": "fleet",
 }
 """The published schema of what a command prints as JSON."""
 APART = ("healthcheck",)
@@ -80,6 +81,11 @@ def commands(tmp_path: Path) -> dict[str, list[tuple[str, ...]]]:
     pins.write_text("torch==2.6.0\nnumpy\n")
     reports = [("--from", one) for one in (sound, bad, odd)]
     here = ("--gpu", "RTX 5090", "--driver", "575")
+    spool, database = tmp_path / "spool", str(tmp_path / "fleet.db")
+    spool.mkdir()
+    for name, one in (("n1", sound), ("n2", bad), ("n3", odd)):
+        (spool / f"{name}.json").write_bytes(Path(one).read_bytes())
+    assert run(["fleet", "load", str(spool), "-o", database, "--nodes", "n[1-4]"]) == 0
     return {
         "check": [("check", *one) for one in reports],
         "healthcheck": [("healthcheck", *reports[0]), ("healthcheck", *reports[2])],
@@ -95,6 +101,7 @@ def commands(tmp_path: Path) -> dict[str, list[tuple[str, ...]]]:
         "fit": [("fit", "--params", "7B", "--gpus", "8xA100-40GB"), ("fit", "--params", "70B", "--gpus", "RTX 4090")],
         "topo": [("topo", "--from", str(save(tmp_path, hung(), name="hung.json")))],
         "fix": [("fix", *one) for one in reports],
+        "fleet report": [("fleet", "report", database), ("fleet", "report", database, "--since", database)],
         "image": [("image", str(layout.folder), "--driver", "535.183.01", "--gpu", "RTX 5090")],
         "list-checks": [("list-checks",)],
         "explain": [("explain", "driver 535, torch 2.8.0+cu129"), ("explain", str(log))],

@@ -35,7 +35,7 @@ VOID = {"meta", "br", "hr", "img", "link", "input"}
 TAGS = {
     "html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "h3", "p", "span", "div", "b", "ol", "ul", "li", "pre",
     "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "footer", "svg", "g", "rect", "line", "polyline", "polygon",
-    "circle", "text", "clippath", "header", "button", "blockquote", "script",
+    "circle", "text", "clippath", "header", "button", "blockquote", "script", "input",
 }  # fmt: skip
 SAMPLES = {"full": full_measured, "two": two_gpus, "cpu": cpu_measured, "none": no_gpu_path, "watched": watched}
 
