@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..guard import Refusal
@@ -11,6 +12,7 @@ from .write import echo, write
 
 if TYPE_CHECKING:
     from ..fleet.report import FleetReport
+    from ..fleet.store.read import Store
 
 ALONE = ("since", "mask_nodes", "fail_on")
 """Flags of the report of the whole fleet, which make no sense of one node or a query."""
@@ -37,20 +39,36 @@ def _fleet(flags: dict[str, Any]) -> int:
 
     from .. import __version__
     from ..fleet.report import FleetTool
-    from ..fleet.store.read import open_store
     from ..fleet.summary import Asked, summarize
 
     tool = FleetTool("gpudoctor", __version__, Matrix.load().version)
     asked = Asked(tool, flags["fail_on"] or "fail", flags["mask_nodes"])
-    with closing(open_store(flags["database"])) as store:
+    with _opened(flags["database"]) as store:
         if flags["since"] is None:
             report = summarize(store, asked)
         else:
-            with closing(open_store(flags["since"])) as before:
+            with _opened(flags["since"]) as before:
                 report = summarize(store, asked, before)
     how = display({**flags, "no_color": flags["no_color"], "ascii_": flags["ascii_"]})
     write(_rendered(report, flags), flags["output"], styled=how.colour and flags["format_"] == "text")
     return report.exit_code
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[Store]:
+    """Raises Refusal with one line where it is no fleet's database, or a damaged one."""
+    import sqlite3
+
+    from ..fleet.store.read import open_store
+    from ..formats.given import Unopened
+
+    try:
+        with closing(open_store(path)) as store:
+            yield store
+    except Unopened as error:
+        raise Refusal(str(error)) from None
+    except sqlite3.Error as error:
+        raise Refusal(f"{path} cannot be read as a fleet's database: {error}") from None
 
 
 def _rendered(report: FleetReport, flags: dict[str, Any]) -> bytes:
