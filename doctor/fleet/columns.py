@@ -5,10 +5,12 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
-from math import isfinite
 
 from .kinds import Value
 from .spread import median
+
+_MOST = 1e15
+"""More is no speed, in any unit, and its square would leave what a float holds."""
 
 
 class Columns:
@@ -50,13 +52,13 @@ class Columns:
 
 
 def columns(values: Iterable[Value]) -> Columns:
-    """From single values in any order. Of a GPU with several in one repeat the last counts; one that is not finite is
-    left out."""
+    """From single values in any order. Of a GPU with several in one repeat the last counts; one that is no speed
+    (not a number, negative, endless) is left out."""
     found = Columns()
     node, gpu, value = array("q"), array("i"), array("d")
     in_order, last = True, None
     for at_node, at_gpu, _, speed, _, repeat in values:
-        if not isfinite(speed):
+        if not 0 <= speed <= _MOST:
             continue
         if repeat > 1:
             found.later.setdefault((at_node, at_gpu), {})[repeat] = speed

@@ -62,9 +62,13 @@ def compared(path: str) -> Compared | None:
 
 def differs_by_nature(path: str) -> bool:
     """Whether healthy machines of one kind differ in it."""
-    parts = field_of(path).split(".")
-    above = (".".join(parts[:count]) for count in range(1, len(parts) + 1))
-    return any(one in facts().by_nature for one in above) or (_row(path) is not None and compared(path) is None)
+    return _is_named(field_of(path)) or (_row(path) is not None and compared(path) is None)
+
+
+@lru_cache(maxsize=4096)
+def _is_named(field: str) -> bool:
+    parts = field.split(".")
+    return any(".".join(parts[:count]) in facts().by_nature for count in range(1, len(parts) + 1))
 
 
 def label(path: str) -> str:

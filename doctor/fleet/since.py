@@ -96,7 +96,7 @@ def _by_number(found: Mapping[str, list[str]]) -> dict[str, tuple[str, ...]]:
 
 def _changed(old: Summary, new: Summary, both: frozenset[str]) -> tuple[Change, ...]:
     found: dict[tuple[str, str, str], list[str]] = {}
-    for path in sorted(old.facts.keys() & new.facts.keys()):
+    for path in sorted(set(old.facts) & set(new.facts)):
         row = compared(path)
         if row is None:
             continue

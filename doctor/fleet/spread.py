@@ -35,9 +35,9 @@ def measure(ordered: Sequence[float], kind: Kind) -> Measure:
     """
     limits = thresholds()
     count, middle = len(ordered), median(ordered)
-    raw = _NORMAL * _mad(ordered, middle)
+    raw = _NORMAL * mad(ordered, middle)
     if count > 1:
-        raw = max(raw, _NORMAL * (middle - median(ordered[: count // 2])))
+        raw = max(raw, _NORMAL * (middle - median(ordered[: (count + 1) // 2])))
     weight, prior = limits.prior_weight.value, limits.prior(kind) * abs(middle)
     spread = sqrt((count * raw * raw + weight * prior * prior) / (count + weight))
     k = max(limits.least_k.value, -NormalDist().inv_cdf(limits.chance.value / count))
@@ -50,7 +50,7 @@ def median(ordered: Sequence[float]) -> float:
     return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 
 
-def _mad(ordered: Sequence[float], middle: float) -> float:
+def mad(ordered: Sequence[float], middle: float) -> float:
     """Median of the distances from the median, by walking outwards from it: no second sort."""
     count = len(ordered)
     right = count // 2

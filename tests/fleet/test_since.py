@@ -1,0 +1,143 @@
+"""What changed between two looks: failures, cures, facts, and who is slow again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from doctor.fleet.since import Change, SlowOne, Summary, changes, was_slow
+
+from ..drawn import drawn
+from ..rows import for_each
+
+DRIVER, LIBCUDA = "driver.kernel_version", "driver.libcuda_version"
+
+
+def look(nodes: str = "abcdef", **more: object) -> Summary:
+    return Summary(frozenset(nodes), **more)  # type: ignore[arg-type]
+
+
+def failing(**nodes: str) -> dict[str, frozenset[str]]:
+    return {node: frozenset(ids.split()) for node, ids in nodes.items()}
+
+
+def test_failures_that_are_new_and_those_that_are_gone() -> None:
+    old, new = look(failing=failing(a="x", b="x y", c="z")), look(failing=failing(a="x", b="y", c="y", d="y"))
+    found = changes(old, new)
+    assert found.failed == {"y": ("c", "d")}
+    assert found.cured == {"x": ("b",), "z": ("c",)}
+
+
+def test_a_node_that_does_not_answer_is_gone_and_not_cured() -> None:
+    found = changes(look("ab", failing=failing(a="x")), look("bc", failing=failing(c="y")))
+    assert (found.cured, found.gone, found.new) == ({}, ("a",), ("c",))
+    assert found.failed == {"y": ("c",)}
+
+
+def test_what_could_not_be_decided_now_is_not_cured() -> None:
+    old = look(failing=failing(a="x", b="x"))
+    assert changes(old, look(unknown=failing(a="x"))).cured == {"x": ("b",)}
+
+
+def test_facts_that_changed_are_counted_by_their_two_values() -> None:
+    before = {DRIVER: dict(a="570", b="570", c="570", d="565", e="580")}
+    after = {DRIVER: dict(a="580", b="580", c="570", d="580", f="580")}
+    found = changes(look(facts=before), look(facts=after))
+    assert found.changed == (Change(DRIVER, "570", "580", ("a", "b")), Change(DRIVER, "565", "580", ("d",)))
+
+
+def test_what_follows_from_a_fact_goes_into_its_line() -> None:
+    before = {DRIVER: dict(a="570", b="570"), LIBCUDA: dict(a="570", b="570")}
+    after = {DRIVER: dict(a="580", b="570"), LIBCUDA: dict(a="580", b="570")}
+    assert changes(look(facts=before), look(facts=after)).changed == (Change(DRIVER, "570", "580", ("a",), (LIBCUDA,)),)
+    after[LIBCUDA]["b"] = "580"  # on its own: no consequence of the driver
+    found = changes(look(facts=before), look(facts=after)).changed
+    assert found == (Change(LIBCUDA, "570", "580", ("a", "b")), Change(DRIVER, "570", "580", ("a",)))
+
+
+@for_each(
+    "path, before, after, differs",
+    [
+        (DRIVER, "1", "2", True),
+        (DRIVER, "1", "1", False),
+        ("host.memory_total_mib", "100000", "99100", False),
+        ("host.memory_total_mib", "100000", "98900", True),
+        ("host.open_files", "100000", "99999", True),
+        ("gpus.temperature_c", "30", "60", False),
+        ("gpus.uuid", "a", "b", False),
+        ("host.environment[SLURM_JOB_ID]", "1", "2", False),
+        ("no.fact", "1", "2", False),
+    ],
+)
+def test_only_facts_that_are_compared_and_not_equal(path: str, before: str, after: str, differs: bool) -> None:
+    found = changes(look("a", facts={path: {"a": before}}), look("a", facts={path: {"a": after}}))
+    assert bool(found.changed) == differs
+
+
+def test_a_fact_that_was_not_known_has_not_changed() -> None:
+    assert changes(look(facts={DRIVER: {}}), look(facts={DRIVER: {"a": "1"}})).changed == ()
+    assert changes(look(), look(facts={DRIVER: {"a": "1"}})).changed == ()
+
+
+@for_each(
+    "before, now, again",
+    [
+        (SlowOne("a", 1, "matmul bf16"), SlowOne("a", 1, "matmul bf16"), True),
+        (SlowOne("a", 1, "matmul bf16"), SlowOne("a", 1, "matmul fp16"), True),
+        (SlowOne("a", 1, "matmul bf16"), SlowOne("a", 2, "matmul bf16"), False),
+        (SlowOne("a", 1, "matmul bf16"), SlowOne("b", 1, "matmul bf16"), False),
+        (SlowOne("a", 1, "matmul bf16"), SlowOne("a", 1, "memory copy"), False),
+        (SlowOne("a", -1, "matmul bf16"), SlowOne("a", 2, "matmul bf16"), True),
+        (SlowOne("a", 2, "matmul bf16"), SlowOne("a", -1, "matmul bf16"), True),
+        (SlowOne("a", 1, "launch eager"), SlowOne("a", 1, "launch graph"), False),
+    ],
+)
+def test_slow_for_the_second_time(before: SlowOne, now: SlowOne, again: bool) -> None:
+    assert was_slow([before], now) == again
+    found = changes(look(slow=frozenset({before})), look(slow=frozenset({now})))
+    assert found.slow_again == ((now,) if again else ())
+
+
+def test_facts_may_be_fetched_one_path_at_a_time() -> None:
+    fetched = []
+
+    class Lazy(Mapping[str, Mapping[str, str]]):
+        def __init__(self, value: str) -> None:
+            self.value = value
+
+        def __getitem__(self, path: str) -> Mapping[str, str]:
+            fetched.append(path)
+            return {"a": self.value}
+
+        def __iter__(self):  # type: ignore[no-untyped-def]
+            return iter([DRIVER, "gpus.uuid"])
+
+        def __len__(self) -> int:
+            return 2
+
+    found = changes(look("a", facts=Lazy("1")), look("a", facts=Lazy("2")))
+    assert [one.path for one in found.changed] == [DRIVER]
+    assert fetched == [DRIVER, DRIVER]
+
+
+NODES = st.frozensets(st.sampled_from("abcd"))
+FAILING = st.dictionaries(st.sampled_from("abcd"), st.frozensets(st.sampled_from("xyz")))
+
+
+@drawn(200)
+@given(NODES, NODES, FAILING, FAILING)
+def test_nothing_changed_between_a_look_and_itself_and_what_failed_is_cured_backwards(
+    first: frozenset[str], second: frozenset[str], a: dict[str, frozenset[str]], b: dict[str, frozenset[str]]
+) -> None:
+    old = Summary(first, {node: ids for node, ids in a.items() if node in first})
+    new = Summary(second, {node: ids for node, ids in b.items() if node in second})
+    same = changes(old, old)
+    assert not any(same)
+    there, back = changes(old, new), changes(new, old)
+    for id, nodes in there.cured.items():
+        assert set(nodes) <= set(back.failed[id])
+    assert (there.gone, there.new) == (back.new, back.gone)
+    for id, nodes in there.failed.items():
+        assert all(id in new.failing[node] and id not in old.failing.get(node, ()) for node in nodes)
