@@ -55,12 +55,15 @@ class Reader:
         self._done: set[tuple[bytes, bytes]] = set()
         self._held = 0
         self._lost: list[str] = []
+        self._damaged = 0
 
     def feed(self, line: bytes) -> list[bytes]:
         """The answers that this line completes; none of a line without a mark."""
         if MARK not in line:
             return []
-        return [answer for found in _LINE.finditer(line) if (answer := self._take(found)) is not None]
+        found = [one for one in _LINE.finditer(line) if self._whole_line(one)]
+        self._damaged += line.count(MARK) - len(found)
+        return [answer for one in found if (answer := self._take(one)) is not None]
 
     def rest(self) -> list[str]:
         """What is said of each answer that is not whole."""
@@ -68,16 +71,20 @@ class Reader:
         for key, parts in self._open.items():
             count = self._about[key][0]
             missing.append(f"an answer is cut: {len(parts)} of its {count} parts came whole")
+        if self._damaged:
+            lines = "1 line" if self._damaged == 1 else f"{self._damaged:,} lines"
+            missing.append(f"{lines} of answers came cut, or mixed with other output")
         return self._lost + missing
 
+    def _whole_line(self, found: re.Match[bytes]) -> bool:
+        _, _, part, parts, size, length, crc, chunk = found.groups()
+        sums = len(chunk) == int(length) and zlib.crc32(chunk) == int(crc, 16)
+        return sums and 1 <= int(part) <= int(parts) <= _MOST_PARTS and int(size) <= MOST_BYTES
+
     def _take(self, found: re.Match[bytes]) -> bytes | None:
-        run, digest, part, parts, size, length, crc, chunk = found.groups()
+        run, digest, part, parts, size, _, _, chunk = found.groups()
         key, number, count = (run, digest), int(part), int(parts)
         if (self._run and run != self._run) or key in self._done:
-            return None
-        if len(chunk) != int(length) or zlib.crc32(chunk) != int(crc, 16):
-            return None
-        if not 1 <= number <= count <= _MOST_PARTS or int(size) > MOST_BYTES:
             return None
         if self._about.setdefault(key, (count, int(size))) != (count, int(size)):
             return None

@@ -44,7 +44,7 @@ def _unfolded(nodeset: str) -> list[str]:
     try:
         found: Any = Sets.NodeSet(nodeset, resolver=Sets.RESOLVER_NOGROUP)
         return [str(name) for name in found]
-    except (Sets.NodeSetException, Sets.RangeSetException, ValueError) as error:
+    except (Sets.NodeSetException, ValueError) as error:
         raise Refusal(f"--nodes {nodeset[:100]!r}: {error}") from None
 
 

@@ -171,6 +171,9 @@ def _lines(file: str, modified: float, blocks: Iterator[bytes]) -> Iterator[Piec
     noise: list[Refused] = []
     number = 0
     for number, line, more in _split(blocks):
+        if number > _MOST_LINES:
+            yield Refused(file, number, f"over {_MOST_LINES:,} lines: this one and all after it are not read")
+            break
         if line is None:
             yield Refused(file, number, _TOO_LARGE)
             continue
@@ -203,6 +206,7 @@ def _lines(file: str, modified: float, blocks: Iterator[bytes]) -> Iterator[Piec
 
 _MOST_NOISE = 1000
 """Lines of one file that are no JSON and are named one by one."""
+_MOST_LINES = 2_000_000
 
 
 def _split(blocks: Iterator[bytes]) -> Iterator[tuple[int, bytes | None, Callable[[], bytes | None]]]:

@@ -36,7 +36,8 @@ def test_answers_come_back_from_mixed_lines(answers: list[bytes], noise: list[by
     sent = [line for answer in answers for line in lines(answer, "r1")] + noise
     chance.shuffle(sent)
     found, lost = read(sent)
-    assert sorted(found) == sorted(answers) and lost == []
+    assert sorted(found) == sorted(answers)
+    assert len(lost) == any(b"@gpudoctor1 " in line for line in noise)
 
 
 @drawn(200)
@@ -57,8 +58,8 @@ def test_a_damaged_answer_is_never_another_one(answer: bytes, chance: random.Ran
     )
     found, lost = read(sent)
     assert found == [] or (found == [answer] and (sent[at].endswith(line) or line in sent[at]))
-    if not found and len(sent) > 1:
-        assert len(lost) == 1
+    if not found and (len(sent) > 1 or b"@gpudoctor1 " in sent[at]):
+        assert lost
 
 
 def test_a_line_between_two_others_output_is_read() -> None:
@@ -82,7 +83,7 @@ def test_a_bomb_does_not_unpack() -> None:
     (line,) = lines(b"\0" * 4_000_000, "r1")
     shrunk = line.replace(b" 4000000 ", b" 4 ")
     assert read([shrunk]) == ([], ["an answer is damaged: its SHA-256 is another one"])
-    assert read([line.replace(b" 4000000 ", b" 999999999 ")]) == ([], [])
+    assert read([line.replace(b" 4000000 ", b" 999999999 ")])[0] == []
 
 
 def test_what_cannot_be_sent_is_an_error() -> None:

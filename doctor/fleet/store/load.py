@@ -21,6 +21,9 @@ from .rates import Figure, gpu_numbers
 from .sections import Reader, Sections, whole_snapshot
 from .tables import Tables, node_row
 
+_MOST_REFUSED = 1000
+"""Lines of one file that are named one by one."""
+
 
 class Loaded(NamedTuple):
     """What a run did."""
@@ -77,7 +80,8 @@ class _Filling:
         self._reasons: dict[str, str] = {}
         self._later: list[_Later] = []
         self._number = 0
-        self._refused: list[Refused] = []
+        self._first: Refused | None = None
+        self._of_file: dict[str, int] = {}
         self._refused_count = 0
         self._pieces = 0
         self._here: set[int] = set()
@@ -86,8 +90,10 @@ class _Filling:
     def refuse(self, one: Refused) -> None:
         self._pieces += 1
         self._refused_count += 1
-        self._refused = self._refused or [one]
-        self._tables.refused(one)
+        self._first = self._first or one
+        of_file = self._of_file[one.file] = self._of_file.get(one.file, 0) + 1
+        if of_file <= _MOST_REFUSED:
+            self._tables.refused(one)
 
     def add(self, piece: Piece) -> None:
         self._pieces += 1
@@ -190,8 +196,10 @@ class _Filling:
         here = len(self._here)
         counts = (len(requested), here, answered - here)
         self._tables.run((started, ended, source, __version__, self._matrix, *counts))
-        first = self._refused[0] if self._refused else None
-        return Loaded(answered, missing, self._refused_count, self._pieces, here, first)
+        for file, count in self._of_file.items():
+            if count > _MOST_REFUSED:
+                self._tables.refused(Refused(file, 0, f"and {count - _MOST_REFUSED:,} more of its lines"))
+        return Loaded(answered, missing, self._refused_count, self._pieces, here, self._first)
 
 
 def _clock_off(generated_at: str, received: float) -> float | None:

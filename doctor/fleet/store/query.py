@@ -22,6 +22,8 @@ DEADLINE_S = 60.0
 """For a query, reading its rows included."""
 _STEPS = 20_000
 """Of SQLite's machine between two looks at the clock: some milliseconds."""
+_LIMIT_LENGTH, _MOST_CHARACTERS = 0, 16 << 20
+"""SQLITE_LIMIT_LENGTH: of one value that a query makes; making a longer one takes time in which no deadline is seen."""
 _MOST_BYTES = 64 << 20
 _ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE)
 _REFUSED_FUNCTIONS = ("load_extension", "readfile", "writefile", "edit", "fts3_tokenizer", "sqlite_compileoption_get")
@@ -42,6 +44,9 @@ def ask(path: str, sql: str, deadline_s: float = DEADLINE_S) -> Rows:
         db = connect(path)
     except Unopened as error:
         raise Refusal(str(error)) from None
+    limit: Any = getattr(db, "setlimit", None)  # from Python 3.11 on
+    if limit is not None:
+        limit(_LIMIT_LENGTH, _MOST_CHARACTERS)
     ends = time.monotonic() + deadline_s
     db.set_authorizer(_authorize)
     db.set_progress_handler(lambda: int(time.monotonic() > ends), _STEPS)
@@ -55,12 +60,6 @@ def ask(path: str, sql: str, deadline_s: float = DEADLINE_S) -> Rows:
         raise Refusal("--query takes one SELECT")
     columns = tuple(str(column[0]) for column in cursor.description)
     return Rows(columns, _fetched(db, cursor, deadline_s))
-
-
-def node_names(path: str) -> list[str]:
-    """The nodes that have answered, sorted. Raises Refusal."""
-    with _opened(path) as db:
-        return sorted({name for (name,) in db.execute("select node from node where state = 'answered'")})
 
 
 def saved_of(path: str, name: str) -> tuple[Saved, ...]:

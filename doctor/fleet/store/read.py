@@ -83,8 +83,8 @@ class Store:
 
     def value_counts(self, cohort: Cohort) -> Iterator[ValueCount]:
         """Each fact that nodes of a cohort have, by path; those that differ by nature are not stored as facts."""
-        for place in ("f.gpu < 0", "f.gpu >= 0"):
-            yield from self._counts(cohort, place)
+        for whose in ("f.gpu < 0", "f.gpu >= 0"):
+            yield from self._counts(cohort, whose)
 
     def nodes_with(self, path: str, value: str, cohort: Cohort) -> list[With]:
         """The nodes of a cohort with this value of a fact."""
@@ -129,12 +129,12 @@ class Store:
         )
         return [GpuRow._make(row) for row in rows]
 
-    def _counts(self, cohort: Cohort, place: str) -> Iterator[ValueCount]:
+    def _counts(self, cohort: Cohort, whose: str) -> Iterator[ValueCount]:
         """Nodes with the same sets of facts are counted together, so that each set is looked into once."""
         alike: Counter[tuple[int, ...]] = Counter()
         last, sets = None, set[int]()
         rows = self._rows(
-            f"select f.node, f.facts from node_facts f join node n on n.id = f.node where {place} and {_COHORT} "
+            f"select f.node, f.facts from node_facts f join node n on n.id = f.node where {whose} and {_COHORT} "
             "order by f.node",
             cohort,
         )
