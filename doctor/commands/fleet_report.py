@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..guard import Refusal
@@ -43,12 +43,10 @@ def _fleet(flags: dict[str, Any]) -> int:
 
     tool = FleetTool("gpudoctor", __version__, Matrix.load().version)
     asked = Asked(tool, flags["fail_on"] or "fail", flags["mask_nodes"])
-    with _opened(flags["database"]) as store:
-        if flags["since"] is None:
-            report = summarize(store, asked)
-        else:
-            with _opened(flags["since"]) as before:
-                report = summarize(store, asked, before)
+    with ExitStack() as files:
+        before = None if flags["since"] is None else files.enter_context(_opened(flags["since"]))
+        store = files.enter_context(_opened(flags["database"]))
+        report = summarize(store, asked, before)
     how = display({**flags, "no_color": flags["no_color"], "ascii_": flags["ascii_"]})
     write(_rendered(report, flags), flags["output"], styled=how.colour and flags["format_"] == "text")
     return report.exit_code

@@ -31,13 +31,14 @@ NO_PATH = {("matrix query", "words"), ("matrix show", "table"), ("matrix sources
 OUTPUTS = {"output", "plot", "restore_file", "file", "folder"}
 """Parameters that are written to (tests/cli/test_where_it_writes.py)."""
 FOLDERS = {"root", "replay", "python_"}
-OUT_OF_ORDER = {"reference", "ca", "own_class"}
+OUT_OF_ORDER = {"reference", "ca", "own_class", "database", "since"}
 """Files that cannot be streams: what reads them goes back and forth, or is another program."""
 BESIDE = {
     "dockerfile": ["Dockerfile"], "image": ["127.0.0.1:9/a"], "explain": ["RuntimeError: no CUDA GPUs are available"], "record": ["out"],
     "watch": ["true"], "fit --model": ["--gpus", "T4"],
     "fit": ["--params", "7B"], "what-if": ["--driver", "580"], "matrix export": ["-"],
     "matrix query": ["driver", "580"], "print": ["systemd"], "matrix show": ["nccl"], "resolve -r": ["--gpu", "T4"],
+    "fleet report": ["fleet.db"],
 }  # fmt: skip
 """What the command needs beside the parameter that is tried, unless that is one of these."""
 FORKS = """
