@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -46,7 +46,7 @@ class _Line(Report, frozen=True):
     received: float = 0.0
     repeat: int = 1
     reason: str = ""
-    report: msgspec.Raw = msgspec.Raw()
+    report: Report | None = None
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -59,12 +59,9 @@ class Answer(msgspec.Struct, frozen=True):
     reason: str
     """Why the node was not examined; the report is None then."""
     report: Report | None
-    size: int
-    """Bytes of it."""
 
 
 _DECODER = msgspec.json.Decoder(_Line)
-_REPORT = msgspec.json.Decoder(Report)
 _IT = "it"
 
 
@@ -79,10 +76,10 @@ def open_envelope(data: bytes, hint: str) -> Answer:
         raise Refusal("it is empty")
     try:
         line = _DECODER.decode(data)
-        inner = bytes(line.report)
-        report: Any = _REPORT.decode(inner) if inner else line
     except READING as error:
         raise unreadable(_IT, error) from None
+    inner = line.report is not None
+    report = line.report or line
     name = line.node or hint if inner or line.reason else hint or line.node
     if not name:
         raise Refusal("it names no node: neither an envelope, nor the file's name, nor a field `node` of the line")
@@ -91,11 +88,11 @@ def open_envelope(data: bytes, hint: str) -> Answer:
     if not 0 <= line.received < _LATEST or not 1 <= line.repeat <= MOST_REPEATS:
         raise Refusal("its envelope has no time of a collector, or a number of repeats that is none")
     if line.reason and not inner and line.snapshot is None:
-        return Answer(name, line.received, 1, line.reason, None, len(data))
+        return Answer(name, line.received, 1, line.reason, None)
     refuse_version(report.schema_version, report.snapshot is not None, _IT)
     if report.target.kind in ("text", "image"):
         raise Refusal(f"it is the report of {_KINDS[report.target.kind]}, not of a machine")
-    return Answer(name, line.received, line.repeat, "", report, len(data))
+    return Answer(name, line.received, line.repeat, "", report)
 
 
 _KINDS = {"text": "a pasted text", "image": "an image"}

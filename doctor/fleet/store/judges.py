@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
+from signal import SIG_IGN, SIGINT, signal
 
 from ...findings import Finding, Policy
 from ...guard import Refusal
@@ -36,7 +37,9 @@ class Judges:
     def give(self, snapshot: Snapshot, policy: Policy, day: str, take: Take) -> None:
         """Judge it some time; `take` is called in this process with findings and verdict, at the latest by `finish`."""
         if self._pool is None:
-            self._pool = ProcessPoolExecutor(self._jobs, mp_context=get_context("spawn"))
+            self._pool = ProcessPoolExecutor(
+                self._jobs, mp_context=get_context("spawn"), initializer=signal, initargs=(SIGINT, SIG_IGN)
+            )  # an interrupt is this process's to tell
         self._waiting[self._pool.submit(judged_bytes, task_of(snapshot, policy, day))] = take
         while len(self._waiting) > _AHEAD * self._jobs:
             self._take()
