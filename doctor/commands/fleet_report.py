@@ -39,14 +39,14 @@ def _fleet(flags: dict[str, Any]) -> int:
 
     from .. import __version__
     from ..fleet.report import FleetTool
-    from ..fleet.summary import Asked, summarize
+    from ..fleet.summary import Wanted, summarize
 
     tool = FleetTool("gpudoctor", __version__, Matrix.load().version)
-    asked = Asked(tool, flags["fail_on"] or "fail", flags["mask_nodes"])
+    wanted = Wanted(tool, flags["fail_on"] or "fail", flags["mask_nodes"])
     with ExitStack() as files:
         before = None if flags["since"] is None else files.enter_context(_opened(flags["since"]))
         store = files.enter_context(_opened(flags["database"]))
-        report = summarize(store, asked, before)
+        report = summarize(store, wanted, before)
     how = display({**flags, "no_color": flags["no_color"], "ascii_": flags["ascii_"]})
     write(_rendered(report, flags), flags["output"], styled=how.colour and flags["format_"] == "text")
     return report.exit_code

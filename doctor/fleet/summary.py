@@ -2,43 +2,38 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from hashlib import blake2b
 from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
 from .cohorts import name_of
-from .kinds import Cohort, Duplicate, Node, NodeFinding, Refused
+from .kinds import Cohort, Duplicate, Node, NodeFinding
 from .nodesets import in_order
-from .repair import order
 from .report import (
     ClockOff,
     CohortAbout,
-    DuplicateAbout,
-    FindingAbout,
     FleetCounts,
     FleetReport,
     FleetTool,
     FleetVerdict,
     NodeRow,
     NotExamined,
-    RefusedAbout,
-    RepairAbout,
 )
 from .store.read import Store
 from .summary_odd import OddFacts, odd_facts
+from .summary_parts import contradictions, grouped, masked, repairs, unreadable
 from .summary_since import Look, since_about
 from .summary_slow import SlowFigures, slow_figures
+from .times import moment
 
 FailOn: TypeAlias = Literal["fail", "slow", "odd", "unknown"]
 CLOCK_OFF_S = 300.0
 """A clock that is further off than this is odd."""
 
 
-class Asked(NamedTuple):
+class Wanted(NamedTuple):
     """How the user wants it."""
 
     tool: FleetTool
@@ -55,10 +50,10 @@ class _Found(NamedTuple):
     warned: dict[int, list[str]]
 
 
-def summarize(store: Store, asked: Asked, before: Store | None = None) -> FleetReport:
+def summarize(store: Store, wanted: Wanted, before: Store | None = None) -> FleetReport:
     """The report of a database; `before` is an earlier one of the same fleet (`--since`)."""
     nodes = store.nodes()
-    names = {node.id: masked(node.name) if asked.mask_nodes else node.name for node in nodes}
+    names = {node.id: masked(node.name) if wanted.mask_nodes else node.name for node in nodes}
     plain = {node.id: node.name for node in nodes}
     sizes = Counter(node.cohort for node in nodes if node.cohort is not None)
     cohorts = {cohort: name_of(cohort, sizes) for cohort, _ in sizes.most_common()}
@@ -71,15 +66,15 @@ def summarize(store: Store, asked: Asked, before: Store | None = None) -> FleetR
     states = _states(nodes, found, odd, slow, off, duplicates)
     counts = _counts(nodes, states)
     refused = store.refused()
-    verdict, code = _verdict(counts, len(refused), asked.fail_on)
+    verdict, code = _verdict(counts, len(refused), wanted.fail_on)
     times = [node.received for node in nodes if node.received]
     runs = store.runs()
     since, again = None, frozenset[str]()
     if before is not None:
-        named = masked if asked.mask_nodes else str
+        named = masked if wanted.mask_nodes else str
         since, again = since_about(Look(before, _slow(before)), Look(store, slow), named)
     return FleetReport(
-        tool=asked.tool,
+        tool=wanted.tool,
         source=next((run.source for run in runs if run.source), ""),
         started=moment(min(times, default=0.0)),
         ended=moment(max(times, default=0.0)),
@@ -90,7 +85,7 @@ def summarize(store: Store, asked: Asked, before: Store | None = None) -> FleetR
         requested=sum(run.requested for run in runs),
         judged_here=sum(run.judged_here for run in runs),
         gpus=sum(node.cohort.count for node in nodes if node.cohort),
-        masked=asked.mask_nodes,
+        masked=wanted.mask_nodes,
         cohorts=tuple(
             CohortAbout(
                 name=name,
@@ -102,9 +97,9 @@ def summarize(store: Store, asked: Asked, before: Store | None = None) -> FleetR
             )
             for cohort, name in cohorts.items()
         ),
-        repairs=_repairs(findings, store, cohorts, asked.mask_nodes),
-        findings=_grouped((one for one in findings if not one.users and one.status != "fail"), names),
-        python=_grouped((one for one in findings if one.users), names),
+        repairs=repairs(findings, store, cohorts, wanted.mask_nodes),
+        findings=grouped((one for one in findings if not one.users and one.status != "fail"), names),
+        python=grouped((one for one in findings if one.users), names),
         odd=odd.odd,
         odd_on_failing=odd.on_failing,
         odd_python=odd.python,
@@ -127,8 +122,8 @@ def summarize(store: Store, asked: Asked, before: Store | None = None) -> FleetR
             for node in nodes
             if node.state != "answered"
         ),
-        duplicates=_duplicates(duplicates, asked.mask_nodes),
-        refused=_refused(refused, asked.mask_nodes),
+        duplicates=contradictions(duplicates, wanted.mask_nodes),
+        refused=unreadable(refused, wanted.mask_nodes),
         since=since,
         nodes=_rows(nodes, states, names, cohorts),
         healthy=tuple(sorted((names[node.id] for node in nodes if node.id not in states), key=in_order)),
@@ -139,47 +134,6 @@ def _slow(store: Store) -> SlowFigures:
     nodes = store.nodes()
     cohorts = {node.cohort: "" for node in nodes if node.cohort is not None}
     return slow_figures(store, cohorts, {node.id: node.name for node in nodes})
-
-
-def _repairs(
-    findings: Iterable[NodeFinding], store: Store, cohorts: Iterable[Cohort], mask: bool
-) -> tuple[RepairAbout, ...]:
-    """In order; those of users' Python environments are told apart, as findings."""
-    found = [one for one in order(findings) if not one.users]
-    keys = {subject for one in found for _, some in one.subjects for subject in some}
-    gpus: dict[tuple[str, str], str] = {}
-    if keys:
-        nodes = {node.id: node.name for node in store.nodes()}
-        for cohort in cohorts:
-            gpus |= {(nodes[g.node], g.uuid): f"GPU {g.gpu}" for g in store.gpus(cohort) if g.uuid in keys}
-    named = masked if mask else str
-    return tuple(
-        RepairAbout(
-            finding=one.id,
-            title=one.title,
-            layer=one.layer,
-            fix=one.fix,
-            cures=one.cures,
-            nodes=tuple(map(named, one.nodes)),
-            subjects={named(node): _about(node, some, gpus) for node, some in one.subjects},
-        )
-        for one in found
-    )
-
-
-def _about(node: str, subjects: Iterable[str], gpus: Mapping[tuple[str, str], str]) -> tuple[str, ...]:
-    """What a finding is about there; a GPU by its index, which its key does not say."""
-    return tuple(gpus.get((node, subject), subject) for subject in subjects)
-
-
-def masked(name: str) -> str:
-    """A stable pseudonym: the same name has the same one in every report."""
-    return f"node-{blake2b(name.encode('utf-8', 'backslashreplace'), digest_size=5, person=b'gpudoctor').hexdigest()}"
-
-
-def moment(seconds: float) -> str:
-    """ISO 8601, UTC; empty for 0."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)) if 0 < seconds < 1e11 else ""
 
 
 def _found(nodes: Iterable[Node], findings: Iterable[NodeFinding]) -> _Found:
@@ -250,36 +204,6 @@ def _verdict(counts: FleetCounts, refused: int, fail_on: FailOn) -> tuple[FleetV
     if counts.fail or bars[fail_on]:
         return "fail", 1
     return ("unknown", 3) if open_ else ("pass", 0)
-
-
-def _grouped(findings: Iterable[NodeFinding], names: Mapping[int, str]) -> tuple[FindingAbout, ...]:
-    """By id and status, those of most nodes first; the title is that of the first."""
-    first: dict[tuple[str, str], str] = {}
-    nodes: dict[tuple[str, str], set[str]] = {}
-    for one in findings:
-        key = (one.id, one.status)
-        first.setdefault(key, one.title)
-        nodes.setdefault(key, set()).add(names[one.node])
-    return tuple(
-        FindingAbout(finding=key[0], status=key[1], title=first[key], nodes=tuple(sorted(some, key=in_order)))
-        for key, some in sorted(nodes.items(), key=lambda item: (-len(item[1]), item[0]))
-    )
-
-
-def _duplicates(found: Iterable[Duplicate], mask: bool) -> tuple[DuplicateAbout, ...]:
-    return tuple(
-        DuplicateAbout(kind=one.kind, nodes=tuple(map(masked, one.nodes)) if mask else one.nodes, detail=one.detail)
-        for one in found
-    )
-
-
-def _refused(found: Iterable[Refused], mask: bool) -> tuple[RefusedAbout, ...]:
-    """A file's name may be a node's: with masks it is a pseudonym too."""
-
-    def file(name: str) -> str:
-        return masked(name).replace("node", "file") if mask else name
-
-    return tuple(RefusedAbout(file=file(one.file), line=one.line, reason=one.reason) for one in found)
 
 
 def _rows(

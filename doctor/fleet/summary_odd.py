@@ -84,11 +84,11 @@ def _part(
         row = compared(one.path)
         users = bool(row and row.users)
         sound = {node: gpus for node, gpus in one.nodes.items() if node not in failing}
-        for kept, place in ((sound, 2 if users else 0), ({n: g for n, g in one.nodes.items() if n in failing}, 1)):
-            if not kept or (place == 1 and users):
+        for kept, kind in ((sound, 2 if users else 0), ({n: g for n, g in one.nodes.items() if n in failing}, 1)):
+            if not kept or (kind == 1 and users):
                 continue
-            rows[place].append(_odd(cohort, about, one.about, kept, names, lines[one.path], row.unit if row else ""))
-            if place == 0:
+            rows[kind].append(_odd(cohort, about, one.about, kept, names, lines[one.path], row.unit if row else ""))
+            if kind == 0:
                 for node in kept:
                     nodes.setdefault(node, []).append(label(one.path))
     return OddFacts(tuple(rows[0]), tuple(rows[1]), tuple(rows[2]), (), (), nodes)

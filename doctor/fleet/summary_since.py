@@ -11,6 +11,7 @@ from .kinds import Cohort
 from .report import SinceAbout, SinceChange
 from .store.read import Store
 from .summary_slow import SlowFigures
+from .times import moment
 
 
 class Look(NamedTuple):
@@ -22,8 +23,8 @@ class Look(NamedTuple):
 
 def since_about(before: Look, after: Look, named: Callable[[str], str]) -> tuple[SinceAbout, frozenset[str]]:
     """The report's part, and the nodes that are slow for the second time. named: from a node's name to its own."""
-    told = _differing(before.store, after.store)
-    old, new = _look(before, told), _look(after, told)
+    paths = _differing(before.store, after.store)
+    old, new = _look(before, paths), _look(after, paths)
     found = since.changes(old, new)
     again = frozenset(one.node for one in found.slow_again)
     about = SinceAbout(
@@ -54,8 +55,6 @@ def _named(nodes: Iterable[str], named: Callable[[str], str]) -> tuple[str, ...]
 
 
 def _started(store: Store) -> str:
-    from .summary import moment
-
     return moment(min((node.received for node in store.nodes() if node.received), default=0.0))
 
 

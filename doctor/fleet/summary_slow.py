@@ -9,6 +9,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from . import slow
+from .cohorts import Alike, alike
 from .kinds import Cohort, GpuRow, Value
 from .report import SlowFigure, Spread, TooFew, TwoKinds
 from .store.read import Store
@@ -27,13 +28,6 @@ class SlowFigures(NamedTuple):
     spreads: tuple[Spread, ...]
     kinds: tuple[TwoKinds, ...]
     too_few: tuple[TooFew, ...]
-
-
-class _Group(NamedTuple):
-    """GPUs that are alike: their power limit in W (-1: not known) and link."""
-
-    watts: float
-    link: str
 
 
 def slow_figures(store: Store, cohorts: Mapping[Cohort, str], names: Mapping[int, str]) -> SlowFigures:
@@ -150,37 +144,37 @@ def label(figure: str) -> str:
     return _LABELS.get(figure) or f"{what} {kind}"
 
 
-def _groups(store: Store, cohort: Cohort) -> tuple[_Group, dict[tuple[int, int], _Group]]:
+def _groups(store: Store, cohort: Cohort) -> tuple[Alike, dict[tuple[int, int], Alike]]:
     """The group that most GPUs are in, and the others' by (node, GPU)."""
     counts = Counter(map(_group, store.gpus(cohort)))
     if not counts:
-        return _Group(-1, ""), {}
+        return alike(None, ""), {}
     common = counts.most_common(1)[0][0]
     if len(counts) == 1:
         return common, {}
     return common, {(one.node, one.gpu): _group(one) for one in store.gpus(cohort) if _group(one) != common}
 
 
-def _group(one: GpuRow) -> _Group:
-    watts = one.power_limit_w
-    return _Group(-1.0 if watts is None else float(round(watts)), one.link)
+def _group(one: GpuRow) -> Alike:
+    return alike(one.power_limit_w, one.link)
 
 
 def _grouped(
-    values: list[Value], common: _Group, others: Mapping[tuple[int, int], _Group]
-) -> Iterator[tuple[_Group, list[Value]]]:
+    values: list[Value], common: Alike, others: Mapping[tuple[int, int], Alike]
+) -> Iterator[tuple[Alike, list[Value]]]:
     if not others:
         if values:
             yield common, values
         return
-    found: dict[_Group, list[Value]] = {}
+    found: dict[Alike, list[Value]] = {}
     for value in values:
         found.setdefault(others.get((value.node, max(value.gpu, 0)), common), []).append(value)
     yield from found.items()
 
 
-def _in(cohort: str, group: _Group, common: _Group) -> str:
+def _in(cohort: str, group: Alike, common: Alike) -> str:
     """The cohort, and what tells the group from most others in it."""
-    words = [f"{group.watts:.0f} W"] if group.watts != common.watts and group.watts >= 0 else []
+    watts = group.power_limit_w
+    words = [f"{watts:.0f} W"] if watts is not None and watts != common.power_limit_w else []
     words += [group.link] if group.link != common.link and group.link else []
     return f"{cohort} ({', '.join(words)})" if words else cohort

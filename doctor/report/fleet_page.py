@@ -27,8 +27,8 @@ def fleet_page(report: FleetReport) -> str:
     table = Sheet("", ("node", "state", "kind", "why"), states(report))
     parts.append(part("Nodes", filter="Filter nodes, states, reasons", sheets=[table]))
     first = words.first_step(report)
-    said = f"{first}." if first else words.verdict(report)
-    verdict = f"{report.verdict.upper()} (exit {report.exit_code}): {counts}. {said}"
+    next_step = f"{first}." if first else words.verdict(report)
+    verdict = f"{report.verdict.upper()} (exit {report.exit_code}): {counts}. {next_step}"
     title = f"gpudoctor fleet: {report.verdict.upper()}, {words.several(report.counts.nodes, 'node')}"
     return rendered(title, plain=plain(" · ".join(words.head(report)), verdict, parts))
 

@@ -38,9 +38,9 @@ def slow_notes(report: FleetReport) -> list[str]:
     found = []
     if report.once:
         names = folded([one.node for one in report.once])
-        found.append(f"Looks slow, measured once: {_places(report.once)} ({names}). Measure those nodes twice more.")
+        found.append(f"Looks slow, measured once: {_counted(report.once)} ({names}). Measure those nodes twice more.")
     if report.lagging:
-        found.append(f"Lagging, not slow: {_places(report.lagging)} (-v).")
+        found.append(f"Lagging, not slow: {_counted(report.lagging)} (-v).")
     for kind in report.kinds:
         a, b = sorted(kind.medians)
         found.append(
@@ -71,7 +71,7 @@ def kind_words(kind: str) -> str:
     return KINDS.get(kind, kind)
 
 
-def _places(found: Sequence[SlowFigure]) -> str:
+def _counted(found: Sequence[SlowFigure]) -> str:
     nodes = {one.node for one in found}
     gpus = sum(one.gpus if one.gpu < 0 else 1 for one in {(s.node, s.gpu): s for s in found}.values())
     return f"{several(gpus, 'GPU')} on {several(len(nodes), 'node')}"

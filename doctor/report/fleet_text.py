@@ -179,8 +179,8 @@ def _loaded(report: FleetReport, how: Shown) -> list[Line]:
     if report.refused:
         rows.append(line(Span("Not readable", "bold")))
         for one in report.refused if how.all_ else report.refused[:MOST]:
-            place = f"{one.file}, line {one.line}" if one.line else one.file
-            rows += wrap(f"{place[:200]}: {one.reason}", how.width, "  ", hang=4)
+            file = f"{one.file}, line {one.line}" if one.line else one.file
+            rows += wrap(f"{file[:200]}: {one.reason}", how.width, "  ", hang=4)
         rows += more(len(report.refused), how)
     if report.duplicates:
         rows += [BLANK] if rows else []

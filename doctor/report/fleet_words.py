@@ -23,7 +23,7 @@ DUPLICATES = {
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
-_PLACES = {
+_WHERE = {
     "environment": "Python environment", "dockerfile": "Dockerfile", "container-start": "container start",
     "code": "program", "shell": "the user's shell",
 }  # fmt: skip
@@ -111,7 +111,7 @@ def repair_title(fix: Fix) -> str:
 def repair_marks(fix: Fix) -> str:
     """Where the steps run, as whom, and whose work they end: `host, root; ends all jobs there`."""
     changes = [step for step in fix.steps if step.purpose == "change"] or list(fix.steps)
-    words = ", then ".join(list(dict.fromkeys(_PLACES.get(step.where, step.where) for step in changes))[:2])
+    words = ", then ".join(list(dict.fromkeys(_WHERE.get(step.where, step.where) for step in changes))[:2])
     words += ", root" if any(step.needs_root for step in fix.steps) else ""
     ends = [step.ends for step in fix.steps if step.ends]
     return f"{words}; ends {_THERE.sub('there', ends[0]).replace(' on this GPU', ' on it')}" if ends else words

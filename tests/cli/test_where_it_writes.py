@@ -156,6 +156,8 @@ WRITERS: dict[str, tuple[str, ...]] = {
     "fit": ("--params", "7B", "--gpus", "RTX 4090", "-o"),
     "topo": ("--from", "report.json", "-o"),
     "explain": ("804", "-o"),
+    "fleet load": ("report.json", "-o"),
+    "fleet report": ("fleet.db", "-o"),
     "matrix export": (),
     "record": (),
 }
@@ -187,6 +189,8 @@ def test_what_is_in_the_way_stays_and_is_one_line(name: str, tmp_path: Path) -> 
     (tmp_path / "Dockerfile").write_text("FROM python:3.12\n")
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "thesis.tex").write_text("precious")
+    if name == "fleet report":
+        assert gpudoctor("fleet", "load", "report.json", "-o", "fleet.db", cwd=tmp_path).returncode == 0
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "to-folder").symlink_to("folder")
     before = {path: path.read_bytes() if path.is_file() else b"" for path in tmp_path.rglob("*")}

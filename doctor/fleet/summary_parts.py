@@ -1,0 +1,78 @@
+"""Repairs, findings, refused files and contradictions of a fleet's database, as its report has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+
+from .kinds import Cohort, Duplicate, NodeFinding, Refused
+from .nodesets import in_order
+from .repair import order
+from .report import DuplicateAbout, FindingAbout, RefusedAbout, RepairAbout
+from .store.read import Store
+
+
+def masked(name: str) -> str:
+    """A stable pseudonym: the same name has the same one in every report."""
+    return f"node-{blake2b(name.encode('utf-8', 'backslashreplace'), digest_size=5, person=b'gpudoctor').hexdigest()}"
+
+
+def repairs(
+    findings: Iterable[NodeFinding], store: Store, cohorts: Iterable[Cohort], mask: bool
+) -> tuple[RepairAbout, ...]:
+    """In order; those of users' Python environments are told apart, as findings."""
+    found = [one for one in order(findings) if not one.users]
+    keys = {subject for one in found for _, some in one.subjects for subject in some}
+    gpus: dict[tuple[str, str], str] = {}
+    if keys:
+        nodes = {node.id: node.name for node in store.nodes()}
+        for cohort in cohorts:
+            gpus |= {(nodes[g.node], g.uuid): f"GPU {g.gpu}" for g in store.gpus(cohort) if g.uuid in keys}
+    named = masked if mask else str
+    return tuple(
+        RepairAbout(
+            finding=one.id,
+            title=one.title,
+            layer=one.layer,
+            fix=one.fix,
+            cures=one.cures,
+            nodes=tuple(map(named, one.nodes)),
+            subjects={named(node): _about(node, some, gpus) for node, some in one.subjects},
+        )
+        for one in found
+    )
+
+
+def _about(node: str, subjects: Iterable[str], gpus: Mapping[tuple[str, str], str]) -> tuple[str, ...]:
+    """What a finding is about there; a GPU by its index, which its key does not say."""
+    return tuple(gpus.get((node, subject), subject) for subject in subjects)
+
+
+def grouped(findings: Iterable[NodeFinding], names: Mapping[int, str]) -> tuple[FindingAbout, ...]:
+    """By id and status, those of most nodes first; the title is that of the first."""
+    first: dict[tuple[str, str], str] = {}
+    nodes: dict[tuple[str, str], set[str]] = {}
+    for one in findings:
+        key = (one.id, one.status)
+        first.setdefault(key, one.title)
+        nodes.setdefault(key, set()).add(names[one.node])
+    return tuple(
+        FindingAbout(finding=key[0], status=key[1], title=first[key], nodes=tuple(sorted(some, key=in_order)))
+        for key, some in sorted(nodes.items(), key=lambda item: (-len(item[1]), item[0]))
+    )
+
+
+def contradictions(found: Iterable[Duplicate], mask: bool) -> tuple[DuplicateAbout, ...]:
+    return tuple(
+        DuplicateAbout(kind=one.kind, nodes=tuple(map(masked, one.nodes)) if mask else one.nodes, detail=one.detail)
+        for one in found
+    )
+
+
+def unreadable(found: Iterable[Refused], mask: bool) -> tuple[RefusedAbout, ...]:
+    """A file's name may be a node's: with masks it is a pseudonym too."""
+
+    def file(name: str) -> str:
+        return masked(name).replace("node", "file") if mask else name
+
+    return tuple(RefusedAbout(file=file(one.file), line=one.line, reason=one.reason) for one in found)

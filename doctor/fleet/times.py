@@ -1,0 +1,10 @@
+"""Times of a fleet in words that machines read."""
+
+from __future__ import annotations
+
+import time
+
+
+def moment(seconds: float) -> str:
+    """ISO 8601, UTC, from seconds since 1970; empty for 0 and for what is no time."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)) if 0 < seconds < 1e11 else ""
