@@ -12,12 +12,17 @@ from .thresholds import thresholds
 
 
 class Alike(NamedTuple):
-    """GPUs whose speed is compared: of one cohort, power limit and PCIe link."""
+    """GPUs of one cohort whose speed is compared: of one power limit and PCIe link."""
 
-    cohort: Cohort
     power_limit_w: float | None
+    """To a whole watt; None where it is not known."""
     link: str
     """`gen5 x16`; empty where it is not known."""
+
+
+def alike(power_limit_w: float | None, link: str) -> Alike:
+    """The group within its cohort in which a GPU's speed is compared."""
+    return Alike(None if power_limit_w is None else float(round(power_limit_w)), link)
 
 
 def cohort_of(s: Snapshot) -> Cohort | None:
@@ -35,12 +40,6 @@ def cohort(gpus: Iterable[tuple[str | None, float | None]], arch: str | None) ->
     models = {name for name, _ in listed if name}
     several = len(models) > 1 or len({size for _, size in listed if size}) > 1
     return Cohort(MIXED if several else next(iter(models), ""), len(listed), memory, arch or "")
-
-
-def alike(cohort: Cohort, gpu: Gpu) -> Alike:
-    """The group in which a GPU's speed is compared."""
-    watts = known(gpu.power_limit_w)
-    return Alike(cohort, None if watts is None else float(round(watts)), link_of(gpu))
 
 
 def link_of(gpu: Gpu) -> str:
