@@ -234,6 +234,7 @@ def main() -> int:
     parser.add_argument("--check", type=Path, metavar="REPORT", help="compare this report's JSON with --truth")
     parser.add_argument("--seeds", metavar="1-20", help="make, load, report and compare for each of these seeds")
     parser.add_argument("--measure", action="store_true", help="seconds, memory and bytes of load and report")
+    parser.add_argument("--judge", action="store_true", help="with --measure: also judge all reports")
     parser.add_argument("-o", "--output", type=Path, metavar="DIR")
     asked = parser.parse_args()
     if asked.check:
@@ -249,7 +250,7 @@ def main() -> int:
 
         with tempfile.TemporaryDirectory(dir=asked.output) as folder:
             size = make(asked.nodes, asked.seed, False, Path(folder) / "spool", machines)["bytes"]
-            print("\n".join(measure(Path(folder), asked.nodes, size)))
+            print("\n".join(measure(Path(folder), asked.nodes, size, asked.judge)))
         return 0
     if not asked.output:
         parser.error("where to? -o DIR")

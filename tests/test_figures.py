@@ -11,6 +11,8 @@ from doctor.checks.gpu_slower_than_siblings import FAIL_PERCENT
 from doctor.commands.watchdog import DEFAULT_S
 from doctor.findings import watched_run as pace
 from doctor.findings.measured_siblings import COPY_SHARE
+from doctor.fleet.store.query import DEADLINE_S
+from doctor.fleet.thresholds import thresholds
 from doctor.judge.judge import OLD_DAYS
 from doctor.patient.collective_speed import LARGEST, SMALLEST
 from doctor.patient.speed_checks import REPEATS
@@ -28,6 +30,7 @@ _FIGURE = re.compile(
     r"(?<![\w.+-])(\d[\d,.]*\d|\d) ?(%|ms|s\b|seconds?|minutes?|days?|lines?|characters?|[KMG]i?B\b|times|of \d+\b|checks?|"
     r"machines?|texts?|cases?|points?|repeats?|columns|messages)"
 )
+_FLEET = thresholds()
 _PROLOG = (ROOT / "doctor" / "commands" / "printed" / "slurm-prolog.txt").read_text("utf-8")
 CONSTANTS = {
     f"{WIDTH} characters", f"{DEFAULT_S:.0f} seconds", f"{OLD_DAYS} days", f"{MOST_LINES} lines", f"{BLOCK} columns",
@@ -36,6 +39,8 @@ CONSTANTS = {
     f"{pace.BUSY_PERCENT:.0f} %", f"{pace.IDLE_PERCENT:.0f} %", f"{pace.FULL_LINK:.0f} %", f"{pace.WORK_MEMORY:.0f} %",
     f"{pace.WORK_TENSOR:.0f} %", f"{pace.EXCHANGE_MB_S / 1000:.0f} GB", f"{100 * pace.WORKERS_FULL:.0f} %", f"{FULL_PERCENT} %",
     f"{100 * pace.FED_BY_WORKERS:.0f} %", f"{100 * pace.WORK_POWER:.0f} %",
+    f"{DEADLINE_S:.0f} seconds", f"{100 * _FLEET.odd_share.value:.0f} %", f"{100 * _FLEET.usual_share.value:.0f} %",
+    *(f"{100 * _FLEET.floor(kind):.0f} %" for kind in ("matmul", "memory", "copy")),
     f"{re.findall(r'timeout ([0-9]+) gpudoctor', _PROLOG)[0]} seconds",
 }  # fmt: skip
 """Figures that are the program's own."""
