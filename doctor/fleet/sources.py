@@ -115,7 +115,7 @@ def _read(path: str, descriptor: int) -> Iterator[Piece | Refused]:
     data = _whole(blocks)
     if data is None:
         yield Refused(path, 0, _TOO_LARGE)
-    elif data.find(MARK, 0, _BLOCK) >= 0 or _is_lines(data):
+    elif (data[:1] != b"{" and MARK in data[:_BLOCK]) or _is_lines(data):
         yield from _lines(path, modified, iter((data,)))
     else:
         hint = name.removesuffix(".gz").removesuffix(".json")
@@ -124,20 +124,22 @@ def _read(path: str, descriptor: int) -> Iterator[Piece | Refused]:
 
 def _whole(blocks: Iterator[bytes], first: bytes = b"") -> bytes | None:
     """All of it; None where it is over 64 MiB."""
-    parts, size = [first], len(first)
+    parts, size = [first] if first else [], len(first)
     for block in blocks:
         size += len(block)
         if size > MAX_BYTES:
             return None
         parts.append(block)
-    return b"".join(parts)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _is_lines(data: bytes) -> bool:
     """Whether a `.json` holds one document a line: its first line ends what it opens, and others follow."""
-    first, end, rest = data.partition(b"\n")
-    first = first.strip()
-    return bool(end) and first[:1] == b"{" and first[-1:] == b"}" and rest.lstrip()[:1] == b"{"
+    end = data.find(b"\n")
+    if end < 0 or end > len(data) - 3:
+        return False
+    first = data[:end].strip()
+    return first[:1] == b"{" and first[-1:] == b"}" and data[end:].lstrip()[:1] == b"{"
 
 
 def _unpacked(descriptor: int) -> Iterator[bytes]:
