@@ -11,6 +11,8 @@ from ...formats.given import Unopened, file_given
 APPLICATION_ID = 0x67706466
 """`gpdf` in the file's header."""
 SCHEMA_VERSION = 1
+DAMAGE = (sqlite3.Error, UnicodeError, OverflowError)
+"""What reading a damaged file raises; sqlite3's own messages may be no UTF-8 then."""
 HEAP_BYTES = 256 << 20
 """What SQLite may hold in memory, whatever a query makes of its words."""
 
@@ -26,7 +28,7 @@ def connect(path: str) -> sqlite3.Connection:
         db.execute("pragma cell_size_check = on")
         db.execute(f"pragma hard_heap_limit = {HEAP_BYTES}")
         db.execute("select count(*) from sqlite_master").fetchone()
-    except sqlite3.Error as error:
+    except DAMAGE as error:
         db.close()
         raise Unopened(f"{path} cannot be read as a fleet's database: {error}") from None
     return db

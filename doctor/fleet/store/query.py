@@ -14,7 +14,7 @@ from ...formats.given import Unopened
 from ...guard import Refusal
 from ...judge.saved import READING, Saved
 from ...snapshot import Snapshot
-from .opened import connect
+from .opened import DAMAGE, connect
 from .rates import join_rates
 from .sections import HEAD, NUMBERS, RATES, TARGETS, Head, Targets, devices_of
 
@@ -52,7 +52,7 @@ def ask(path: str, sql: str, deadline_s: float = DEADLINE_S) -> Rows:
     db.set_progress_handler(lambda: int(time.monotonic() > ends), _STEPS)
     try:
         cursor = db.execute(sql)
-    except (sqlite3.Error, sqlite3.Warning, ValueError, MemoryError) as error:
+    except (*DAMAGE, sqlite3.Warning, ValueError, MemoryError) as error:
         db.close()
         raise _refusal(error, deadline_s) from None
     if cursor.description is None:
@@ -95,7 +95,7 @@ class _opened:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: object) -> None:
         self._db.close()
-        if isinstance(error, sqlite3.Error):
+        if isinstance(error, DAMAGE):
             raise Refusal(f"{self._path} cannot be read as a fleet's database: {error}") from None
 
 
@@ -148,7 +148,7 @@ def _authorize(action: int, first: str | None, second: str | None, *rest: object
 def _fetched(db: sqlite3.Connection, cursor: sqlite3.Cursor, deadline_s: float) -> Iterator[tuple[Any, ...]]:
     try:
         yield from cursor
-    except (sqlite3.Error, MemoryError) as error:
+    except (*DAMAGE, MemoryError) as error:
         raise _refusal(error, deadline_s) from None
     finally:
         db.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +11,7 @@ import msgspec
 from ...findings import Fix
 from ...formats.given import Unopened
 from ..kinds import Cohort, Duplicate, GpuRow, Node, NodeFinding, Refused, Run, Value, ValueCount, With
-from .opened import connect
+from .opened import DAMAGE, connect
 
 _COHORT = "n.state = 'answered' and n.model is ? and n.gpus is ? and n.memory_gib is ? and n.arch is ?"
 _FIX = msgspec.json.Decoder(Fix)
@@ -68,7 +67,7 @@ class Store:
     def duplicates(self) -> list[Duplicate]:
         """What came twice, machines under one name, and GPUs on several nodes."""
         found = [
-            Duplicate(kind, tuple(nodes.split(",")), detail)
+            Duplicate(kind, tuple(str(nodes).split(",")), detail)
             for kind, nodes, detail in self._rows("select kind, nodes, detail from duplicate order by rowid")
         ]
         twice = self._rows(
@@ -189,7 +188,7 @@ class Store:
         """Raises Unopened where the file is damaged."""
         try:
             yield from self._db.execute(query, tuple(values))
-        except sqlite3.Error as error:
+        except DAMAGE as error:
             raise Unopened(f"{self._path} cannot be read as a fleet's database: {error}") from None
 
     def _decoded(self, decoder: Any, text: str) -> Any:
