@@ -97,7 +97,7 @@ def summarize(store: Store, wanted: Wanted, before: Store | None = None) -> Flee
             )
             for cohort, name in cohorts.items()
         ),
-        repairs=repairs(findings, store, cohorts, wanted.mask_nodes),
+        repairs=repairs(findings, wanted.mask_nodes),
         findings=grouped((one for one in findings if not one.users and one.status != "fail"), names),
         python=grouped((one for one in findings if one.users), names),
         odd=odd.odd,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 
-from .kinds import Cohort, Duplicate, NodeFinding, Refused
+from .kinds import Duplicate, NodeFinding, Refused
 from .nodesets import in_order
 from .repair import order
 from .report import DuplicateAbout, FindingAbout, RefusedAbout, RepairAbout
-from .store.read import Store
 
 
 def masked(name: str) -> str:
@@ -17,17 +17,18 @@ def masked(name: str) -> str:
     return f"node-{blake2b(name.encode('utf-8', 'backslashreplace'), digest_size=5, person=b'gpudoctor').hexdigest()}"
 
 
-def repairs(
-    findings: Iterable[NodeFinding], store: Store, cohorts: Iterable[Cohort], mask: bool
-) -> tuple[RepairAbout, ...]:
+_GPU = re.compile(r"\(GPU (\d{1,3})\)")
+"""How the title of a finding names the GPU whose key is its subject."""
+
+
+def repairs(findings: Sequence[NodeFinding], mask: bool) -> tuple[RepairAbout, ...]:
     """In order; those of users' Python environments are told apart, as findings."""
     found = [one for one in order(findings) if not one.users]
-    keys = {subject for one in found for _, some in one.subjects for subject in some}
-    gpus: dict[tuple[str, str], str] = {}
-    if keys:
-        nodes = {node.id: node.name for node in store.nodes()}
-        for cohort in cohorts:
-            gpus |= {(nodes[g.node], g.uuid): f"GPU {g.gpu}" for g in store.gpus(cohort) if g.uuid in keys}
+    gpus = {
+        (one.name, one.subject): f"GPU {number[1]}"
+        for one in findings
+        if one.subject and (number := _GPU.search(one.title))
+    }
     named = masked if mask else str
     return tuple(
         RepairAbout(

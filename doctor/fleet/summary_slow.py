@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from . import slow
 from .cohorts import Alike, alike
-from .kinds import Cohort, GpuRow, Value
+from .kinds import Cohort, Value
 from .report import SlowFigure, Spread, TooFew, TwoKinds
 from .store.read import Store
 
@@ -146,17 +146,18 @@ def label(figure: str) -> str:
 
 def _groups(store: Store, cohort: Cohort) -> tuple[Alike, dict[tuple[int, int], Alike]]:
     """The group that most GPUs are in, and the others' by (node, GPU)."""
-    counts = Counter(map(_group, store.gpus(cohort)))
-    if not counts:
+    kinds: dict[tuple[float | None, str], Alike] = {}
+    groups: dict[tuple[int, int], Alike] = {}
+    for one in store.gpus(cohort):
+        key = (one.power_limit_w, one.link)
+        group = kinds.get(key)
+        if group is None:
+            group = kinds[key] = alike(*key)
+        groups[one.node, one.gpu] = group
+    if not groups:
         return alike(None, ""), {}
-    common = counts.most_common(1)[0][0]
-    if len(counts) == 1:
-        return common, {}
-    return common, {(one.node, one.gpu): _group(one) for one in store.gpus(cohort) if _group(one) != common}
-
-
-def _group(one: GpuRow) -> Alike:
-    return alike(one.power_limit_w, one.link)
+    common = Counter(groups.values()).most_common(1)[0][0] if len(kinds) > 1 else next(iter(kinds.values()))
+    return common, {gpu: group for gpu, group in groups.items() if group != common} if len(kinds) > 1 else {}
 
 
 def _grouped(
@@ -166,10 +167,12 @@ def _grouped(
         if values:
             yield common, values
         return
-    found: dict[Alike, list[Value]] = {}
+    nodes = {node for node, _ in others}
+    found: dict[Alike, list[Value]] = {common: [value for value in values if value.node not in nodes]}
     for value in values:
-        found.setdefault(others.get((value.node, max(value.gpu, 0)), common), []).append(value)
-    yield from found.items()
+        if value.node in nodes:
+            found.setdefault(others.get((value.node, max(value.gpu, 0)), common), []).append(value)
+    yield from ((group, some) for group, some in found.items() if some)
 
 
 def _in(cohort: str, group: Alike, common: Alike) -> str:
