@@ -59,6 +59,8 @@ class Answer(msgspec.Struct, frozen=True):
     reason: str
     """Why the node was not examined; the report is None then."""
     report: Report | None
+    hinted: bool = False
+    """The file's name is all that names it."""
 
 
 _DECODER = msgspec.json.Decoder(_Line)
@@ -92,7 +94,8 @@ def open_envelope(data: bytes, hint: str) -> Answer:
     refuse_version(report.schema_version, report.snapshot is not None, _IT)
     if report.target.kind in ("text", "image"):
         raise Refusal(f"it is the report of {_KINDS[report.target.kind]}, not of a machine")
-    return Answer(name, line.received, line.repeat, "", report)
+    hinted = bool(hint) and not (line.node and (inner or line.reason))
+    return Answer(name, line.received, line.repeat, "", report, hinted)
 
 
 _KINDS = {"text": "a pasted text", "image": "an image"}

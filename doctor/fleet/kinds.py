@@ -120,7 +120,7 @@ class Duplicate(NamedTuple):
     nodes."""
     nodes: tuple[str, ...]
     detail: str
-    """Of `answer` when the earlier one came; of `uuid` the UUID; of `name` empty."""
+    """Of `answer` the times of both, that of the earlier one first; of `uuid` the UUID; of `name` empty."""
 
 
 class Refused(NamedTuple):

@@ -34,11 +34,14 @@ class Piece(NamedTuple):
     modified: float
     """When the file was written, by the clock of whoever reads it; 0 for a stream."""
     data: bytes
+    namesakes: int = 0
+    """Files of this name, where they stand in several folders; else 0."""
 
 
 def pieces(paths: tuple[str, ...]) -> Iterator[Piece | Refused]:
     """Everything that these paths hold, in their order, folders by name. Raises Refusal for a path that is none."""
     count = 0
+    namesakes = _namesakes(paths)
     for path in paths:
         for file in _files(path):
             if isinstance(file, Refused):
@@ -48,7 +51,33 @@ def pieces(paths: tuple[str, ...]) -> Iterator[Piece | Refused]:
             if count > MOST_FILES:
                 yield Refused(file, 0, f"over {MOST_FILES:,} files: this one and all after it are not read")
                 return
-            yield from _of_file(file, file != path)
+            for piece in _of_file(file, file != path):
+                many = namesakes.get(piece.hint, 0) if isinstance(piece, Piece) and piece.hint else 0
+                yield piece._replace(namesakes=many) if many and isinstance(piece, Piece) else piece
+
+
+def _namesakes(paths: tuple[str, ...]) -> dict[str, int]:
+    """How many files have a name that stands in several folders, as in Ansible's HOST/tmp/report.json."""
+    first: dict[str, str] = {}
+    several: dict[str, int] = {}
+    for number, file in enumerate(file for path in paths for file in _files(path) if isinstance(file, str)):
+        if number > MOST_FILES:
+            break
+        folder, name = os.path.split(file)
+        hint = hint_of(name)
+        if not hint:
+            continue
+        if hint in several:
+            several[hint] += 1
+        elif first.setdefault(hint, folder) != folder:
+            several[hint] = 2
+    return several
+
+
+def hint_of(name: str) -> str:
+    """The node that a file's name may be; empty for a file of lines."""
+    plain = name.removesuffix(".gz")
+    return plain.removesuffix(".json") if plain.endswith(".json") else ""
 
 
 def refuse_unreadable(paths: tuple[str, ...]) -> None:
@@ -118,8 +147,7 @@ def _read(path: str, descriptor: int) -> Iterator[Piece | Refused]:
     elif (data[:1] != b"{" and MARK in data[:_BLOCK]) or _is_lines(data):
         yield from _lines(path, modified, iter((data,)))
     else:
-        hint = name.removesuffix(".gz").removesuffix(".json")
-        yield Piece(path, 0, hint, modified, data)
+        yield Piece(path, 0, hint_of(name), modified, data)
 
 
 def _whole(blocks: Iterator[bytes], first: bytes = b"") -> bytes | None:

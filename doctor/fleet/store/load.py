@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Iterable
-from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
 from ... import __version__
@@ -17,6 +17,7 @@ from ..sources import Piece
 from .draft import Draft
 from .judged import judged_here, node_verdict
 from .judges import Judges
+from .machines import Known, Machines, seconds_of
 from .rates import Figure, gpu_numbers
 from .sections import Reader, Sections, whole_snapshot
 from .tables import Tables, node_row
@@ -35,14 +36,6 @@ class Loaded(NamedTuple):
     pieces: int
     judged_here: int
     first_refused: Refused | None
-
-
-class _Known(NamedTuple):
-    """The answer of a machine that counts so far."""
-
-    number: int
-    received: float
-    uuids: frozenset[str]
 
 
 class _Later(NamedTuple):
@@ -76,7 +69,7 @@ class _Filling:
         self._tables, self._judges, self._judge_all = tables, judges, judge_all
         self._matrix = Matrix.load().version
         self._reader = Reader()
-        self._nodes: dict[str, list[_Known]] = {}
+        self._machines = Machines()
         self._reasons: dict[str, str] = {}
         self._later: list[_Later] = []
         self._number = 0
@@ -87,9 +80,10 @@ class _Filling:
         self._here: set[int] = set()
         self._times = [0.0, 0.0]
 
-    def refuse(self, one: Refused) -> None:
+    def refuse(self, one: Refused, answers: int = 1) -> None:
+        """`answers`: how many a row stands for."""
         self._pieces += 1
-        self._refused_count += 1
+        self._refused_count += answers
         self._first = self._first or one
         of_file = self._of_file[one.file] = self._of_file.get(one.file, 0) + 1
         if of_file <= _MOST_REFUSED:
@@ -114,24 +108,50 @@ class _Filling:
             if not self._repeated(later):
                 self._later.append(later)
             return
+        self._first_answer(piece, answer, answer.report, sections, uuids)
+
+    def _first_answer(
+        self, piece: Piece, answer: Answer, report: Report, sections: Sections, uuids: frozenset[str]
+    ) -> None:
+        """An answer that is no repeated measurement."""
+        machines, name = self._machines, answer.node
+        hinted = answer.hinted and piece.namesakes > 1
+        if hinted and machines.nameless(name):
+            return
+        digest = hashlib.blake2b(piece.data, digest_size=16).digest()
+        if machines.repeats(name, digest):
+            return
         received = answer.received or piece.modified or time.time()
-        machines = self._nodes.setdefault(answer.node, [])
-        same = next((m for m in machines if not m.uuids or not uuids or m.uuids & uuids), None)
+        made = seconds_of(report.generated_at)
+        one = Known(self._number + 1, received, answer.received, made, uuids, digest, hinted)
+        same = machines.same(name, uuids)
+        if hinted and any(m.hinted for m in machines.of(name)) and (same is None or not same.uuids & uuids):
+            for number in machines.unname(name, 1):
+                self._drop(number)
+            return
         if same is not None:
-            self._tables.duplicate("answer", [answer.node], _moment(min(received, same.received)))
-            if received < same.received:
+            old, new = (one, same) if one.before(same) else (same, one)
+            detail = f"of {old.told(new)} and of {new.told(old)}"
+            if not same.uuids & uuids:
+                detail += "; one of them has no UUIDs"
+            self._tables.duplicate("answer", [name], detail)
+            if new is same:
+                machines.put(name, same._replace(agreeing=same.agreeing + 1), same)
                 return
-            self._tables.drop_node(same.number)
-            self._here.discard(same.number)
-            machines.remove(same)
-        elif machines:
-            self._tables.duplicate("name", [answer.node], "")
+            self._drop(same.number)
+            one = one._replace(agreeing=same.agreeing + 1)
+        elif machines.of(name):
+            self._tables.duplicate("name", [name], "")
         self._number += 1
-        machines.append(_Known(self._number, received, uuids))
-        self._store(self._number, answer, answer.report, sections, received)
+        machines.put(name, one, same)
+        self._store(self._number, answer, report, sections, received)
+
+    def _drop(self, number: int) -> None:
+        self._tables.drop_node(number)
+        self._here.discard(number)
 
     def _repeated(self, later: _Later) -> bool:
-        machines = self._nodes.get(later.name, [])
+        machines = self._machines.of(later.name)
         mine = [m for m in machines if m.uuids & later.uuids] or machines
         if mine:
             self._tables.figures(mine[0].number, later.repeat, later.figures)
@@ -178,20 +198,21 @@ class _Filling:
 
     def end(self, requested: list[str], source: str) -> Loaded:
         self._judges.finish()
+        self._refuse_namesakes()
         for later in self._later:
             if not self._repeated(later):
                 reason = "it measures again what has not answered before"
                 self.refuse(Refused(later.piece.file, later.piece.line, reason))
         missing = 0
         for name in dict.fromkeys((*requested, *self._reasons)):
-            if self._nodes.get(name):
+            if self._machines.of(name):
                 continue
             missing += 1
             self._number += 1
             reason = self._reasons.get(name, "")
             state = "not-examined" if reason else "no-answer"
             self._tables.node(node_row(self._number, name, None) | {"state": state, "reason": reason[:400]})
-        answered = sum(map(len, self._nodes.values()))
+        answered = len(self._machines.all())
         started, ended = self._times
         here = len(self._here)
         counts = (len(requested), here, answered - here)
@@ -201,21 +222,25 @@ class _Filling:
                 self._tables.refused(Refused(file, 0, f"and {count - _MOST_REFUSED:,} more of its lines"))
         return Loaded(answered, missing, self._refused_count, self._pieces, here, self._first)
 
+    def _refuse_namesakes(self) -> None:
+        """File names that say nothing: they stand in several folders, and nothing shows that these are one machine."""
+        for name, one in self._machines.all():
+            if one.hinted and one.agreeing == 1:
+                for number in self._machines.unname(name, 0):
+                    self._drop(number)
+        for name, count in self._machines.names_of_nobody().items():
+            words = f"{count:,} files are" if count > 1 else "one of several files is"
+            reason = f"{words} called {name}.json: name the nodes by envelope or by file name"
+            self.refuse(Refused(f"{name}.json", 0, reason), count)
+
 
 def _clock_off(generated_at: str, received: float) -> float | None:
     """Seconds by which the node's clock is ahead of the collector's; None where one of the two is not known."""
     if not received:
         return None
-    try:
-        moment = datetime.fromisoformat(generated_at.replace("Z", "+00:00"))
-        return round(moment.replace(tzinfo=moment.tzinfo or timezone.utc).timestamp() - received, 3)
-    except (ValueError, OverflowError):
-        return None
+    made = seconds_of(generated_at)
+    return round(made - received, 3) if made else None
 
 
 def _day(moment: float) -> str:
     return time.strftime("%Y-%m-%d", time.gmtime(moment))
-
-
-def _moment(moment: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment))
