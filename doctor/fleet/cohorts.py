@@ -12,17 +12,19 @@ from .thresholds import thresholds
 
 
 class Alike(NamedTuple):
-    """GPUs of one cohort whose speed is compared: of one power limit and PCIe link."""
+    """GPUs of one cohort whose speed is compared: of one model, power limit and PCIe link."""
 
     power_limit_w: float | None
     """To a whole watt; None where it is not known."""
     link: str
     """`gen5 x16`; empty where it is not known."""
+    model: str = ""
+    """In a node with GPUs of several models each is compared with its own."""
 
 
-def alike(power_limit_w: float | None, link: str) -> Alike:
+def alike(power_limit_w: float | None, link: str, model: str = "") -> Alike:
     """The group within its cohort in which a GPU's speed is compared."""
-    return Alike(None if power_limit_w is None else float(round(power_limit_w)), link)
+    return Alike(None if power_limit_w is None else float(round(power_limit_w)), link, model)
 
 
 def cohort_of(s: Snapshot) -> Cohort | None:

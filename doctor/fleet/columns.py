@@ -13,6 +13,15 @@ _MOST = 1e15
 """More is no speed, in any unit, and its square would leave what a float holds."""
 
 
+_LEAST = 1e-9
+"""Less is no speed either: nothing is that slow, and what is divided by it leaves a float too."""
+
+
+def is_speed(value: float) -> bool:
+    """Whether a number can be a measured speed: not 0, negative, endless or no number."""
+    return _LEAST <= value <= _MOST
+
+
 class Columns:
     """Values by node: those of `nodes[i]` are `values[starts[i]:starts[i + 1]]`, of the GPUs `gpus[...]`.
 
@@ -53,12 +62,12 @@ class Columns:
 
 def columns(values: Iterable[Value]) -> Columns:
     """From single values in any order. Of a GPU with several in one repeat the last counts; one that is no speed
-    (not a number, negative, endless) is left out."""
+    (`is_speed`) is left out."""
     found = Columns()
     node, gpu, value = array("q"), array("i"), array("d")
     in_order, last = True, None
     for at_node, at_gpu, _, speed, _, repeat in values:
-        if not 0 <= speed <= _MOST:
+        if not is_speed(speed):
             continue
         if repeat > 1:
             found.later.setdefault((at_node, at_gpu), {})[repeat] = speed

@@ -54,7 +54,7 @@ def judge(path: str, counts: Mapping[str, int], unknown: int, size: int) -> tupl
     found: list[Judged] = []
     usual = groups[0] if groups and groups[0].nodes >= limits.usual_share.value * size - _EXACT else None
     rest = groups[1:] if usual else groups
-    odd = [group for group in rest if _is_few(group.nodes, size)] if usual else []
+    odd = [group for group in rest if _is_few(group.nodes, size) and group.nodes < usual.nodes] if usual else []
     if usual:
         found += [Odd(path, one.value, one.nodes, usual.value, usual.nodes, one.values) for one in odd]
     share = limits.odd_share.value * size + _EXACT

@@ -105,7 +105,7 @@ def summarize(store: Store, wanted: Wanted, before: Store | None = None) -> Flee
         odd_python=odd.python,
         clocks=tuple(ClockOff(node=names[node.id], seconds=round(node.clock_off_s or 0.0)) for node in off),
         splits=odd.splits,
-        unknown=odd.unknown,
+        unknown=(*odd.unknown, *slow.unknown),
         slow=tuple(
             sorted(
                 (replace(one, before=plain[number] in again) for state, number, one in slow.found if state == "slow"),
@@ -166,9 +166,8 @@ def _states(
         if one.state != "answered":
             states.setdefault(one.id, ("no-answer", one.reason or "no answer"))
     for state, number, figure in slow.found:
-        if state != "lagging":
-            once = "" if state == "slow" else ", measured once"
-            states.setdefault(number, ("slow", f"{figure.label} {figure.change_percent:+.0f} %{once}"))
+        if state == "slow":
+            states.setdefault(number, ("slow", f"{figure.label} {figure.change_percent:+.0f} %"))
     for number, labels in odd.nodes.items():
         states.setdefault(number, ("odd", ", ".join(dict.fromkeys(labels))))
     for one in off:
@@ -178,6 +177,9 @@ def _states(
         if one.name in twice:
             why_twice = "two machines under one name" if twice[one.name] == "name" else "one GPU on two nodes"
             states.setdefault(one.id, ("odd", why_twice))
+    for state, number, figure in slow.found:
+        if state == "once":  # not proven: worth a look, and no bar counts it
+            states.setdefault(number, ("warn", f"{figure.label} {figure.change_percent:+.0f} %, measured once"))
     for node, why in found.warned.items():
         states.setdefault(node, ("warn", ", ".join(why)))
     return states

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from . import odd
 from .facts import compared, label
-from .kinds import Cohort
+from .kinds import MIXED, Cohort, Node
 from .report import OddFact, Split, UnknownOn
 from .store.read import Store
+
+GPUS = "gpus"
+"""Path of the fact how many GPUs a node has."""
 
 
 class OddFacts(NamedTuple):
@@ -41,6 +44,7 @@ def odd_facts(
 ) -> OddFacts:
     """cohorts: with their names; names: of the nodes by id; failing: ids of nodes that fail."""
     found = OddFacts((), (), (), (), (), {})
+    counted = _counts(store.nodes(), sizes)
     for cohort, name in cohorts.items():
         values: list[_Found] = []
         unread: list[_Found] = []
@@ -54,10 +58,13 @@ def odd_facts(
                     for value in one.values:
                         for node in store.nodes_with(one.path, value, cohort):
                             have[node.node] = tuple(sorted({*have.get(node.node, ()), *node.gpus}))
-                    values.append(_Found(one.path, one, have))
+                    others = one.usual_nodes - _with_both(store, one, cohort, have)
+                    if others > 0:  # a node is not odd against itself
+                        values.append(_Found(one.path, one._replace(usual_nodes=others), have))
                 else:
                     lost = {node.node: node.gpus for node in store.nodes_without(one.path, cohort)}
                     unread.append(_Found(one.path, None, lost))
+        values += counted.get(cohort, ())
         part = _part(name, cohort, values, names, failing)
         for number, labels in part.nodes.items():
             found.nodes.setdefault(number, []).extend(labels)
@@ -68,6 +75,30 @@ def odd_facts(
             splits=(*found.splits, *_splits(name, splits)),
             unknown=(*found.unknown, *_unknown(name, unread, names, failing)),
         )
+    return found
+
+
+def _with_both(store: Store, one: odd.Odd, cohort: Cohort, have: Mapping[int, tuple[int, ...]]) -> int:
+    """How many nodes with an odd value have the usual one too, on other GPUs."""
+    if not any(have.values()):
+        return 0
+    return sum(node.node in have for node in store.nodes_with(one.path, one.usual, cohort))
+
+
+def _counts(nodes: Iterable[Node], sizes: Mapping[Cohort, int]) -> dict[Cohort, list[_Found]]:
+    """Large cohort to the few nodes that differ from it in nothing but the count of GPUs: one fell off there."""
+    kinds: dict[tuple[str, int, str], dict[str, int]] = {}
+    for one, number in sizes.items():
+        if one.count and one.model != MIXED:
+            kinds.setdefault((one.model, one.memory_gib, one.arch), {})[str(one.count)] = number
+    found: dict[Cohort, list[_Found]] = {}
+    for (model, memory, arch), counts in kinds.items():
+        for odd_one in odd.judge(GPUS, counts, 0, sum(counts.values())) if len(counts) > 1 else ():
+            if isinstance(odd_one, odd.Odd):
+                small = Cohort(model, int(odd_one.value), memory, arch)
+                have: dict[int, tuple[int, ...]] = {node.id: () for node in nodes if node.cohort == small}
+                large = small._replace(count=int(odd_one.usual))
+                found.setdefault(large, []).append(_Found(GPUS, odd_one, have))
     return found
 
 

@@ -10,6 +10,7 @@ from .facts import compared, label
 from .kinds import Cohort
 from .report import SinceAbout, SinceChange
 from .store.read import Store
+from .summary_odd import GPUS
 from .summary_slow import SlowFigures
 from .times import moment
 
@@ -86,6 +87,7 @@ class _Facts(Mapping[str, Mapping[str, str]]):
     def __init__(self, store: Store, paths: frozenset[str]) -> None:
         self.store, self.paths = store, paths
         self.by_path = _values(store)
+        self.counts = _gpu_counts(store)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.paths)
@@ -96,11 +98,17 @@ class _Facts(Mapping[str, Mapping[str, str]]):
     def __getitem__(self, path: str) -> Mapping[str, str]:
         if path not in self.paths:
             raise KeyError(path)
+        if path == GPUS:
+            return self.counts
         found: dict[str, set[str]] = {}
         for cohort, value in self.by_path.get(path, ()):
             for node in self.store.nodes_with(path, value, cohort):
                 found.setdefault(node.name, set()).add(value)
         return {node: ", ".join(sorted(some)) for node, some in found.items()}
+
+
+def _gpu_counts(store: Store) -> dict[str, str]:
+    return {node.name: str(node.cohort.count) for node in store.nodes() if node.cohort is not None}
 
 
 def _values(store: Store) -> dict[str, list[tuple[Cohort, str]]]:
@@ -114,7 +122,8 @@ def _values(store: Store) -> dict[str, list[tuple[Cohort, str]]]:
 def _differing(before: Store, after: Store) -> frozenset[str]:
     """Facts of both that do not have one and the same value everywhere."""
     old, new = _values(before), _values(after)
-    return frozenset(
+    counted = {GPUS} if _gpu_counts(before) and _gpu_counts(after) else set()
+    return frozenset(counted) | frozenset(
         path
         for path in old.keys() & new.keys()
         if len({value for _, value in old[path]} | {value for _, value in new[path]}) > 1

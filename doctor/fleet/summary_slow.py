@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from . import slow
 from .cohorts import Alike, alike
+from .columns import is_speed
 from .kinds import Cohort, Value
-from .report import SlowFigure, Spread, TooFew, TwoKinds
+from .report import SlowFigure, Spread, TooFew, TwoKinds, UnknownOn
 from .store.read import Store
 
 _LABELS = {
@@ -28,6 +29,8 @@ class SlowFigures(NamedTuple):
     spreads: tuple[Spread, ...]
     kinds: tuple[TwoKinds, ...]
     too_few: tuple[TooFew, ...]
+    unknown: tuple[UnknownOn, ...]
+    """Figures that are no speed on some nodes, such as 0: they are left out."""
 
 
 def slow_figures(store: Store, cohorts: Mapping[Cohort, str], names: Mapping[int, str]) -> SlowFigures:
@@ -35,6 +38,7 @@ def slow_figures(store: Store, cohorts: Mapping[Cohort, str], names: Mapping[int
     rows: dict[tuple[int, int, str], list[tuple[slow.State, SlowFigure]]] = {}
     spreads: list[Spread] = []
     kinds: list[TwoKinds] = []
+    unread: list[UnknownOn] = []
     few: dict[str, tuple[int, set[int]]] = {}
     for cohort, name in cohorts.items():
         common, others = _groups(store, cohort)
@@ -42,7 +46,13 @@ def slow_figures(store: Store, cohorts: Mapping[Cohort, str], names: Mapping[int
             kind = slow.kind_of(figure)
             if kind is None:
                 continue
-            for group, values in _grouped(store.values(cohort, figure), common, others):
+            measured = store.values(cohort, figure)
+            wrong = {value.node for value in measured if not is_speed(value.value)}
+            if wrong:
+                measured = [value for value in measured if is_speed(value.value)]
+                nodes_of = tuple(sorted(names[node] for node in wrong))
+                unread.append(UnknownOn(cohort=name, fact=f"figures[{figure}]", label=label(figure), nodes=nodes_of))
+            for group, values in _grouped(measured, common, others):
                 unit = values[0].unit
                 speed = slow.judge(values, kind)
                 if speed.kinds is not None:
@@ -83,6 +93,7 @@ def slow_figures(store: Store, cohorts: Mapping[Cohort, str], names: Mapping[int
             TooFew(cohort=where, figures=number, nodes=tuple(sorted(names[node] for node in nodes)))
             for where, (number, nodes) in few.items()
         ),
+        tuple(unread),
     )
 
 
@@ -98,7 +109,12 @@ def _merged(
         if whole:
             best = min(slow.STATES.index(one[0]) for one in whole)
             if slow.STATES.index(state) >= best:
-                continue
+                # Where the statistics gave both for one figure, this GPU is far below the others of its node.
+                common_ones = {one.figure for _, one in whole}
+                found = [one for one in found if one[1].figure in common_ones]
+                if not found:
+                    continue
+                state, first = _shown(found)
         also = tuple(one.figure for _, one in found if one.figure != first.figure)
         yield state, node, _with(first, also)
 
@@ -146,10 +162,10 @@ def label(figure: str) -> str:
 
 def _groups(store: Store, cohort: Cohort) -> tuple[Alike, dict[tuple[int, int], Alike]]:
     """The group that most GPUs are in, and the others' by (node, GPU)."""
-    kinds: dict[tuple[float | None, str], Alike] = {}
+    kinds: dict[tuple[float | None, str, str], Alike] = {}
     groups: dict[tuple[int, int], Alike] = {}
     for one in store.gpus(cohort):
-        key = (one.power_limit_w, one.link)
+        key = (one.power_limit_w, one.link, one.model)
         group = kinds.get(key)
         if group is None:
             group = kinds[key] = alike(*key)
@@ -178,6 +194,7 @@ def _grouped(
 def _in(cohort: str, group: Alike, common: Alike) -> str:
     """The cohort, and what tells the group from most others in it."""
     watts = group.power_limit_w
-    words = [f"{watts:.0f} W"] if watts is not None and watts != common.power_limit_w else []
+    words = [group.model] if group.model != common.model and group.model else []
+    words += [f"{watts:.0f} W"] if watts is not None and watts != common.power_limit_w else []
     words += [group.link] if group.link != common.link and group.link else []
     return f"{cohort} ({', '.join(words)})" if words else cohort

@@ -252,8 +252,8 @@ def test_what_is_no_speed_is_no_value(first: float, second: float) -> None:
     assert one([*without, *odd]).values == 238
 
 
-def test_a_gpu_at_zero_is_slow() -> None:
-    assert states(one(fleet(30, {(7, 3): [0.0] * 3}))) == [("slow", 7, 3)]
+def test_a_gpu_at_zero_is_no_measurement() -> None:
+    assert states(one(fleet(30, {(7, 3): [0.0] * 3}))) == []
 
 
 @for_each("speeds", [[0.0] * 50, [0.0] * 30 + [100.0] * 20, [0.0] * 20 + [1e15] * 30, [5e-324] * 30 + [1.0] * 20])
