@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import NamedTuple, get_args
@@ -14,7 +13,6 @@ from ..fixes.ending import DRAINED, ends_of, with_condition_for
 from .kinds import NodeFinding
 
 _RANK: tuple[Ends, ...] = get_args(Ends)
-_ONE_GPU = re.compile(r"(?<= -i )\S+")
 
 
 class Repair(NamedTuple):
@@ -72,10 +70,12 @@ def _ordered(findings: list[NodeFinding]) -> list[Repair]:
 
 
 def _same(fix: Fix | None) -> tuple[str, tuple[str, ...]]:
-    """What two fixes that are one repair have in common: all but which GPU they are for."""
+    """What two fixes that are one repair have in common: their commands, which name a GPU or a watt of one node; how
+    the user becomes root there, and how its scheduler is told, may differ."""
     if fix is None:
         return "", ()
-    return fix.id, tuple(_ONE_GPU.sub("GPU", step.command) or step.where for step in fix.steps)
+    steps = [step for step in fix.steps if not step.text.startswith("Drain")]
+    return fix.id, tuple(step.command.replace("sudo ", "") or step.where for step in steps)
 
 
 def _repair(group: list[NodeFinding]) -> Repair:

@@ -50,15 +50,12 @@ def _about(node: str, subjects: Iterable[str], gpus: Mapping[tuple[str, str], st
 
 
 def grouped(findings: Iterable[NodeFinding], names: Mapping[int, str]) -> tuple[FindingAbout, ...]:
-    """By id and status, those of most nodes first; the title is that of the first."""
-    first: dict[tuple[str, str], str] = {}
-    nodes: dict[tuple[str, str], set[str]] = {}
+    """By id, status and title, those of most nodes first: a title may name a GPU or a figure of its node."""
+    nodes: dict[tuple[str, str, str], set[str]] = {}
     for one in findings:
-        key = (one.id, one.status)
-        first.setdefault(key, one.title)
-        nodes.setdefault(key, set()).add(names[one.node])
+        nodes.setdefault((one.id, one.status, one.title), set()).add(names[one.node])
     return tuple(
-        FindingAbout(finding=key[0], status=key[1], title=first[key], nodes=tuple(sorted(some, key=in_order)))
+        FindingAbout(finding=key[0], status=key[1], title=key[2], nodes=tuple(sorted(some, key=in_order)))
         for key, some in sorted(nodes.items(), key=lambda item: (-len(item[1]), item[0]))
     )
 

@@ -102,7 +102,7 @@ def counted(report: FleetReport) -> list[tuple[str, str]]:
 def repair_title(fix: Fix) -> str:
     """`Drain, then reboot`: a step that ends work comes after the drain."""
     title = fix.title.rstrip(".")
-    if not any(step.ends for step in fix.steps):
+    if not any(step.text.startswith("Drain") for step in fix.steps):
         return title
     lower = len(title) > 1 and title[0].isupper() and title[1].islower() and not title.startswith("Fabric")
     return f"Drain, then {title[0].lower() + title[1:] if lower else title}"
@@ -127,6 +127,8 @@ def cures(index: int, one: RepairAbout, report: FleetReport) -> str:
 
 def about(one: RepairAbout) -> str:
     """The nodes; where each has a subject of its own and they are few, with it."""
+    if one.subjects and len(one.subjects) == len(one.nodes) and len(set(one.subjects.values())) == 1:
+        return f"{folded(one.nodes)}: {', '.join(next(iter(one.subjects.values())))}"
     if one.subjects and len(one.nodes) <= 3:
         return ", ".join(
             f"{node}: {', '.join(one.subjects[node])}" if node in one.subjects else node for node in one.nodes
@@ -137,7 +139,8 @@ def about(one: RepairAbout) -> str:
 def odd_row(one: OddFact) -> Row:
     """`driver   565.57.01, 445 others 570.211.01   gpu-[014,082]`."""
     value, usual = shown(one.value, one.unit), shown(one.usual, one.unit)
-    return Row(one.label, f"{value}, {one.usual_nodes:,} others {usual}", with_gpus(one.nodes, one.gpus))
+    others = "other" if one.usual_nodes == 1 else "others"
+    return Row(one.label, f"{value}, {one.usual_nodes:,} {others} {usual}", with_gpus(one.nodes, one.gpus))
 
 
 def with_gpus(nodes: Sequence[str], gpus: Mapping[str, tuple[int, ...]]) -> str:

@@ -63,7 +63,7 @@ def test_of_two_equal_ones_the_milder_comes_first() -> None:
     assert [one.ends for one in order(found)] == ["", "all jobs on this host"]
 
 
-def test_one_cause_with_two_fixes_is_two_repairs_and_which_gpu_does_not_matter() -> None:
+def test_a_step_that_names_a_gpu_is_for_the_nodes_where_it_is_that_one() -> None:
     reset = {
         gpu: Fix(
             id="reset",
@@ -78,11 +78,12 @@ def test_one_cause_with_two_fixes_is_two_repairs_and_which_gpu_does_not_matter()
         finding(3, "a", REBOOT),
     ]
     repairs = order(found)
-    assert [(one.fix.id if one.fix else "", one.nodes) for one in repairs] == [
-        ("reset", ("gpu-001", "gpu-002")),
-        ("reboot", ("gpu-003",)),
+    found = [(one.fix.steps[-1].command if one.fix else "", one.nodes, one.subjects) for one in repairs]
+    assert [row for row in found if "gpu-reset" in row[0]] == [
+        ("nvidia-smi -i 0 --gpu-reset", ("gpu-001",), (("gpu-001", ("GPU 0",)),)),
+        ("nvidia-smi -i 3 --gpu-reset", ("gpu-002",), (("gpu-002", ("GPU 3",)),)),
     ]
-    assert repairs[0].subjects == (("gpu-001", ("GPU 0",)), ("gpu-002", ("GPU 3",)))
+    assert len(repairs) == 3
 
 
 def test_another_command_is_another_repair() -> None:
