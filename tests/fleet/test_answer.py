@@ -57,7 +57,7 @@ def test_a_damaged_answer_is_never_another_one(answer: bytes, chance: random.Ran
         ]
     )
     found, lost = read(sent)
-    assert found == [] or (found == [answer] and (sent[at].endswith(line) or line in sent[at]))
+    assert found in ([], [answer])  # a bit of base64's padding may change without a change of what it means
     if not found and (len(sent) > 1 or b"@gpudoctor1 " in sent[at]):
         assert lost
 

@@ -131,7 +131,7 @@ class _Filling:
             return
         if same is not None:
             old, new = (one, same) if one.before(same) else (same, one)
-            detail = f"of {old.told(new)} and of {new.told(old)}"
+            detail = f"of {old.identity(new)} and of {new.identity(old)}"
             if not same.uuids & uuids:
                 detail += "; one of them has no UUIDs"
             self._tables.duplicate("answer", [name], detail)

@@ -32,7 +32,7 @@ class Known(NamedTuple):
             return self.made < other.made
         return self.received < other.received
 
-    def told(self, other: Known) -> str:
+    def identity(self, other: Known) -> str:
         """Its time, by the clock by which it is compared with the other."""
         if self.sent and other.sent:
             return moment(self.sent)
