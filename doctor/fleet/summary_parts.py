@@ -49,11 +49,15 @@ def _about(node: str, subjects: Iterable[str], gpus: Mapping[tuple[str, str], st
     return tuple(gpus.get((node, subject), subject) for subject in subjects)
 
 
+_WHICH_GPU = re.compile(r" \(GPU \d+\)")
+
+
 def grouped(findings: Iterable[NodeFinding], names: Mapping[int, str]) -> tuple[FindingAbout, ...]:
-    """By id, status and title, those of most nodes first: a title may name a GPU or a figure of its node."""
+    """By id, status and title, those of most nodes first: a title may name a figure of its node. Which GPU it is on one
+    node says nothing of the others."""
     nodes: dict[tuple[str, str, str], set[str]] = {}
     for one in findings:
-        nodes.setdefault((one.id, one.status, one.title), set()).add(names[one.node])
+        nodes.setdefault((one.id, one.status, _WHICH_GPU.sub("", one.title)), set()).add(names[one.node])
     return tuple(
         FindingAbout(finding=key[0], status=key[1], title=key[2], nodes=tuple(sorted(some, key=in_order)))
         for key, some in sorted(nodes.items(), key=lambda item: (-len(item[1]), item[0]))
