@@ -23,7 +23,7 @@ from .report import (
 )
 from .store.read import Store
 from .summary_odd import OddFacts, odd_facts
-from .summary_parts import contradictions, grouped, masked, repairs, unreadable
+from .summary_parts import contradictions, grouped, masked, repairs, unreadable, why_not_examined
 from .summary_since import Look, since_about
 from .summary_slow import SlowFigures, slow_figures
 from .times import moment
@@ -63,7 +63,7 @@ def summarize(store: Store, wanted: Wanted, before: Store | None = None) -> Flee
     slow = slow_figures(store, cohorts, names)
     off = [node for node in nodes if abs(node.clock_off_s or 0.0) > CLOCK_OFF_S]
     duplicates = store.duplicates()
-    states = _states(nodes, found, odd, slow, off, duplicates)
+    states = _states(nodes, found, odd, slow, off, duplicates, wanted.mask_nodes)
     counts = _counts(nodes, states)
     refused = store.refused()
     verdict, code = _verdict(counts, len(refused), wanted.fail_on)
@@ -118,7 +118,7 @@ def summarize(store: Store, wanted: Wanted, before: Store | None = None) -> Flee
         kinds=slow.kinds,
         too_few=slow.too_few,
         not_examined=tuple(
-            NotExamined(node=names[node.id], reason=node.reason or "no answer")
+            NotExamined(node=names[node.id], reason=why_not_examined(node.reason, wanted.mask_nodes))
             for node in nodes
             if node.state != "answered"
         ),
@@ -156,6 +156,7 @@ def _states(
     slow: SlowFigures,
     off: Iterable[Node],
     duplicates: Iterable[Duplicate],
+    mask: bool,
 ) -> dict[int, tuple[str, str]]:
     """Id to state and why, of the nodes that are not healthy; each under the first state that fits."""
     states: dict[int, tuple[str, str]] = {}
@@ -164,7 +165,7 @@ def _states(
             states.setdefault(node, (word, ", ".join(why)))
     for one in nodes:
         if one.state != "answered":
-            states.setdefault(one.id, ("no-answer", one.reason or "no answer"))
+            states.setdefault(one.id, ("no-answer", why_not_examined(one.reason, mask)))
     for state, number, figure in slow.found:
         if state == "slow":
             states.setdefault(number, ("slow", f"{figure.label} {figure.change_percent:+.0f} %"))

@@ -72,9 +72,23 @@ def contradictions(found: Iterable[Duplicate], mask: bool) -> tuple[DuplicateAbo
 
 
 def unreadable(found: Iterable[Refused], mask: bool) -> tuple[RefusedAbout, ...]:
-    """A file's name may be a node's: with masks it is a pseudonym too."""
+    """A file's name may be a node's: with masks it is a pseudonym, and what a reason quotes is left out."""
+    if not mask:
+        return tuple(RefusedAbout(file=one.file, line=one.line, reason=one.reason) for one in found)
+    return tuple(
+        RefusedAbout(
+            file=masked(one.file).replace("node", "file"), line=one.line, reason=_QUOTED.sub("...", one.reason)
+        )
+        for one in found
+    )
 
-    def file(name: str) -> str:
-        return masked(name).replace("node", "file") if mask else name
 
-    return tuple(RefusedAbout(file=file(one.file), line=one.line, reason=one.reason) for one in found)
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|\S*[/\\\\]\S*|[\w-]+(?:\.[\w-]+)*\.(?:jsonl?|gz)\b")
+"""What a reason quotes of a file or its line: a string, a path, a file's name."""
+
+
+def why_not_examined(reason: str, mask: bool) -> str:
+    """With masks, what a collector wrote is left out: it may name any host."""
+    if mask and reason:
+        return "its reason is left out with --mask-nodes"
+    return reason or "no answer"

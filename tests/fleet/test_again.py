@@ -34,7 +34,8 @@ def same_again(spool: Path, database: Path) -> None:
 def test_machines_by_their_facts(tmp_path: Path, of: int) -> None:
     spool = tmp_path / "spool"
     spool.mkdir()
-    for case in list(fact_cases.cases())[::of]:
+    of_machines = [case for case in fact_cases.cases() if case.snapshot.target.kind != "text"]
+    for case in of_machines[::of]:
         found = replace(redact(report(case.snapshot, case.policy)), redacted=True)
         (spool / f"{case.name}.json").write_bytes(render_json(found))
     same_again(spool, tmp_path / "now.db")

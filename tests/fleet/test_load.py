@@ -139,7 +139,9 @@ def test_of_two_answers_the_later_one_counts(tmp_path: Path) -> None:
         (tmp_path / "spool.jsonl").write_bytes(b"".join(envelope("a", report(s), received=t) for s, t in order))
         _, db = load(tmp_path, to=tmp_path / "now.db")
         assert rows(db, "select node, driver, received from node") == [("a", "580.95.05", 200.0)]
-        assert rows(db, "select * from duplicate") == [("answer", "a", "of 1970-01-01T00:01:40Z and of 1970-01-01T00:03:20Z")]
+        assert rows(db, "select * from duplicate") == [
+            ("answer", "a", "of 1970-01-01T00:01:40Z and of 1970-01-01T00:03:20Z")
+        ]
         assert rows(db, "select count(distinct gpu) from fact where path = 'gpus.name'") == [(2,)]
 
 

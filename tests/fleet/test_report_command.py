@@ -199,3 +199,20 @@ def test_what_cannot_be_done_is_one_line(fleet: Fleet, tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "pipe")
         with faults.of("a pipe"):
             one_line(gpudoctor("fleet", "report", tmp_path / "pipe"))
+
+
+def test_masks_leave_out_what_a_collector_and_a_refusal_quote(tmp_path: Path) -> None:
+    """What is free text may name any host; what gpudoctor says of a file stays."""
+    spool = tmp_path / "rack-secret"
+    spool.mkdir()
+    (spool / "all.jsonl").write_text(
+        '{"node": "gpu-001", "reason": "ssh: connect to host bastion.corp port 22: refused"}\n'
+        '{"node": "secret host.corp", "report": {}}\n'
+    )
+    (spool / "gpu-secret.json").write_text("{")
+    database = tmp_path / "now.db"
+    gpudoctor("fleet", "load", str(spool), "-o", str(database))
+    for format_ in ("text", "json", "markdown", "html", "csv"):
+        said = gpudoctor("fleet", "report", str(database), "--mask-nodes", "-v", "--format", format_).stdout
+        assert not [name for name in ("bastion", "secret", "gpu-001") if name.encode() in said], format_
+    assert b"bastion.corp" in gpudoctor("fleet", "report", str(database), "-v").stdout
