@@ -68,17 +68,21 @@ def _row(message: dict[str, Any]) -> Row | None:
     proves = message.get("decides", ())
     proves = [proves] if isinstance(proves, str) else proves
     decides = [{"check": one} if isinstance(one, str) else one for one in proves]
-    alone = [one["check"] for one in decides if not _asks_for_more(one.get("when", {}))]
+    mention = message.get("mention", False)
+    alone = [one["check"] for one in decides if not _asks_for_more(one.get("when", {}), mention)]
     suggests = list(message.get("suggests", ()))
-    conditional = [one["check"] for one in decides if _asks_for_more(one.get("when", {}))]
-    if message.get("mention"):  # it does not say that anything fails
+    conditional = [one["check"] for one in decides if _asks_for_more(one.get("when", {}), mention)]
+    if mention:  # it does not say that anything fails
         suggests, conditional = [], [*conditional, *suggests]
     row = Row(_line(message), _causes([*alone, *suggests]), _causes(conditional))
     return row if row.text and (row.causes or row.with_more) else None
 
 
-def _asks_for_more(when: dict[str, Any]) -> bool:
-    """Whether a condition takes more than this line: one that only asks that something is absent is met by it alone."""
+def _asks_for_more(when: dict[str, Any], mention: bool) -> bool:
+    """Whether a condition takes more than this line: one that only asks that something is absent is met by it alone,
+    if the line says that anything fails."""
+    if mention and when:
+        return True
     absent = (key == "none" or key.endswith(" not-now") or value is False for key, value in when.items())
     return not all(absent)
 

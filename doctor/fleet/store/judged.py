@@ -57,6 +57,8 @@ def node_verdict(findings: Sequence[Finding], word: str, snapshot: Snapshot, pol
     found = verdict_of(own)
     if found in ("pass", "warn") and word == "unknown" and not any(f.status == "unknown" for f in findings):
         found = "unknown"  # checks that could not judge, where the policy counts them
+    if found in ("pass", "warn") and (policy.only or known(snapshot.host.system) is None):
+        found = "unknown"  # only some checks were asked for, or nothing was looked at: that is not healthy
     return Verdict(found, tuple((_for_all(f), users) for f, users in marked if not f.cause and f.status != "pass"))
 
 
