@@ -25,9 +25,9 @@ def load(**flags: Any) -> int:
     gpudoctor fleet load spool/ more.jsonl.gz - -o now.db
     gpudoctor fleet load spool/ --nodes 'gpu-[001-512]' -o now.db
 
-    Read are .json (one report or envelope) and .jsonl (one a line), each also as .gz; of folders all below them. A
-    node is named by the envelope, the file's name, or the field node of a line. What is none is listed, and the rest
-    goes on.
+    Reads .json files (one report or envelope) and .jsonl files (one per line), also as .gz, in all subfolders. The
+    node's name comes from the envelope, the file's name, or a line's field node. Anything else named like a report is
+    listed as refused; the rest is loaded.
 
     Exit codes: 0 written, 2 wrong usage or nothing written, 3 written, and no node has answered.
     """

@@ -139,11 +139,11 @@ class Run(NamedTuple):
     """Of the first answer by the collector's clock, seconds since 1970 UTC."""
     ended: float
     source: str
-    """Where the answers came from, in words: `files`, `Slurm (partition gpu)`."""
+    """Where the answers came from: `files`, `Slurm (partition gpu)`."""
     tool: str
     matrix: str
     """Of the gpudoctor that filled it."""
     requested: int
-    """Nodes that were asked for by name; 0 where nobody said which."""
+    """Nodes that were asked for by name; 0 where none were named."""
     judged_here: int
     judged_there: int

@@ -21,7 +21,7 @@ class Repair(NamedTuple):
     id: str
     """The finding's."""
     title: str
-    """The finding in words, as most of the nodes have it."""
+    """The title that most of the nodes have."""
     titles: tuple[tuple[str, tuple[str, ...]], ...]
     """All of its titles with their nodes, the most frequent first."""
     layer: str
@@ -30,7 +30,7 @@ class Repair(NamedTuple):
     fix: Fix | None
     """As on the first node, with the drain and the conditions that its steps need; None where no step is known."""
     ends: Ends
-    """Whose work it ends; '' where nobody's."""
+    """Whose work it ends; '' if it ends none."""
     cures: int
     """Nodes on which nothing else that failed is left, once this repair and those before it are done."""
     nodes: tuple[str, ...]
@@ -71,7 +71,7 @@ def _ordered(findings: list[NodeFinding]) -> list[Repair]:
 
 def _same(fix: Fix | None) -> tuple[str, tuple[str, ...]]:
     """What two fixes that are one repair have in common: their commands, which name a GPU or a watt of one node; how
-    the user becomes root there, and how its scheduler is told, may differ."""
+    the user becomes root there, and which scheduler drains it, may differ."""
     if fix is None:
         return "", ()
     steps = [step for step in fix.steps if not step.text.startswith("Drain")]

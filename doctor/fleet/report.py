@@ -55,7 +55,7 @@ class RepairAbout(Struct, frozen=True, kw_only=True):
     finding: str
     """Id of the cause's check."""
     title: str
-    """The finding in words."""
+    """The finding's title."""
     layer: str
     fix: Fix | None = None
     """None where no step is known."""
@@ -82,7 +82,7 @@ class OddFact(Struct, frozen=True, kw_only=True):
     fact: str
     """Path of the fact: `driver.kernel_version`."""
     label: str
-    """The fact in words."""
+    """The fact's name for people."""
     value: str
     usual: str
     unit: str = ""

@@ -1,4 +1,4 @@
-"""Times of a fleet in words that machines read."""
+"""Times of a fleet as ISO 8601."""
 
 from __future__ import annotations
 
