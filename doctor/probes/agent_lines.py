@@ -75,7 +75,7 @@ def call_faults(result: AgentResult, library: Literal["nvml", "cuda"]) -> tuple[
         return ()
     subject = [f"{word} {result.lines[-1][key]}" for key, word in _SUBJECTS if key in result.lines[-1]]
     if result.fault == "hang":
-        subject.append(f"no answer in {result.seconds:.0f} s")
+        subject.append(f"no answer in {max(1, int(result.silent or result.seconds))} s")
     elif result.returncode is not None:
         subject.append(f"signal {-result.returncode}" if result.returncode < 0 else f"exit code {result.returncode}")
     stuck = result.stuck or {}
