@@ -65,6 +65,10 @@ def ranks(mark: Path) -> list[int]:
     return sorted(found)
 
 
+def imports_torch(pid: int) -> bool:
+    return "libtorch" in Path(f"/proc/{pid}/maps").read_text()
+
+
 def none_left(mark: Path) -> bool:
     until = time.monotonic() + 20
     while ranks(mark) and time.monotonic() < until:
@@ -154,6 +158,9 @@ def test_no_rank_outlives_it(with_torch: Path, tmp_path: Path, number: signal.Si
 def test_a_rank_that_is_killed(with_torch: Path, tmp_path: Path) -> None:
     words = ("prove", "--links", "--device", "cpu", "--python", str(with_torch), "--format", "json")
     child = started(tmp_path, *words)
+    until = time.monotonic() + 60
+    while not all(imports_torch(pid) for pid in ranks(tmp_path)) and time.monotonic() < until:
+        time.sleep(0.1)  # before a rank's first word nothing says that one was started
     os.kill(ranks(tmp_path)[-1], signal.SIGKILL)
     out, _ = child.communicate(timeout=100)
     assert child.returncode == 1 and [f["id"] for f in json.loads(out)["findings"]] == ["collective-failed"]
