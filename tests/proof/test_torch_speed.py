@@ -76,7 +76,8 @@ def on_cpu(with_torch: Path, *arguments: str) -> Found:
 
 
 def on_gpu(with_torch: Path, env: dict[str, str], only: str = "", **gpu: Any) -> Found:
-    words = [str(HERE / "gpu_on_cpu.py"), AGENT, "--device", "cuda:0", "--level", "quick", "--seconds", str(GUARD_S - 20)]
+    words = [str(HERE / "gpu_on_cpu.py"), AGENT, "--device", "cuda:0", "--level", "quick"]
+    words += ["--seconds", str(GUARD_S - 20)]
     words += ["--only", only] if only else []
     return speed(
         [str(with_torch / "bin/python"), *words], {**ENVIRONMENT, **env, "FAKE_GPU": json.dumps({**H100, **gpu})}
