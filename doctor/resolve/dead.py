@@ -44,6 +44,8 @@ def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
         dead = [DeadLine(one.number, one.text, f"{tag} is no CUDA build") for one in lines if one.local == tag]
         return instead(m, promised, lines, dead, "", "", unknown)
     taken, uv = (_taken(m, q, torch, installer) for installer in ("pip", "uv"))
+    if torch and torch.first:
+        taken = uv
     if taken is not None:
         tag = "" if taken.index == PYPI else taken.tag
     if uv is not None and taken is not None and (uv.torch, uv.tag) != (taken.torch, taken.tag):

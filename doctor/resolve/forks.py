@@ -40,11 +40,8 @@ def every_fork(m: Matrix, q: Question, file: RequirementFile) -> Answered:
         if dead not in answered.dead
     ]
     for_gpus = [dead for _, fork, dead in others if _pin(fork)[1] != "cpu"]
-    notes = [
-        f"{name}: line {dead.number} is dead here: {dead.text}"
-        for name, _, dead in others
-        if runs or dead in for_gpus  # a variant for CPUs is no fault
-    ]
+    # A variant for CPUs is no fault.
+    notes = [f"{name}: line {one.number} is dead here: {one.text}" for name, _, one in others if one in for_gpus]
     ours = [line for _, fork, _ in same for line in fork.lines]
     judged = replace(file, lines=tuple(line for line in file.lines if line in ours))
     answered = replace(answered, unknown=(*answered.unknown, *notes), dead_elsewhere=tuple(for_gpus))

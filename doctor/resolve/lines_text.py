@@ -34,8 +34,8 @@ def _changes(file: RequirementFile, answered: Answered, verify: str) -> list[str
     write = [one for one in answered.instead if one.write]
     delete = [one for one in answered.instead if not one.write]
     rows = []
-    if write or answered.index:
-        urls = answered.index.split()
+    urls = [] if no_index(file, answered) else answered.index.split()
+    if write or urls:
         rows += ["Write instead:", *(f"  --extra-index-url {url}" for url in urls)]
         rows += ["\n  ".join(f"  {one.write}{note(one)}".split("\n")) for one in write]
     if delete:
@@ -59,6 +59,9 @@ def no_index(file: RequirementFile, answered: Answered) -> str:
         return ""
     if file.kind == "pep621" and any(one.indexes for one in file.lines):
         return f"Its index is in the env-vars of Hatch: change it there to  {answered.index}"
+    if file.kind == "pixi":
+        url = answered.index.split()[0]
+        return f'[project] cannot specify an index: move torch to [tool.pixi.pypi-dependencies], with  index = "{url}"'
     flags = " ".join(f"--extra-index-url {url}" for url in answered.index.split())
     return f"This file cannot specify an index; pass this to the installer:  {flags}"
 

@@ -25,7 +25,16 @@ HATCH = '[project]\nname = "a"\ndependencies = ["torch>=2.4,<2.5"]\n[tool.hatch.
         ("pixi.toml", f'{PIXI}[pypi-options]\nextra-index-urls = ["{WHL}/cu124"]\n{LINE}', "2.4.1+cu124"),
         ("pixi.toml", (
             f'{PIXI}[pypi-options]\nextra-index-urls = ["{WHL}/cu124"]\n[feature.x.pypi-options]\nextra-index-urls = ["{WHL}/cu118"]\n'
-            f"[feature.x.{LINE[1:]}"), "2.4.1+cu124"),  # pip's rule; uv takes the first, and that is said
+            f"[feature.x.{LINE[1:]}"), "2.4.1+cu118"),  # the first that has it
+        ("pixi.toml", (
+            f'{PIXI}[pypi-options]\nextra-index-urls = ["{WHL}/cu118", "{WHL}/cu124"]\nindex-strategy = "unsafe-best-match"\n'
+            f"{LINE}"), "2.4.1+cu124"),
+        ("pyproject.toml", (
+            f'[project]\nname = "a"\ndependencies = ["torch>=2.4,<2.5"]\n[[tool.uv.index]]\nurl = "{WHL}/cu118"\n'
+            f'[[tool.uv.index]]\nurl = "{WHL}/cu124"\n'), "2.4.1+cu118"),
+        ("pyproject.toml", (
+            f'[project]\nname = "a"\ndependencies = ["torch>=2.4,<2.5"]\n[tool.uv]\nindex-strategy = "unsafe-best-match"\n'
+            f'[[tool.uv.index]]\nurl = "{WHL}/cu118"\n[[tool.uv.index]]\nurl = "{WHL}/cu124"\n'), "2.4.1+cu124"),
         ("pixi.toml", f'{PIXI}[feature.x.pypi-options]\nindex-url = "{WHL}/cu118"\n{LINE}', "2.4.1+cu121"),  # of another feature
         ("pixi.toml", f"{PIXI}{LINE}", "2.4.1+cu121"),
         ("pyproject.toml", (

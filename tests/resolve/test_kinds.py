@@ -370,7 +370,7 @@ def test_conda_s_specifications(text: str, expected: CondaSpec | None) -> None:
 @for_each(
     ("text", "python"),
     [(">=3.8", ""), (">=3.8,<3.11", "3.10"), ("==3.9.*", "3.9"), ("<4,>=3.8", ""), ("~=3.10", ""), ("~=3.10.0", "3.10"),
-     ("nonsense", ""), ("", "")],
+     (">=3.12", ""), (">=3.13", "3.13"), (">3.13.2,!=3.14.0", "3.13"), (">=3.14,<4", "3.14"), ("nonsense", ""), ("", "")],
 )  # fmt: skip
 def test_the_python_that_a_project_is_bound_to(text: str, python: str) -> None:
     assert only_python(text) == python
@@ -421,8 +421,9 @@ LOCKED = (
     [
         ("pyproject.toml", FORKS, [], True),
         ("pyproject.toml", FORKS.replace("cu128", "cu118"), [6], True),
-        ("uv.lock", LOCKED.format(WHL, "cu128"), [], True),
-        ("uv.lock", LOCKED.format(WHL, "cu118"), [7], False),  # the other one is for CPUs
+        ("uv.lock", LOCKED.format(WHL, "cu128"), [], False),  # the other one is for CPUs, as an extra for them is
+        ("pyproject.toml", FORKS.replace('cu126 = ["torch==2.6.0", "torchvision==0.21.0"]\n', ""), [], False),
+        ("uv.lock", LOCKED.format(WHL, "cu118"), [7], False),
     ],
 )
 def test_of_several_torches_one_has_to_run(

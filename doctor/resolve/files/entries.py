@@ -158,8 +158,15 @@ def pep440(text: str) -> str:
     return ",".join(parts)
 
 
-def of_index(one: Pinned, tag: str, indexes: tuple[str, ...]) -> Pinned:
-    """A line of an index of its own, or (torch) of all that the project names."""
+def of_index(one: Pinned, tag: str, indexes: tuple[str, ...], first: bool = False) -> Pinned:
+    """A line of an index of its own, or (torch) of all that the project names. first: whether the first that
+    has it is asked alone."""
     if tag and not one.local and one.wish.package.startswith("torch"):
         return replace(one, local=tag)
-    return replace(one, indexes=indexes) if indexes and one.name == "torch" and not one.local else one
+    return replace(one, indexes=indexes, first=first) if indexes and one.name == "torch" and not one.local else one
+
+
+def first_index(options: Mapping[str, Any]) -> bool:
+    """Whether uv, in these options of it or of pixi, takes a package from the first index that has it, as it does
+    unless another index-strategy is named."""
+    return not str(options.get("index-strategy") or "").startswith("unsafe-")

@@ -53,11 +53,12 @@ class Line(Struct, frozen=True, kw_only=True):
 class Pinned(Line, frozen=True, kw_only=True):
     """A line for a package of the matrix. wish: its package and version; local: 'cu126' of torch==2.8.0+cu126, or that
     of its index; indexes: what an installer chooses torch from where the line leaves that open: tags of PyTorch's
-    indexes and 'pypi', last."""
+    indexes and 'pypi', last; first: whether the first of them that has torch is asked alone, as uv and pixi do."""
 
     wish: Wish
     local: str = ""
     indexes: tuple[str, ...] = ()
+    first: bool = False
     group: str = ""
     """The extra or group that it is part of; '' where it is always installed."""
 

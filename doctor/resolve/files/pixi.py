@@ -13,7 +13,7 @@ from compat_matrix.resolver import Question
 
 from ..machine import Unclear
 from .conda import CondaSpec, of_specs, python_of
-from .entries import entries, of_index
+from .entries import entries, first_index, of_index
 from .lines import Found, Line, Pinned, RequirementFile, Span, split
 from .reading import index_tag, not_read
 from .sources import table
@@ -36,8 +36,8 @@ def of_tables(
 ) -> RequirementFile:
     """root: ('tool', 'pixi') in a pyproject.toml, whose own list of requirements, `more`, are of PyPI."""
     specs: list[tuple[Span, CondaSpec]] = []
-    own_indexes = _indexes(content, root)
-    found = [of_index(one, "", own_indexes) if isinstance(one, Pinned) else one for one in more]
+    own_indexes, first = _indexes(content, root), first_index(table(content, *map(str, root), "pypi-options"))
+    found = [of_index(one, "", own_indexes, first) if isinstance(one, Pinned) else one for one in more]
     features = table(content, *map(str, root), "feature")
     several = _several(content, root, q)
     tables: dict[tuple[int, str], str] = {}
@@ -51,7 +51,7 @@ def of_tables(
             tables[span.number, span.text] = _own_table(own, several)
         for name, (own, value) in _packages(content, above, "pypi-dependencies", q).items():
             for line in entries({name: value}, own[:-1], spans, q, {}, feature):
-                line = of_index(_with_tag(line), "", indexes) if isinstance(line, Pinned) else line
+                line = of_index(_with_tag(line), "", indexes, first) if isinstance(line, Pinned) else line
                 found.append(replace(line, table=_own_table(own, several)) if isinstance(line, Line) else line)
     conda, others = of_specs(specs)
     conda = [replace(one, table=tables[one.number, one.text]) for one in conda]

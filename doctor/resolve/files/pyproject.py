@@ -15,10 +15,21 @@ from compat_matrix.resolver import Question
 from compat_matrix.wishes import KNOWN
 
 from ..machine import Unclear
-from .entries import entries, here, of_index, pep440
+from .entries import entries, first_index, here, of_index, pep440
 from .lines import Elsewhere, Found, Other, Pinned, RequirementFile, Source, Span, split
 from .pixi import of_tables
-from .reading import PYTHONS, applies, environment, extras_in, line_of, not_here, not_read, package_of, platforms
+from .reading import (
+    ASSUMED,
+    PYTHONS,
+    applies,
+    environment,
+    extras_in,
+    line_of,
+    not_here,
+    not_read,
+    package_of,
+    platforms,
+)
 from .sources import (
     Tags,
     hatch_indexes,
@@ -59,7 +70,7 @@ def of_pyproject(content: Mapping[str, Any], text: str, path: str, q: Question) 
                 continue
             own = tags.get(one.name, {})
             tag = own.get(one.group, own.get("", "")) or (pdm_tag(pdm, one.name) if kind == "pdm" else "")
-            found.append(of_index(one, tag, indexes))
+            found.append(of_index(one, tag, indexes, kind == "uv" and first_index(uv)))
         else:
             found.append(one)
     found += [one for _, one in elsewhere]
@@ -239,10 +250,15 @@ def _python(content: Mapping[str, Any]) -> str:
 
 
 def only_python(specifier: str) -> str:
-    """The newest Python that a specifier allows; '' where it also allows those that are not out yet."""
+    """The newest Python that a specifier allows. Where it also allows those that are not out yet: its oldest, if that
+    is newer than what markers are asked for; else ''."""
     try:
         allowed = SpecifierSet(specifier)
     except InvalidSpecifier:
         return ""
     matching = [one for one in PYTHONS if any(allowed.contains(f"{one}.{patch}") for patch in range(25))]
-    return "" if not matching or allowed.contains("3.99") or matching[-1] == PYTHONS[-1] else matching[-1]
+    if not matching:
+        return ""
+    if allowed.contains("3.99") or matching[-1] == PYTHONS[-1]:
+        return matching[0] if PYTHONS.index(matching[0]) > PYTHONS.index(ASSUMED) else ""
+    return matching[-1]
