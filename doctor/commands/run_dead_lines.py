@@ -54,8 +54,9 @@ def run_dead_lines(m: Matrix, machine: Machine, flags: dict[str, Any]) -> int:
         printed = lines_text(path, machine, file, answered, hint)
     write(printed.encode("utf-8", "backslashreplace"), flags["output"], as_it_is=flags["format_"] == "edited")
     if flags["format_"] == "edited":
-        left = [f"line {one.number} cannot work here and is not changed: {one.text}" for one in answered.dead_elsewhere]
-        for note in (*left, *filter(None, [no_index(file, answered)])):
+        dead = () if answered.changes else answered.dead
+        left = [f"line {one.number} is dead here, and nothing fits in its place: {one.text}" for one in dead]
+        for note in (*left, *answered.unknown, *filter(None, [no_index(file, answered)])):
             echo(note, err=True)
     solved = 0
     if flags["verify"] and (answered.changes or not answered.dead):

@@ -114,6 +114,20 @@ def test_nothing_in_their_place(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert [one["number"] for one in found["dead"]] == [1, 3] and "torch 2.8.0 of the default index" in found["dead"][
         1
     ]["reason"], found
+    before = file.read_text()
+    assert run(["resolve", "-r", str(file), "--gpu", "GTX 1080", "--driver", "580", "--format", "edited"]) == 3
+    left = capsys.readouterr()
+    assert left.out == before and left.err.splitlines() == [
+        "line 1 is dead here, and nothing fits in its place: torch==2.8.0",
+        "line 3 is dead here, and nothing fits in its place: vllm==0.11.0",
+    ]
+
+
+def test_what_is_not_judged_is_said_beside_the_edited_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "requirements.txt"
+    file.write_text("torch==1.7.0\ngit+https://github.com/vllm-project/vllm.git#egg=vllm\n")
+    assert run(["resolve", "-r", str(file), "--gpu", "V100", "--driver", "580", "--format", "edited"]) == 3
+    assert "torch==1.7.0 is not listed in this matrix" in capsys.readouterr().err
 
 
 def test_what_is_written_needs_no_cuda_compat(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

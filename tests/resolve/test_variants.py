@@ -83,7 +83,7 @@ def test_another_dead_extra_is_named_and_stays(tmp_path: Path) -> None:
     words = ("resolve", "-r", file, "--gpu", "RTX 5090", "--driver", "580")
     assert "extra infer: line 8 is dead here: torch==2.4.0" in gpudoctor(*words).stdout.decode()
     edited = gpudoctor(*words, "--format", "edited")
-    assert edited.returncode == 1 and edited.stderr == b"line 8 cannot work here and is not changed: torch==2.4.0\n"
+    assert edited.returncode == 1 and edited.stderr == b"extra infer: line 8 is dead here: torch==2.4.0\n"
     assert b'infer = ["torch==2.4.0"]' in edited.stdout and b'train = ["torch==2.4.0"' not in edited.stdout
 
 
