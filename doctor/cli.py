@@ -38,6 +38,19 @@ COMMANDS = {
 }
 """Subcommand to its line in the help; its file in `commands/` is imported only when it is called."""
 
+GROUPS = {
+    "Diagnose": ("check", "healthcheck", "explain", "fix", "what-if", "record", "list-checks"),
+    "Prove and measure": ("prove", "watch"),
+    "Choose": ("resolve", "fit", "topo", "matrix"),
+    "Containers": ("dockerfile", "image"),
+    "Many machines": ("fleet", "print"),
+    "More": ("schema", "mcp", "trust", "completion", "help", "version"),
+}
+"""Heading in the help to its subcommands, each in one group."""
+
+ALIASES = {"doctor": "check", "diagnose": "check", "install": "resolve", "lint": "dockerfile"}
+"""What users of other tools type."""
+
 
 class LazyGroup(click.Group):
     """A group that knows its subcommands by name, and imports one only when it is run."""
@@ -46,6 +59,7 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        cmd_name = ALIASES.get(cmd_name, cmd_name)
         if cmd_name not in COMMANDS:
             return None
         name = cmd_name.replace("-", "_")
@@ -60,6 +74,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        args = [ALIASES.get(word, word) for word in args[:1]] + args[1:]
         if args and args[0] not in COMMANDS:
             from .commands.suggest import did_you_mean
 
@@ -67,8 +82,12 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        width = max(map(len, COMMANDS))
+        for heading, names in GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), COMMANDS[name]) for name in names])
+        with formatter.section("Other names"):
+            formatter.write_dl([(alias.ljust(width), name) for alias, name in ALIASES.items()])
 
 
 @click.group(

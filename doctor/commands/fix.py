@@ -10,6 +10,7 @@ import click
 @click.command(context_settings={"show_default": False})
 @click.argument("check_id", metavar="[ID]", required=False)
 @click.option("--apply", "apply_", is_flag=True, help="Carry out the steps in the Python environment, after asking.")
+@click.option("--dry-run", is_flag=True, help="Print the steps and change nothing, as without --apply.")
 @click.option("--yes", is_flag=True, help="With --apply: do not ask.")
 @click.option("--restore-file", metavar="FILE", help="Where --apply writes what was installed before.")
 @click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", help="Default: text.")

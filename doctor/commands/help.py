@@ -19,6 +19,6 @@ def help_(context: click.Context, words: tuple[str, ...]) -> int:
         if inner is None:
             names = command.list_commands(parent) if isinstance(command, click.Group) else []
             raise click.UsageError(f"help: no such command {word!r}{did_you_mean(word, names)}")
-        parent, command = click.Context(inner, info_name=word, parent=parent), inner
+        parent, command = click.Context(inner, info_name=inner.name or word, parent=parent), inner
     click.echo(command.get_help(parent))
     return 0

@@ -167,6 +167,8 @@ def _door(flags: dict[str, Any], snapshot: Snapshot, stream: TextIO) -> Callable
 
 
 def _usable(flags: dict[str, Any]) -> None:
+    if flags["apply_"] and flags["dry_run"]:
+        raise click.UsageError("--apply and --dry-run exclude each other")
     if flags["apply_"] and (flags["from_"] or flags["replay"]):
         raise click.UsageError("--apply repairs this machine: it goes with neither --from nor --replay")
     if flags["from_"] and flags["replay"]:
