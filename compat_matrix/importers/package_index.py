@@ -66,8 +66,8 @@ _DRIVERS = {"12": "525 (CUDA 12 minor version compatibility)", "13": "580"}
 
 
 class Release(NamedTuple):
-    """One release that is not withdrawn: its wheels' file names and addresses; source: the address of its source
-    distribution, '' for none."""
+    """One release that is not withdrawn: its wheels' file names and addresses; day: of its first file, for a wheel may
+    be replaced later under a build tag; source: the address of its source distribution, '' for none."""
 
     version: str
     day: str
@@ -100,6 +100,7 @@ def releases(package: str, address: str, sources: bool = False) -> list[Release]
             continue
         day = str(file.get("upload-time", ""))[:10]
         one = found.setdefault(version, Release(str(version), day, file.get("requires-python") or "", {}))
+        one = found[version] = one._replace(day=min(filter(None, (one.day, day)), default=""))
         if is_source:
             found[version] = one._replace(source=file["url"])
         else:
@@ -132,10 +133,17 @@ def read(package: str, rows: Iterable[dict[str, Any]], builds: dict[str, str], a
         source = (
             ""
             if release.version in listed
-            else f"PyPI: metadata and names of the wheels of each {package} (read {day})"
+            else f"PyPI: metadata and names of the wheels of {_all_of(package)} (read {day})"
         )
         result.append(Found("extensions", (package, release.version), fields, source))
     return result
+
+
+def _all_of(package: str) -> str:
+    """'each vllm'; 'each A, B and C' where other packages hold its kernels and ask for torch."""
+    how = PACKAGES[package]
+    *front, last = filter(None, (package, how.kernels, how.binding))
+    return "each " + (f"{', '.join(front)} and {last}" if front else last)
 
 
 def _requires(text: str) -> list[str]:

@@ -43,7 +43,10 @@ def wheel(name: str, version: str, needs: tuple[str, ...], *files: str, extras: 
     return content.getvalue()
 
 
+REPLACED = "vllm-0.34.0-1-cp38-abi3-manylinux_2_31_x86_64.whl"
+"""It has a build tag: uploaded again, days later; an index lists it before the first one."""
 WHEELS = {
+    REPLACED: wheel("vllm", "0.34.0", ("torch==2.15.0",)),
     **{
         f"vllm-{version}-cp38-abi3-manylinux_2_31_{machine}.whl": wheel("vllm", version, (f"torch{torch}", "torchvision"))
         for version, torch in VLLM.items()
@@ -139,7 +142,8 @@ class Index(BaseHTTPRequestHandler):
             return self.answer(206, WHEELS[name][int(first) : int(last) + 1])
         host = f"http://127.0.0.1:{self.server.server_port}"  # type: ignore[attr-defined]
         files = [
-            {"filename": f, "url": f"{host}/{f}", "requires-python": ">=3.10", "upload-time": "2026-11-20T01:02:03Z",
+            {"filename": f, "url": f"{host}/{f}", "requires-python": ">=3.10",
+             "upload-time": f"2026-11-2{3 * (f == REPLACED)}T01:02:03Z",
              "yanked": "0.35" in f and "broken"}
             for f in WHEELS if f.partition("-")[0] == name.replace("-", "_")
         ]  # fmt: skip
@@ -230,6 +234,8 @@ def test_releases_without_wheels_and_of_several_packages_become_rows(
     assert engine["torch"] == ">=2.2", "of the package that is built for torch"
     assert engine["platforms"] == "linux x86_64 aarch64", "of the package with the kernels"
     assert engine["cuda"] == "12 or 13" and ("transformer-engine", "0.0.0") not in rows
+    sources = json.loads((tmp_path / "sources.json").read_text())
+    assert "each transformer-engine, transformer-engine-cu12 and transformer-engine-torch" in sources[engine["source"]]
     any_torch = rows["flashinfer-python", "0.8.0"]
     assert any_torch["platforms"] == "any platform" and "torch" not in any_torch and "cuda" not in any_torch
     m = Matrix.load()
