@@ -160,6 +160,17 @@ def _rates(m: Store) -> list[str]:
     return problems
 
 
+def _ecc(m: Store) -> list[str]:
+    """Pages are retired on Tesla boards since the K20 and Quadro boards since the GV100, rows remapped since Ampere; no
+    GeForce does either (docs.nvidia.com/deploy: dynamic-page-retirement, a100-gpu-mem-error-mgmt)."""
+    since = {"datacenter": (3, 5), "workstation": (7, 0)}
+    return [
+        f"gpus {row.id}: ecc {row.ecc} for a {row.segment} GPU of compute capability {row.cc}"
+        for row in m.gpus
+        if row.ecc and (row.ecc != "yes" or row.segment not in since or numbers(row.cc or "0") < since[row.segment])
+    ]
+
+
 def _sources(m: Store) -> list[str]:
     """An outsider can follow a source: its host, its package, or what it is derived from."""
     problems = []
@@ -169,4 +180,6 @@ def _sources(m: Store) -> list[str]:
     return problems
 
 
-LAWS = (_lines, _sources, _rates, _ptx, _open_modules, _variants, _indexes, _builds, _cudnn_of_torch, _toolkits, _nccl)
+LAWS = (
+    _lines, _sources, _rates, _ecc, _ptx, _open_modules, _variants, _indexes, _builds, _cudnn_of_torch, _toolkits, _nccl
+)  # fmt: skip

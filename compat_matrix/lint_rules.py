@@ -187,14 +187,14 @@ def _gpus(m: Store) -> list[str]:
 def _boards(m: Store) -> list[str]:
     problems = []
     names = {row.name.casefold().removeprefix("nvidia ") for row in m.gpus}
-    chips: dict[str, str] = {}
+    chips = {row.chip: row.cc for row in m.gpus if row.cc}
     for row in m.boards:
         if compute_capability(m, row.cc) is None:
             problems.append(f"boards {row.name}: compute capability {row.cc} is not listed")
         if row.name.casefold() in names:
             problems.append(f"boards {row.name}: listed among gpus")
         problems += [
-            f"boards {row.name}: other {chip} boards have compute capability {chips[chip]}"
+            f"boards {row.name}: another {chip} has compute capability {chips[chip]}"
             for chip in row.chips
             if chips.setdefault(chip, row.cc) != row.cc
         ]
@@ -220,7 +220,7 @@ def _publishers(m: Store) -> list[str]:
 
 
 def _homes(m: Store) -> list[str]:
-    """A package has one table; what others say of its releases, that table lists; a PCI device has one capability."""
+    """A package has one table; what others say of its releases, that table lists; so has a PCI device."""
     homes: dict[str, set[str]] = {}
     tables = (("companions", m.companion_rows), ("frameworks", m.frameworks), ("extensions", m.extensions))
     for table, rows in tables:
@@ -242,12 +242,12 @@ def _homes(m: Store) -> list[str]:
             for one in others
             if homes.get(one.package) == {"extensions"} and (one.package, one.version) not in listed
         ]
-    devices = {device: row.cc for row in m.gpus for device in row.device_ids if row.cc}
+    devices = {device for row in m.gpus for device in row.device_ids}
     problems += [
-        f"boards {row.name}: PCI device {device} has compute capability {devices[device]} among gpus"
+        f"boards {row.name}: PCI device {device} is listed among gpus"
         for row in m.boards
         for device in row.device_ids
-        if devices.get(device, row.cc) != row.cc
+        if device in devices
     ]
     return problems
 
