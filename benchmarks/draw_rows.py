@@ -1,6 +1,6 @@
 """Rows of the matrix for a second reader: all rows of all tables are one list, each drawn as likely as another.
 
-    python benchmarks/draw_rows.py --seed 20261128 --count 100
+    python benchmarks/draw_rows.py --seed 20261129 --count 100
 
 prints a JSON line for each: the table, the number of its line in data/TABLE.json, the row, and the text of its source.
 What a reader found is in `rows_second_reader.md`.
