@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from doctor.text.cause_pages import load_causes
+from doctor.text.text import heard
 
 from .links import to_file
 from .words import code, mark
@@ -61,7 +62,16 @@ def rows() -> Iterator[tuple[str, list[Row]]]:
             if row := _row(message):
                 found[row.text] = _joined(found[row.text], row) if row.text in found else row
         if found:
-            yield path.stem, list(found.values())
+            yield path.stem, [_with_what_it_decides(row) for row in found.values()]
+
+
+def _with_what_it_decides(row: Row) -> Row:
+    """The row, with what `explain` of the line decides: other messages stand in the same line, and it may say itself
+    what a condition asks for (a container, WSL, a missing library)."""
+    if not row.with_more:
+        return row
+    decided = [one.decides for one in heard(row.text)[0].symptoms if one.decides and not one.mention]
+    return row._replace(causes=_causes([*decided, *row.causes]))
 
 
 def _row(message: dict[str, Any]) -> Row | None:

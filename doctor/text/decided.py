@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ..findings import Check, Finding, Findings, Fix, Step
+from ..findings import Check, Finding, Findings, Fix, Status, Step
 from ..fixes.ending import with_condition
 from ..snapshot import Missing, Snapshot, Symptom
 from .torch_cleared import NO_CODE, OF_NO_CODE
@@ -33,15 +33,16 @@ def forgetting(finding: Finding, s: Snapshot) -> Finding:
 def decided(about: Check, s: Snapshot, by_facts: bool = False) -> Findings:
     """What the text's messages prove for this check, with the line that says it.
 
-    The check's own severity wins: of an info check it is a remark, and of a check that warns it is a warning, unless
-    a message shows that it happened. Messages that only warn fail no check. `by_facts`: the check has warned or
+    The check's own severity wins: of an info check it is a remark, and of a check that warns it is a warning; both
+    unless a message shows that it happened. Messages that only warn fail no check. `by_facts`: the check has warned or
     remarked by the facts of the text, which no other message tops.
     """
     deciding = [symptom for symptom in s.symptoms if symptom.decides == about.id]
     if not deciding:
         return
     happened = any(symptom.happened for symptom in deciding)
-    status = "pass" if about.severity == "info" else "warn" if about.severity == "warning" and not happened else "fail"
+    mild: dict[str, Status] = {} if happened else {"info": "pass", "warning": "warn"}
+    status = mild.get(about.severity, "fail")
     if status == "fail" and all(symptom.warns for symptom in deciding):
         status = "warn"
     if by_facts and (status == "pass" or not happened):

@@ -31,6 +31,17 @@ _GIVEN_NO_GPU = ("container-no-gpu-flag", "container-runtime-not-configured", "k
                  "k8s-gpu-not-advertised", "apptainer-without-nv", "container-device-permission-denied")  # fmt: skip
 _OWN_HEADER = lazy(r"fatal error: \S{1,200}\.(?:hpp|hxx|hh): No such file")
 """Of a C++ project: neither the C library, Python nor CUDA's compiler brings headers of such names."""
+_EXCLUDES = {
+    "program-cli-proc-denied": ("container-device-permission-denied",),
+    "program-inforom-corrupted": ("gpu-hardware-ecc-fault",),
+    "smi-none": ("driver-not-loaded", "driver-not-installed"),
+    "shared-memory-no-descriptor": ("shm-too-small",),
+    "program-shared-memory-maps": ("shm-too-small",),
+}
+"""A message, and the causes that it is no sign of, though it is worded like their messages."""
+_DENIED = lazy(r"(?i)permission denied|\(13\)|\bEACCES\b")
+_ITS_PATH = lazy(r"(?<![\w.])/[\w.+-]{2,60}(?:/[\w.+-]{1,80}){1,12}|</torch_\w{1,60}>")
+_NODE = lazy(r"/dev/(?:nvidia|dxg|nv(?:host|map|gpu)|dri\b|vfio\b|char\b|kfd\b)")
 _LARGE_SHM = 4096
 _OF_NOBODY_MIB = 1000
 _WINDOWS = {
@@ -45,7 +56,18 @@ _WINDOWS = {
 
 def is_ruled_out(s: Snapshot, name: str) -> bool:
     """Whether what the text tells rules a cause out, though no check could judge it."""
+    named = {symptom.decides for symptom in s.symptoms}.union(*(symptom.suggests for symptom in s.symptoms))
+    if name not in named and (any(name in _EXCLUDES.get(one, ()) for one in _message_ids(s)) or _of_a_file(s, name)):
+        return True
     return _by_build(s, name) or _by_environment(s, name) or _by_gpus(s, name) or _by_messages(s, name)
+
+
+def _of_a_file(s: Snapshot, name: str) -> bool:
+    """Whether the line for which the GPU's nodes are suspected denies the access to a file that is none of them."""
+    if name != "container-device-permission-denied":
+        return False
+    line = next((one.text for one in s.ranked if one.cause == name), "")
+    return bool(_DENIED.search(line) and _ITS_PATH.search(line)) and not _NODE.search(line)
 
 
 def _by_build(s: Snapshot, name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from doctor.commands.run_explain import explain_text
 from doctor.text import read
 
 from ..judging import report
-from ..rows import for_each
+from ..rows import Faults, for_each
 
 PAGE = Path(__file__).parents[2] / "docs" / "errors.md"
 _ROW = re.compile(r"\| (?P<fence>`{1,2}) ?(?P<text>.+?) ?(?P=fence) \| (?P<causes>.+) \|")
@@ -23,16 +24,19 @@ def judged(text: str) -> Any:
     return report(read(text))
 
 
-def rows() -> list[tuple[str, tuple[str, ...]]]:
-    """(line, causes) of the page, without those that have all their causes in parentheses."""
-    found = []
+def every_row() -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    """(line, causes, causes in parentheses) of the page."""
     for line in PAGE.read_text("utf-8").splitlines():
         if row := _ROW.fullmatch(line):
             causes = [*_CAUSE.finditer(row["causes"])]
             assert causes, line
-            if any(not cause["more"] for cause in causes):
-                found.append((row["text"].replace("\\|", "|"), tuple(cause["id"] for cause in causes)))
-    return found
+            plain, more = ([one["id"] for one in causes if bool(one["more"]) is asked] for asked in (False, True))
+            yield row["text"].replace("\\|", "|"), tuple(plain), tuple(more)
+
+
+def rows() -> list[tuple[str, tuple[str, ...]]]:
+    """(line, causes) of the page, without those that have all their causes in parentheses."""
+    return [(text, (*plain, *more)) for text, plain, more in every_row() if plain]
 
 
 def test_most_rows_have_a_cause_that_the_line_alone_shows() -> None:
@@ -48,6 +52,25 @@ def test_explain_of_the_line_names_a_cause_of_its_row(tmp_path: Path, text: str,
     shown = (tmp_path / "report").read_text("utf-8")
     words = set(re.findall(r"[a-z0-9]+(?:-[a-z0-9]+)+", re.sub(r"-\n\s+", "-", shown)))
     assert not words.isdisjoint(causes), shown
+
+
+@for_each("text, plain", [(text, plain) for text, plain, more in every_row() if more], quick=20)
+def test_what_explain_decides_by_the_line_alone_stands_without_parentheses(text: str, plain: tuple[str, ...]) -> None:
+    decided = {found.id for found in judged(text).findings if found.status == "fail" and not found.cause}
+    assert decided <= set(plain)
+
+
+def test_the_line_decides_by_all_messages_in_it_and_by_what_it_tells_of_the_place() -> None:
+    index = {text: plain for text, plain, _ in every_row()}
+    shown = {
+        'could not select device driver ""': "container-runtime-not-configured",
+        '"/dev/nvidia-uvm-tools": lstat': "uvm-device-missing",
+        "/usr/lib/wsl/lib/libnvidia-ml.so.1]": "wsl-linux-driver-installed",
+    }
+    with Faults() as faults:
+        for part, cause in shown.items():
+            with faults.of(part):
+                assert [plain[0] for text, plain in index.items() if part in text and plain] == [cause]
 
 
 NO_DRIVER = (

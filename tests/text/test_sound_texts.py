@@ -188,6 +188,44 @@ LOGS = {
 }
 
 
+NOT_OF_IT = {
+    "RuntimeError: unable to open shared memory object </torch_1_2> in read-write mode: Too many open files (24)": "shm-too-small",
+    "RuntimeError: unable to mmap 1048576 bytes from file </torch_99_1>: Cannot allocate memory (12)": "shm-too-small",
+    "RuntimeError: unable to open shared memory object </torch_1_2>: Permission denied (13)": "container-device-permission-denied",
+    "nvidia-container-cli: initialization error: open failed: /proc/self/uid_map: permission denied": (
+        "container-device-permission-denied"
+    ),
+    "OSError: [Errno 13] Permission denied: '/usr/local/cuda/lib64/libcudart.so'": "container-device-permission-denied",
+    "WARNING: infoROM is corrupted at gpu 0000:03:00.0": "gpu-hardware-ecc-fault",
+    "No devices found.": "driver-not-loaded",
+}
+
+
+@for_each("text, cause", NOT_OF_IT.items(), ids=NOT_OF_IT)
+def test_a_line_worded_like_another_cause_s_does_not_accuse_it(text: str, cause: str) -> None:
+    found = report(read(text))
+    assert cause not in (*found.possible, found.likely, *(f.id for f in found.findings))
+
+
+def test_the_loopback_alone_is_no_failure() -> None:
+    for said in ("Bootstrap : Using [0]lo:127.0.0.1<0>", "NET/Socket : Using [0]lo:127.0.0.1<0>"):
+        assert not ids(read(f"n1:7:7 [0] NCCL INFO {said}"), status="fail")
+
+
+def test_a_gpu_s_node_that_may_not_be_opened_and_a_full_limit_of_files_are_still_told() -> None:
+    assert ids(read("open /dev/nvidia0: Permission denied"), status="fail") == ["container-device-permission-denied"]
+    for said in ("[Errno 24] Too many open files", "unable to mmap </torch_1_2>: Too many open files (24)"):
+        [found] = report(read(f"RuntimeError: {said}")).findings
+        assert (found.id, found.status, found.fixes[0].steps[0].command) == (
+            "open-files-low",
+            "fail",
+            "ulimit -n 65536",
+        )
+    lo = "n0:1:1 [0] NCCL INFO NET/Socket : Using [0]lo:127.0.0.1<0>\n"
+    refused = "n0:1:2 [0] NCCL INFO Call to connect returned Connection refused, retrying"
+    assert ids(read(lo + refused), status="fail") == ["nccl-wrong-interface"]
+
+
 @for_each("text", LOGS.values(), ids=LOGS)
 def test_lines_that_look_sick_in_sound_logs(text: str) -> None:
     found = report(read(text))
