@@ -92,6 +92,10 @@ def _requested(files: Files, env: Mapping[str, str], requested: str, options: Ma
     prefix = os.path.dirname(os.path.dirname(path))
     if not kind and files.readlink(path) and dead_interpreter(files, prefix):
         return Choice("--python", prefix, "", because)
+    if kind == "file" and _manager(files, path):  # a script: the Python that it would start is meant
+        name = os.path.basename(path)
+        shim = _behind(files, env, path, name, options) or on_path(files, env, name, options)
+        path, because = (shim[0], because + shim[1]) if shim else (path, because)
     return Choice("--python", "", path, because) if kind == "file" else None
 
 
@@ -152,15 +156,24 @@ def on_path(
         path = folder.rstrip("/") + "/" + name
         if not folder.startswith("/") or folder.rstrip("/") == but or not _runs(files, path):
             continue  # as a shell does, which goes on where it may not execute
-        manager = _manager(files, path)
-        if not manager:
+        if not _manager(files, path):
             return path, ""
-        found = _RESOLVERS[manager](files, env, path, options)
-        for version, prefix in found:
-            for leaf in (name, *_NAMES):
-                if files.kind(prefix + "/bin/" + leaf) == "file":
-                    return prefix + "/bin/" + leaf, ", a %s shim for %s" % (manager, version)
+        behind = _behind(files, env, path, name, options)
+        if behind:
+            return behind
         # "system", or a version that is not installed: the shim would go on along PATH, or fail
+    return None
+
+
+def _behind(
+    files: Files, env: Mapping[str, str], shim: str, name: str, options: Mapping[str, Any]
+) -> Optional[Tuple[str, str]]:
+    """(path, words) of what a shim starts under this name; None where it names no installed version."""
+    manager = _manager(files, shim)
+    for version, prefix in _RESOLVERS[manager](files, env, shim, options):
+        for leaf in (name, *_NAMES):
+            if files.kind(prefix + "/bin/" + leaf) == "file":
+                return prefix + "/bin/" + leaf, ", a %s shim for %s" % (manager, version)
     return None
 
 

@@ -12,6 +12,7 @@ from .blocks import lshw
 from .clean import lines_of
 from .decide import symptoms
 from .excerpt import Excerpt, excerpt
+from .listing import lists_files
 from .merge import merge
 from .merge_gpus import counted
 from .messages import find_hits, proven
@@ -125,7 +126,7 @@ def read(data: bytes | str | Excerpt, name: str = "text") -> Snapshot:
     s, heard = _understood(lines, text, part, name)
     if question := question_of(text):
         s = s.replace({"question": question})
-    if not heard:
+    if not heard or lists_files(lines):
         return s
     from .ranker import ranked  # large files, for a text alone
     from .solved import nearest

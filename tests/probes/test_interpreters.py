@@ -145,6 +145,26 @@ def test_pyenv_virtualenv_is_a_link_to_an_environment(pyenv: Tree) -> None:
     assert (found.prefix, found.kind, found.version) == (f"{PYENV}/versions/ml", "venv", "3.11.2")
 
 
+@pytest.mark.parametrize("version", ["3.9.18\n", "system\n"])
+def test_a_shim_that_is_asked_for_by_its_path_is_the_python_that_it_starts(pyenv: Tree, version: str) -> None:
+    pyenv.file(f"{PYENV}/version", version)
+    found, because = patient(pyenv, PATH, python=f"{PYENV}/shims/python3")
+    expected = "/usr" if version.startswith("system") else f"{PYENV}/versions/3.9.18"
+    assert found.prefix == expected and because.startswith("--python")
+    assert ("pyenv shim" in because) is (expected != "/usr")
+
+
+def test_shims_of_asdf_and_mise_that_are_asked_for_by_their_path(tree: Tree) -> None:
+    for manager, base in (("asdf", "/home/u/.asdf"), ("mise", "/home/u/.local/share/mise")):
+        tree.python(f"{base}/installs/python/3.11.7").file("/srv/.tool-versions", "python 3.11.7\n")
+        if manager == "asdf":
+            tree.file(f"{base}/shims/python3", ASDF_SHIM)
+        else:
+            tree.link(f"{base}/shims/python3", "/usr/bin/mise").file("/usr/bin/mise", "\x7fELF")
+        found, _ = patient(tree, {"PATH": "/usr/bin"}, python=f"{base}/shims/python3", cwd="/srv")
+        assert found.prefix == f"{base}/installs/python/3.11.7", manager
+
+
 def test_asdf(tree: Tree) -> None:
     tree.file("/home/u/.asdf/shims/python3", ASDF_SHIM).python("/home/u/.asdf/installs/python/3.11.7")
     tree.file("/srv/.tool-versions", "nodejs 20\npython 3.11.7 system\n")

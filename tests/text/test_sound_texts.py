@@ -207,6 +207,24 @@ def test_a_line_worded_like_another_cause_s_does_not_accuse_it(text: str, cause:
     assert cause not in (*found.possible, found.likely, *(f.id for f in found.findings))
 
 
+LISTED = {
+    "path": "/usr/lib/x86_64-linux-gnu/libcudnn.so.9.20.0",
+    "find": "$ find / -name 'libcudnn*'\n/usr/lib/x86_64-linux-gnu/libcudnn_adv.so.9.20.0\n/usr/lib/x86_64-linux-gnu/libcudnn.so.9.20.0",
+    "ls": "lrwxrwxrwx 1 root root 23 May  4 2026 /usr/lib/x86_64-linux-gnu/libcudnn.so.9 -> libcudnn.so.9.20.0",
+    "ldconfig": "\tlibcudnn.so.9 (libc6,x86-64) => /lib/x86_64-linux-gnu/libcudnn.so.9.12.0",
+    "ldd": "\tlibcudnn.so.9 => /opt/venv/lib/python3.12/site-packages/nvidia/cudnn/lib/libcudnn.so.9 (0x00007f3f8a000000)",
+    "wsl": "/usr/lib/wsl/lib/libcuda.so.1\n/usr/lib/wsl/lib/libnvidia-ml.so.1",
+}
+
+
+@for_each("text", LISTED.values(), ids=LISTED)
+def test_a_list_of_files_is_no_symptom(text: str) -> None:
+    found = report(read(text))
+    assert not found.possible and not found.likely and not [f for f in found.findings if f.status in ("fail", "warn")]
+    failed = report(read(f"{text}\nRuntimeError: cuDNN error: CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH"))
+    assert "cudnn-shadowed-or-mismatched" in (failed.likely, *failed.possible, *(f.id for f in failed.findings))
+
+
 def test_the_loopback_alone_is_no_failure() -> None:
     for said in ("Bootstrap : Using [0]lo:127.0.0.1<0>", "NET/Socket : Using [0]lo:127.0.0.1<0>"):
         assert not ids(read(f"n1:7:7 [0] NCCL INFO {said}"), status="fail")
