@@ -22,9 +22,13 @@ by whoever runs the machine, where nothing is to be done here."""
 Ends: TypeAlias = Literal[
     "",
     "this process",
+    "everything in this session",
+    "everything in this container",
+    "everything in this pod or instance",
     "all programs on this GPU",
     "all programs on the GPUs of this host",
     "all containers on this host",
+    "everything in that virtual machine",
     "everything that runs in WSL",
     "all jobs on this host",
 ]

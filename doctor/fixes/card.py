@@ -31,8 +31,8 @@ def release_card(s: Snapshot, m: Matrix, held_by: str, installed: bool | None) -
         steps = (
             on_host(
                 s,
-                f"Shut down the virtual machine that uses the card. Then remove {ids} from vfio-pci's options in these "
-                "files (/etc/modprobe.d, the kernel's command line).",
+                "When nothing in it is needed any more, shut down the virtual machine that uses the card. Then remove "
+                f"{ids} from vfio-pci's options in these files (/etc/modprobe.d, the kernel's command line).",
                 f"{editor} {files}",
             ),
             on_host(s, "Make the change part of the boot.", f"{rebuild_initramfs(s)}{grub}"),

@@ -22,6 +22,10 @@ GPUS: Ends = "all programs on the GPUs of this host"
 CONTAINERS: Ends = "all containers on this host"
 WSL: Ends = "everything that runs in WSL"
 PROCESS: Ends = "this process"
+SESSION: Ends = "everything in this session"
+CONTAINER: Ends = "everything in this container"
+POD: Ends = "everything in this pod or instance"
+MACHINE: Ends = "everything in that virtual machine"
 
 _RULES: tuple[tuple[re.Pattern[str], Ends], ...] = (
     (lazy(r"wsl(?:\.exe)? (?:--shutdown|--terminate|--set-version|-t)\b"), WSL),
@@ -53,8 +57,32 @@ _RULES: tuple[tuple[re.Pattern[str], Ends], ...] = (
 )
 """A command, and whose work it ends; the first that fits counts: the widest stand first."""
 
+_BY_WORDS: tuple[tuple[re.Pattern[str], Ends], ...] = (
+    (lazy(r"\bshut down (?:the|that) virtual machine\b", re.I), MACHINE),
+    (
+        lazy(
+            r"\bstop this (?:pod|instance)\b(?!.{0,40}\(virtual)|\bdelete the pod\b|"
+            r"\bstart (?:this|the) (?:pod|instance)\b[\w ,]{0,40}\b(?:again|with a GPU type)\b",
+            re.I,
+        ),
+        POD,
+    ),
+    (lazy(r"\bdisconnect and delete runtime\b|\bstop the session\b|\btake a new session\b", re.I), SESSION),
+    (
+        lazy(
+            r"\b(?:recreate|restart|stop and start) (?:the|this) container\b|a running (?:one|container) cannot\b|"
+            r"\bstart (?:the|this) (?:shell or )?container again\b|only a new one gets\b",
+            re.I,
+        ),
+        CONTAINER,
+    ),
+)
+"""What a step says that it does, mostly where nothing can be typed, and whose work that ends."""
+
 _RANK: tuple[Ends, ...] = get_args(Ends)
 """From nobody's work to that of the whole host."""
+_OWN = ("", SESSION, CONTAINER, POD)
+"""What is repaired has to be started anew: it is told, and makes no other fix the first one."""
 DRAINED = (GPU, GPUS, CONTAINERS, HOST)
 """Before a step that ends these, the node is drained."""
 
@@ -76,7 +104,7 @@ _NAMES = {
 
 _CONDITION = {
     GPU: "no program on this GPU", GPUS: "no program on the GPUs", CONTAINERS: "no container on this host",
-    WSL: "nothing that runs in WSL", HOST: "no job on this host",
+    MACHINE: "nothing in that virtual machine", WSL: "nothing that runs in WSL", HOST: "no job on this host",
 }  # fmt: skip
 
 
@@ -99,6 +127,11 @@ def ends_of(command: str) -> Ends:
     lines = [re.sub(r"(?:^|\s)#.*", "", line) for line in command.splitlines()]
     found = [_ends_of_line(part) for line in lines for part in re.split(r"&&|\|\||;", line)]
     return max(found, key=_RANK.index, default="")
+
+
+def ends_by_words(text: str) -> Ends:
+    """Whose work a step ends by what it tells to do; '' where nobody's."""
+    return next((ends for pattern, ends in _BY_WORDS if pattern.search(text)), "")
 
 
 def _ends_of_line(line: str) -> Ends:
@@ -124,8 +157,8 @@ def is_read_only(command: str) -> bool:
 
 
 def worst(fix: Fix) -> Ends:
-    """The most that a step of a fix ends."""
-    return max((step.ends for step in fix.steps), key=_RANK.index, default="")
+    """The most that a step of a fix ends, beyond the place itself that is repaired."""
+    return max((step.ends for step in fix.steps if step.ends not in _OWN), key=_RANK.index, default="")
 
 
 def safely(s: Snapshot, finding: Finding) -> Finding:
@@ -153,7 +186,7 @@ def _marked(fix: Fix) -> Fix:
 
 
 def _mark(step: Step) -> Step:
-    ends = step.ends or ends_of(step.command)
+    ends = step.ends or ends_of(step.command) or ends_by_words(step.text)
     if ends:
         return replace(step, ends=ends, destructive=True)
     return replace(step, purpose="look") if is_read_only(step.command) else step

@@ -7,7 +7,8 @@ import re
 
 from doctor.commands.assess import about
 from doctor.commands.outcomes import render_report
-from doctor.fixes.ending import HOST
+from doctor.findings import Finding, Fix, Step
+from doctor.fixes.ending import HOST, safely
 from doctor.judge.plan import plan
 from doctor.judge.report import Report
 from doctor.report.brief import render_brief
@@ -21,6 +22,7 @@ from doctor.snapshot import CallFault, Snapshot
 
 from ..healthy import healthy
 from ..judging import POLICY, matrix, report
+from ..rows import for_each
 
 
 def hung() -> tuple[Snapshot, Report]:
@@ -54,6 +56,36 @@ def test_the_last_screen_has_the_condition_before_the_command() -> None:
     last = shown[shown.rindex("Do this first") :]
     assert f"ends {HOST}" in " ".join(last.split())
     assert last.index("needed any more") < last.index("\n  reboot")
+
+
+STARTED_ANEW = {
+    "Recreate the container with GPUs: a running one cannot get them.": "everything in this container",
+    "Stop and start the container: it then gets the GPU again.": "everything in this container",
+    "Delete the pod: its controller makes a new one.": "everything in this pod or instance",
+    "On RunPod: stop this pod or instance and start it (or a new one) again.": "everything in this pod or instance",
+    "Runtime > Disconnect and delete runtime, then connect again.": "everything in this session",
+    "When nothing in it is needed any more, shut down the virtual machine that uses the card.": (
+        "everything in that virtual machine"
+    ),
+    "Submit the job to a node whose driver works.": "",
+    "Start that image.": "",
+    "Choose a host with a newer driver, start there, and run gpudoctor check again.": "",
+}
+
+
+@for_each("text, ends", STARTED_ANEW.items(), ids=STARTED_ANEW)
+def test_a_step_without_a_command_says_what_it_ends(text: str, ends: str) -> None:
+    step = Step(text=text, where="provider")
+    found = Finding(id="x", status="fail", severity="error", title="x", fixes=(Fix(id="x", title="x", steps=(step,)),))
+    [told] = safely(Snapshot(), found).fixes[0].steps
+    assert (told.ends, told.destructive) == (ends, bool(ends))
+
+
+def test_starting_the_place_anew_moves_no_fix_behind_another() -> None:
+    words = ("Recreate the container with GPUs: a running one cannot get them.", "Pass tensors as files.")
+    fixes = tuple(Fix(id=text, title=text, steps=(Step(text=text, where="shell"),)) for text in words)
+    found = Finding(id="x", status="fail", severity="error", title="x", fixes=fixes)
+    assert tuple(fix.id for fix in safely(Snapshot(), found).fixes) == words
 
 
 def test_json_and_schema_have_it_as_data() -> None:
