@@ -47,7 +47,8 @@ def load(**flags: Any) -> int:
 @click.option("-o", "--output", metavar="FILE", help="Write to this file instead of stdout.")
 @click.option("--fail-on", type=click.Choice(("slow", "odd", "unknown")),
               help="Also exit 1 for slow nodes, for slow or odd ones, or for nodes without a verdict.")  # fmt: skip
-@click.option("--mask-nodes", is_flag=True, help="Replace node names by stable pseudonyms, for sharing.")
+@click.option("--mask-nodes", is_flag=True,
+              help="Replace node names with pseudonyms, for sharing; the same in all reports of DB.")  # fmt: skip
 @click.option("--no-color", is_flag=True, help="No color (also: the variable NO_COLOR).")
 @click.option("--ascii", "ascii_", is_flag=True, help="ASCII only.")
 def report(**flags: Any) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import NamedTuple, get_args
 
+from msgspec.json import encode
 from msgspec.structs import replace
 
 from ..findings import Ends, Fix, Step
@@ -28,7 +30,7 @@ class Repair(NamedTuple):
     users: bool
     """Of the user's Python environment: it fails no node."""
     fix: Fix | None
-    """As on the first node, with the drain and the conditions that its steps need; None where no step is known."""
+    """As on most of the nodes, with the drain and the conditions that its steps need; None where no step is known."""
     ends: Ends
     """Whose work it ends; '' if it ends none."""
     cures: int
@@ -52,7 +54,7 @@ def order(findings: Iterable[NodeFinding], statuses: Collection[str] = ("fail",)
 def _ordered(findings: list[NodeFinding]) -> list[Repair]:
     groups: dict[tuple[str, str, tuple[str, ...]], list[NodeFinding]] = {}
     for one in findings:
-        groups.setdefault((one.id, *_same(one.fix)), []).append(one)
+        groups.setdefault((one.id, *_same(one)), []).append(one)
     left: dict[str, int] = {}
     for group in groups.values():
         for node in {one.name for one in group}:
@@ -69,13 +71,42 @@ def _ordered(findings: list[NodeFinding]) -> list[Repair]:
     return found
 
 
-def _same(fix: Fix | None) -> tuple[str, tuple[str, ...]]:
-    """What two fixes that are one repair have in common: their commands, which name a GPU or a watt of one node; how
-    the user becomes root there, and which scheduler drains it, may differ."""
-    if fix is None:
+def _same(one: NodeFinding) -> tuple[str, tuple[str, ...]]:
+    """What two fixes that are one repair have in common: their commands, which name a GPU or a watt of one node, and
+    the words of steps without one; how the user becomes root there, which scheduler drains it, and what only this node
+    is called may differ."""
+    if one.fix is None:
         return "", ()
-    steps = [step for step in fix.steps if not step.text.startswith("Drain")]
-    return fix.id, tuple(step.command.replace("sudo ", "") or step.where for step in steps)
+    steps = [step for step in one.fix.steps if not step.text.startswith("Drain")]
+    return one.fix.id, tuple(
+        step.command.replace("sudo ", "") or f"{step.where}: {_without_names(step.text, one.name)}" for step in steps
+    )
+
+
+_NAMES = (
+    (re.compile(r"\b(?:GPU|MIG)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "its UUID"),
+    (re.compile(r"\b(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b", re.I), "its PCI address"),
+)
+
+
+def _without_names(text: str, node: str) -> str:
+    """A step's words without what only this node is called."""
+    for pattern, words in _NAMES:
+        text = pattern.sub(words, text)
+    return re.sub(rf"(?<![\w.-]){re.escape(node)}(?![\w-])", "this node", text)
+
+
+def _shown(group: list[NodeFinding]) -> Fix | None:
+    """The fix as most of the nodes have it, without the name of the one node among several that it is of."""
+    fixes = {id(one.fix): one for one in group}
+    texts = {number: encode(one.fix) for number, one in fixes.items()}
+    counts = Counter(texts[id(one.fix)] for one in group)
+    most = max(counts.values())
+    first = next(fixes[id(one.fix)] for one in group if counts[texts[id(one.fix)]] == most)
+    if first.fix is None or len({one.name for one in group}) == 1:
+        return first.fix
+    steps = (s if s.command else replace(s, text=_without_names(s.text, first.name)) for s in first.fix.steps)
+    return replace(first.fix, steps=tuple(steps))
 
 
 def _repair(group: list[NodeFinding]) -> Repair:
@@ -87,7 +118,8 @@ def _repair(group: list[NodeFinding]) -> Repair:
     for one in group:
         if one.subject:
             subjects.setdefault(one.name, {})[one.subject] = None
-    fix = safe(first.fix) if first.fix else None
+    shown = _shown(group)
+    fix = safe(shown) if shown else None
     return Repair(
         first.id,
         titles[0],

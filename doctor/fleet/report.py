@@ -73,6 +73,8 @@ class FindingAbout(Struct, frozen=True, kw_only=True):
     status: str
     title: str
     nodes: tuple[str, ...] = ()
+    gpus: dict[str, tuple[int, ...]] = {}
+    """Node to those of its GPUs that it is about; nodes where it is about none are left out."""
 
 
 class OddFact(Struct, frozen=True, kw_only=True):
@@ -193,12 +195,15 @@ class NotExamined(Struct, frozen=True, kw_only=True):
 
 
 class DuplicateAbout(Struct, frozen=True, kw_only=True):
-    """Answers that contradict each other. kind: answer (two of one node), name (two machines under one name), uuid (one
-    GPU on two nodes)."""
+    """Answers that contradict each other. kind: answer (two of one node), name (two machines under one name), uuid (the
+    same GPUs on several nodes)."""
 
     kind: str
     nodes: tuple[str, ...]
     detail: str
+    """Of `uuid` the UUID, where it is one."""
+    gpus: int = 0
+    """Of `uuid` how many GPUs stand on these nodes."""
 
 
 class RefusedAbout(Struct, frozen=True, kw_only=True):

@@ -23,7 +23,7 @@ from .report import (
 )
 from .store.read import Store
 from .summary_odd import OddFacts, odd_facts
-from .summary_parts import contradictions, grouped, masked, repairs, unreadable, why_not_examined
+from .summary_parts import contradictions, grouped, mask_of, repairs, unreadable, why_not_examined
 from .summary_since import Look, since_about
 from .summary_slow import SlowFigures, slow_figures
 from .times import moment
@@ -53,7 +53,8 @@ class _Found(NamedTuple):
 def summarize(store: Store, wanted: Wanted, before: Store | None = None) -> FleetReport:
     """The report of a database; `before` is an earlier one of the same fleet (`--since`)."""
     nodes = store.nodes()
-    names = {node.id: masked(node.name) if wanted.mask_nodes else node.name for node in nodes}
+    mask = mask_of(store.mask_key()) if wanted.mask_nodes else None
+    names = {node.id: mask(node.name) if mask else node.name for node in nodes}
     plain = {node.id: node.name for node in nodes}
     sizes = Counter(node.cohort for node in nodes if node.cohort is not None)
     cohorts = {cohort: name_of(cohort, sizes) for cohort, _ in sizes.most_common()}
@@ -71,8 +72,7 @@ def summarize(store: Store, wanted: Wanted, before: Store | None = None) -> Flee
     runs = store.runs()
     since, again = None, frozenset[str]()
     if before is not None:
-        named = masked if wanted.mask_nodes else str
-        since, again = since_about(Look(before, _slow(before)), Look(store, slow), named)
+        since, again = since_about(Look(before, _slow(before)), Look(store, slow), mask or str)
     return FleetReport(
         tool=wanted.tool,
         source=next((run.source for run in runs if run.source), ""),
@@ -97,13 +97,16 @@ def summarize(store: Store, wanted: Wanted, before: Store | None = None) -> Flee
             )
             for cohort, name in cohorts.items()
         ),
-        repairs=repairs(findings, wanted.mask_nodes),
+        repairs=repairs(findings, mask),
         findings=grouped((one for one in findings if not one.users and one.status != "fail"), names),
         python=grouped((one for one in findings if one.users), names),
         odd=odd.odd,
         odd_on_failing=odd.on_failing,
         odd_python=odd.python,
-        clocks=tuple(ClockOff(node=names[node.id], seconds=round(node.clock_off_s or 0.0)) for node in off),
+        clocks=tuple(
+            ClockOff(node=names[node.id], seconds=round(node.clock_off_s or 0.0))
+            for node in sorted(off, key=lambda node: in_order(names[node.id]))
+        ),
         splits=odd.splits,
         unknown=(*odd.unknown, *slow.unknown),
         slow=tuple(
@@ -119,11 +122,11 @@ def summarize(store: Store, wanted: Wanted, before: Store | None = None) -> Flee
         too_few=slow.too_few,
         not_examined=tuple(
             NotExamined(node=names[node.id], reason=why_not_examined(node.reason, wanted.mask_nodes))
-            for node in nodes
+            for node in sorted(nodes, key=lambda node: in_order(names[node.id]))
             if node.state != "answered"
         ),
-        duplicates=contradictions(duplicates, wanted.mask_nodes),
-        refused=unreadable(refused, wanted.mask_nodes),
+        duplicates=contradictions(duplicates, mask),
+        refused=unreadable(refused, mask),
         since=since,
         nodes=_rows(nodes, states, names, cohorts),
         healthy=tuple(sorted((names[node.id] for node in nodes if node.id not in states), key=in_order)),
@@ -176,11 +179,11 @@ def _states(
     twice = {name: pair.kind for pair in duplicates if pair.kind != "answer" for name in pair.nodes}
     for one in nodes:
         if one.name in twice:
-            why_twice = "two machines under one name" if twice[one.name] == "name" else "one GPU on two nodes"
+            why_twice = "two machines under one name" if twice[one.name] == "name" else "the same GPU as another node"
             states.setdefault(one.id, ("odd", why_twice))
     for state, number, figure in slow.found:
         if state == "once":  # not proven: worth a look, and no bar counts it
-            states.setdefault(number, ("warn", f"{figure.label} {figure.change_percent:+.0f} %, measured once"))
+            states.setdefault(number, ("warn", f"{figure.label} {figure.change_percent:+.0f} %, not confirmed"))
     for node, why in found.warned.items():
         states.setdefault(node, ("warn", ", ".join(why)))
     return states

@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
+from typing import TypeAlias
 
 from .kinds import Duplicate, NodeFinding, Refused
 from .nodesets import in_order
 from .repair import order
 from .report import DuplicateAbout, FindingAbout, RefusedAbout, RepairAbout
 
+Mask: TypeAlias = "Callable[[str], str]"
+"""From a name to its pseudonym."""
 
-def masked(name: str) -> str:
-    """A stable pseudonym: the same name has the same one in every report."""
-    return f"node-{blake2b(name.encode('utf-8', 'backslashreplace'), digest_size=5, person=b'gpudoctor').hexdigest()}"
+
+def mask_of(key: bytes) -> Mask:
+    """Pseudonyms that only the holder of the key, 64 bytes at most, can make: others cannot confirm a guess by hashing
+    likely names. One name has the same pseudonym in all reports with this key."""
+
+    def masked(name: str) -> str:
+        digest = blake2b(name.encode("utf-8", "backslashreplace"), digest_size=5, key=key, person=b"gpudoctor")
+        return f"node-{digest.hexdigest()}"
+
+    return masked
 
 
 _GPU = re.compile(r"\(GPU (\d{1,3})\)")
 """How the title of a finding names the GPU whose key is its subject."""
 
 
-def repairs(findings: Sequence[NodeFinding], mask: bool) -> tuple[RepairAbout, ...]:
+def repairs(findings: Sequence[NodeFinding], mask: Mask | None) -> tuple[RepairAbout, ...]:
     """In order; those of users' Python environments are told apart, as findings."""
     found = [one for one in order(findings) if not one.users]
     gpus = {
@@ -29,7 +39,7 @@ def repairs(findings: Sequence[NodeFinding], mask: bool) -> tuple[RepairAbout, .
         for one in findings
         if one.subject and (number := _GPU.search(one.title))
     }
-    named = masked if mask else str
+    named = mask or str
     return tuple(
         RepairAbout(
             finding=one.id,
@@ -37,11 +47,16 @@ def repairs(findings: Sequence[NodeFinding], mask: bool) -> tuple[RepairAbout, .
             layer=one.layer,
             fix=one.fix,
             cures=one.cures,
-            nodes=tuple(map(named, one.nodes)),
-            subjects={named(node): _about(node, some, gpus) for node, some in one.subjects},
+            nodes=_named(one.nodes, mask),
+            subjects=dict(sorted((named(node), _about(node, some, gpus)) for node, some in one.subjects)),
         )
         for one in found
     )
+
+
+def _named(nodes: Iterable[str], mask: Mask | None) -> tuple[str, ...]:
+    """The order of pseudonyms says nothing of the names."""
+    return tuple(sorted(map(mask, nodes))) if mask else tuple(nodes)
 
 
 def _about(node: str, subjects: Iterable[str], gpus: Mapping[tuple[str, str], str]) -> tuple[str, ...]:
@@ -55,32 +70,48 @@ _WHICH_GPU = re.compile(r" \(GPU \d+\)")
 def grouped(findings: Iterable[NodeFinding], names: Mapping[int, str]) -> tuple[FindingAbout, ...]:
     """By id, status and title, those of most nodes first: a title may name a figure of its node. Which GPU it is on one
     node says nothing of the others."""
-    nodes: dict[tuple[str, str, str], set[str]] = {}
+    found: dict[tuple[str, str, str], dict[str, set[int]]] = {}
     for one in findings:
-        nodes.setdefault((one.id, one.status, _WHICH_GPU.sub("", one.title)), set()).add(names[one.node])
+        nodes = found.setdefault((one.id, one.status, _WHICH_GPU.sub("", one.title)), {})
+        gpus = nodes.setdefault(names[one.node], set())
+        if one.subject and (number := _GPU.search(one.title)):
+            gpus.add(int(number[1]))
     return tuple(
-        FindingAbout(finding=key[0], status=key[1], title=key[2], nodes=tuple(sorted(some, key=in_order)))
-        for key, some in sorted(nodes.items(), key=lambda item: (-len(item[1]), item[0]))
+        FindingAbout(
+            finding=key[0],
+            status=key[1],
+            title=key[2],
+            nodes=tuple(sorted(nodes, key=in_order)),
+            gpus={node: tuple(sorted(gpus)) for node, gpus in sorted(nodes.items()) if gpus},
+        )
+        for key, nodes in sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
     )
 
 
-def contradictions(found: Iterable[Duplicate], mask: bool) -> tuple[DuplicateAbout, ...]:
-    return tuple(
-        DuplicateAbout(kind=one.kind, nodes=tuple(map(masked, one.nodes)) if mask else one.nodes, detail=one.detail)
-        for one in found
-    )
+def contradictions(found: Iterable[Duplicate], mask: Mask | None) -> tuple[DuplicateAbout, ...]:
+    """GPUs that stand on the same nodes are one of them: a copied machine has all its GPUs twice."""
+    rows: list[DuplicateAbout] = []
+    uuids: dict[tuple[str, ...], list[str]] = {}
+    for one in found:
+        if one.kind == "uuid":
+            uuids.setdefault(_named(dict.fromkeys(one.nodes), mask), []).append(one.detail)
+        else:
+            rows.append(DuplicateAbout(kind=one.kind, nodes=_named(one.nodes, mask), detail=one.detail))
+    for nodes, some in uuids.items():
+        detail = some[0] if len(some) == 1 else ""
+        rows.append(DuplicateAbout(kind="uuid", nodes=nodes, detail=detail, gpus=len(some)))
+    return tuple(sorted(rows, key=lambda row: row.nodes) if mask else rows)
 
 
-def unreadable(found: Iterable[Refused], mask: bool) -> tuple[RefusedAbout, ...]:
+def unreadable(found: Iterable[Refused], mask: Mask | None) -> tuple[RefusedAbout, ...]:
     """A file's name may be a node's: with masks it is a pseudonym, and what a reason quotes is left out."""
     if not mask:
         return tuple(RefusedAbout(file=one.file, line=one.line, reason=one.reason) for one in found)
-    return tuple(
-        RefusedAbout(
-            file=masked(one.file).replace("node", "file"), line=one.line, reason=_QUOTED.sub("...", one.reason)
-        )
+    rows = [
+        RefusedAbout(file=mask(one.file).replace("node", "file"), line=one.line, reason=_QUOTED.sub("...", one.reason))
         for one in found
-    )
+    ]
+    return tuple(sorted(rows, key=lambda row: (row.file, row.line)))
 
 
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|\S*[/\\\\]\S*|[\w-]+(?:\.[\w-]+)*\.(?:jsonl?|gz)\b")
@@ -90,5 +121,5 @@ _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|\S*[/\\\\]\S*|[\w-]+(?:\.[\w-]+)*\.(?:
 def why_not_examined(reason: str, mask: bool) -> str:
     """With masks, what a collector wrote is left out: it may name any host."""
     if mask and reason:
-        return "its reason is left out with --mask-nodes"
+        return "reason hidden by --mask-nodes"
     return reason or "no answer"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from io import StringIO
 
 from ..fleet.report import FleetReport, OddFact, SlowFigure
@@ -44,14 +45,18 @@ def _rows(report: FleetReport) -> Iterator[tuple[str, ...]]:
     states = {one.node: one.state for one in report.nodes}
     for one in report.repairs:
         for node in one.nodes:
-            yield node, "", states.get(node, ""), "fail", one.finding, one.title, "", ""
+            yield node, _gpus(one.subjects.get(node, ())), states.get(node, ""), "fail", one.finding, one.title, "", ""
     for kind, found in (("", report.findings), ("python ", report.python)):
         for finding in found:
             for node in finding.nodes:
                 about = (f"{kind}{finding.status}", finding.finding, finding.title)
-                yield node, "", states.get(node, "healthy"), *about, "", ""
+                gpus = words.folded_numbers(finding.gpus.get(node, ()))
+                yield node, gpus, states.get(node, "healthy"), *about, "", ""
     for fact in (*report.odd, *report.odd_on_failing):
         yield from _odd(fact, states)
+    for unread in report.unknown:
+        for node in unread.nodes:
+            yield node, "", states.get(node, "healthy"), "unknown", unread.fact, "", "", ""
     for clock in report.clocks:
         yield clock.node, "", states.get(clock.node, ""), "odd", "clock", f"{clock.seconds:.0f}", "0", "s"
     for word, figures in (("slow", report.slow), ("slow once", report.once), ("lagging", report.lagging)):
@@ -66,6 +71,12 @@ def _rows(report: FleetReport) -> Iterator[tuple[str, ...]]:
             yield node, "", states.get(node, "healthy"), "contradiction", pair.kind, words.duplicate(pair), "", ""
     for node in report.healthy:
         yield node, "", "healthy", "", "", "", "", ""
+
+
+def _gpus(subjects: Iterable[str]) -> str:
+    """The numbers of the GPUs among what a finding is about."""
+    found = [re.fullmatch(r"GPU (\d{1,3})", subject) for subject in subjects]
+    return words.folded_numbers(int(one[1]) for one in found if one)
 
 
 def _odd(one: OddFact, states: dict[str, str]) -> Iterator[tuple[str, ...]]:

@@ -44,7 +44,7 @@ def names(text: str, how: Shown, indent: str) -> list[Line]:
 def columns(found: Sequence[Row], how: Shown) -> list[Line]:
     """Label, value, nodes: in columns where they fit, else the nodes below."""
     label = min(24, max((len(printable(row.label)) for row in found), default=0))
-    middle = min(46, max((len(printable(row.text)) for row in found), default=0))
+    middle = min(48, max((len(printable(row.text)) for row in found), default=0))
     rows: list[Line] = []
     for row in found:
         text, nodes = printable(row.text), printable(row.nodes)
@@ -52,7 +52,8 @@ def columns(found: Sequence[Row], how: Shown) -> list[Line]:
         if len(left) + 2 + len(nodes) <= how.width:
             rows.append(line(f"{left}  {nodes}"))
             continue
-        rows += wrap(f"{row.label}  {row.text}", how.width, "  ", hang=label + 4)
+        whole = left.rstrip()
+        rows += [line(whole)] if len(whole) <= how.width else wrap(whole.strip(), how.width, "  ", hang=label + 4)
         rows += names(row.nodes, how, " " * (label + 4))
     return rows
 

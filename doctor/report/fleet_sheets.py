@@ -14,10 +14,17 @@ from .measured_sheets import Sheet
 def sheets(report: FleetReport) -> list[Sheet]:
     """All that have rows, in the order of the terminal's report."""
     since = [
-        *(("fails now", name, folded(nodes)) for name, nodes in (report.since.failed if report.since else {}).items()),
+        *(
+            ("new failure", name, folded(nodes))
+            for name, nodes in (report.since.failed if report.since else {}).items()
+        ),
         *(("cured", name, folded(nodes)) for name, nodes in (report.since.cured if report.since else {}).items()),
         *(
-            (one.label, f"{words.shown(one.before, one.unit)} to {words.shown(one.after, one.unit)}", folded(one.nodes))
+            (
+                one.label,
+                " to ".join(words.shown(value, one.unit, one.label) for value in (one.before, one.after)),
+                folded(one.nodes),
+            )
             for one in (report.since.changed if report.since else ())
         ),
     ]
@@ -26,15 +33,15 @@ def sheets(report: FleetReport) -> list[Sheet]:
         _findings("Unknown", (one for one in report.findings if one.status == "unknown")),
         _findings("Warnings", (one for one in report.findings if one.status != "unknown")),
         _odd("Odd nodes", report.odd, clocks),
-        _odd("Odd on nodes that fail", report.odd_on_failing),
+        _odd("Odd values on failing nodes", report.odd_on_failing),
         Sheet(
-            "Several values, none odd",
+            "Splits (several common values, none odd)",
             ("kind", "fact", "values"),
             [
                 (
                     one.cohort,
                     one.label,
-                    ", ".join(f"{words.shown(value, one.unit)} on {count:,}" for value, count in one.values.items()),
+                    words.split_words(one).removeprefix(f"{one.label} "),
                 )
                 for one in report.splits
             ],
@@ -42,19 +49,19 @@ def sheets(report: FleetReport) -> list[Sheet]:
         Sheet(
             "Unknown facts", ("kind", "fact", "nodes"), [(u.cohort, u.label, folded(u.nodes)) for u in report.unknown]
         ),
-        _slow("Slow for their kind (each of 3 measurements)", report.slow),
-        _slow("Looks slow, measured once", report.once),
+        _slow("Slow for their kind (in all 3 measurements)", report.slow),
+        _slow("Looks slow, not confirmed", report.once),
         _slow("Lagging, not slow", report.lagging),
         Sheet("Not examined", ("node", "why"), [(one.node, one.reason) for one in report.not_examined]),
         Sheet(
-            "Not readable",
+            "Refused",
             ("file", "line", "why"),
             [(one.file[:200], str(one.line or ""), one.reason) for one in report.refused],
         ),
-        Sheet("Answers that contradict each other", ("",), [(words.duplicate(one),) for one in report.duplicates]),
-        Sheet(words.since_title(report), ("what", "", "nodes"), since),
+        Sheet("Contradictory answers", ("what",), [(words.duplicate(one),) for one in report.duplicates]),
+        Sheet(words.since_title(report), ("what", "change", "nodes"), since),
         _findings("Python environments (these fail no node)", report.python),
-        _odd("Odd in Python environments (these make no node odd)", report.odd_python),
+        _odd("Odd values in Python environments (these make no node odd)", report.odd_python),
     ]
     return [sheet for sheet in found if sheet.rows]
 
@@ -68,8 +75,8 @@ def _odd(title: str, found: Sequence[OddFact], more: Sequence[tuple[str, ...]] =
         (
             one.cohort,
             one.label,
-            words.shown(one.value, one.unit),
-            f"{words.shown(one.usual, one.unit)} on {one.usual_nodes:,}",
+            words.shown(one.value, one.unit, one.label),
+            f"{words.shown(one.usual, one.unit, one.label)} on {words.several(one.usual_nodes, 'node')}",
             words.with_gpus(one.nodes, one.gpus),
         )
         for one in found
@@ -79,7 +86,7 @@ def _odd(title: str, found: Sequence[OddFact], more: Sequence[tuple[str, ...]] =
 
 def _slow(title: str, found: Sequence[SlowFigure]) -> Sheet:
     rows = [(one.cohort, *slow.slow_cells(one)) for one in found]
-    return Sheet(title, ("kind", "node", "GPU", "figure", "value", "change", ""), rows, (4, 5))
+    return Sheet(title, ("kind", "node", "GPU", "figure", "value", "change", "note"), rows, (4, 5))
 
 
 def states(report: FleetReport) -> list[tuple[str, str, str, str]]:

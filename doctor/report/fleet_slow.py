@@ -33,22 +33,29 @@ def slow_cells(one: SlowFigure) -> SlowCells:
     )
 
 
+AGAIN = (
+    "Run gpudoctor prove on each of these nodes twice more, and load the results as repeats 2 and 3 "
+    '("Measure again" in docs/fleet.md).'
+)
+
+
 def slow_notes(report: FleetReport) -> list[str]:
     """What the comparison leaves open: looks slow once, lagging, too few, and what the spread hides."""
     found = []
     if report.once:
         names = folded([one.node for one in report.once])
-        found.append(f"Looks slow, measured once: {_counted(report.once)} ({names}). Measure those nodes twice more.")
+        found.append(f"Looks slow, not confirmed: {_counted(report.once)} ({names}). {AGAIN}")
     if report.lagging:
         found.append(f"Lagging, not slow: {_counted(report.lagging)} (-v).")
     for kind in report.kinds:
-        a, b = sorted(kind.medians)
+        slower, faster = sorted(kind.medians)
         found.append(
-            f"Two kinds in {kind.cohort}, {kind.figure}: {number(a)} and {number(b)} {kind.unit} on "
-            f"{kind.sizes[0]:,} and {kind.sizes[1]:,} nodes. Each was compared within its kind."
+            f"Two speeds within {kind.cohort}, {kind.figure}: {number(slower)} {kind.unit} on "
+            f"{several(kind.sizes[0], 'node')}, {number(faster)} on {kind.sizes[1]:,}. "
+            "Each group was compared separately."
         )
-    found += [f"Too few to compare: {several(len(one.nodes), 'node')} of {one.cohort} (at least 5 values of a kind are "
-              "needed)." for one in report.too_few]  # fmt: skip
+    found += [f"Too few to compare: {several(len(one.nodes), 'node')} of {one.cohort} (at least 5 values are needed)."
+              for one in report.too_few]  # fmt: skip
     return found
 
 
@@ -61,10 +68,10 @@ def hides(report: FleetReport) -> str:
     if not worst:
         return ""
     words = ", ".join(f"{percent:.0f} % ({kind_words(kind)})" for kind, percent in sorted(worst.items()))
-    return f"This spread hides losses under {words}."
+    return f"Not detectable at this spread: losses below {words}."
 
 
-KINDS = {"matmul": "matmul", "memory": "memory", "copy": "copy"}
+KINDS = {"matmul": "matmul", "memory": "device memory", "copy": "copies"}
 
 
 def kind_words(kind: str) -> str:
@@ -78,16 +85,28 @@ def _counted(found: Sequence[SlowFigure]) -> str:
 
 
 def since_words(report: FleetReport) -> str:
-    """`2 new failures, 1 cured, 4 changed driver, 1 slow for the 2nd time`; `no change` where that is so."""
+    """All of what changed in one text: `Since 19 Nov: new failures on 2 nodes. Changed: driver on 4 nodes`."""
+    if report.since is None:
+        return ""
+    return f"Since {day(report.since.started)}: {'. '.join(since_lines(report)) or 'no change'}."
+
+
+def since_lines(report: FleetReport) -> list[str]:
+    """What changed, as up to two sentences without their full stop: nodes, and facts with how many nodes changed."""
     since = report.since
     if since is None:
-        return ""
-    new = len({node for nodes in since.failed.values() for node in nodes})
+        return []
+    failed = len({node for nodes in since.failed.values() for node in nodes})
     cured = len({node for nodes in since.cured.values() for node in nodes})
-    found = [several(new, "new failure")] if new else []
-    found += [f"{cured:,} cured"] if cured else []
-    found += [f"{len(one.nodes):,} changed {one.label}" for one in since.changed]
-    found += [f"{len(since.slow_again):,} slow for the 2nd time"] if since.slow_again else []
+    found = [f"new failures on {several(failed, 'node')}"] if failed else []
+    found += [f"failures cured on {several(cured, 'node')}"] if cured else []
+    found += [f"{several(len(since.slow_again), 'node')} slow for the second time"] if since.slow_again else []
     found += [f"{several(len(since.gone), 'node')} gone"] if since.gone else []
-    found += [f"{several(len(since.new), 'node')} new"] if since.new else []
-    return f"Since {day(since.started)}: {', '.join(found) or 'no change'}"
+    found += [several(len(since.new), "new node")] if since.new else []
+    nodes: dict[str, set[str]] = {}
+    for one in since.changed:
+        nodes.setdefault(one.label, set()).update(one.nodes)
+    most_first = sorted(nodes.items(), key=lambda item: -len(item[1]))
+    changed = [f"{label} on {len(some):,}" for label, some in most_first]
+    changed[:1] = [f"{label} on {several(len(some), 'node')}" for label, some in most_first[:1]]
+    return [*([", ".join(found)] if found else []), *([f"Changed: {', '.join(changed)}"] if changed else [])]

@@ -121,19 +121,19 @@ def _odd(report: FleetReport, how: Shown) -> list[Line]:
         rows += wrap(text, how.width, first=Span("" if index else "Odd nodes ", "bold"))
         rows += columns(found if how.all_ else found[:MOST], how) + more(len(found), how)
     if how.all_ and report.odd_on_failing:
-        rows += [line(Span("Odd on nodes that fail", "bold"))]
+        rows += [line(Span("Odd values on failing nodes", "bold"))]
         rows += columns([words.odd_row(one) for one in report.odd_on_failing], how)
     if how.all_ and report.odd_python:
-        rows += [line(Span("Odd in Python environments (these make no node odd)", "bold"))]
+        rows += [line(Span("Odd values in Python environments (these make no node odd)", "bold"))]
         rows += columns([words.odd_row(one) for one in report.odd_python], how)
     for split in report.splits if how.all_ else report.splits[:MOST]:
-        values = ", ".join(f"{words.shown(value, split.unit)} on {count:,}" for value, count in split.values.items())
-        many = "Two values" if len(split.values) == 2 else f"{len(split.values)} values"
         rows += [] if rows else [line(Span("Odd nodes: none", "bold"))]
-        rows += wrap(f"{many}, none odd: {split.label} {values}", how.width, "  ", hang=4, style="dim")
+        text = f"Split within {split.cohort}, not odd: {words.split_words(split)}"
+        rows += wrap(text, how.width, "  ", hang=4, style="dim")
     for one in report.unknown if how.all_ else report.unknown[:MOST]:
         rows += [] if rows else [line(Span("Odd nodes: none", "bold"))]
-        rows += wrap(f"Unknown: {one.label} on {folded(one.nodes)}", how.width, "  ", hang=4, style="dim")
+        text = f"Unknown within {one.cohort}: {one.label} on {folded(one.nodes)}"
+        rows += wrap(text, how.width, "  ", hang=4, style="dim")
     return rows
 
 
@@ -142,13 +142,13 @@ def _slow(report: FleetReport, how: Shown) -> list[Line]:
     notes = slow.slow_notes(report)
     if not found and not notes and not how.all_:
         return []
-    rows = wrap("(each of 3 measurements; ± is the spread of that kind)" if found else "none", how.width,
+    rows = wrap("(in all 3 measurements; ± shows the spread of the kind)" if found else "none", how.width,
                 first=Span("Slow for their kind ", "bold"))  # fmt: skip
     rows += cells(found if how.all_ else found[:MOST], how) + more(len(found), how)
     for note in notes:
         rows += wrap(note, how.width, "  ", hang=4, style="dim")
     if how.all_:
-        for heading, some in (("Looks slow, measured once", report.once), ("Lagging", report.lagging)):
+        for heading, some in (("Looks slow, not confirmed", report.once), ("Lagging", report.lagging)):
             rows += [line(Span(f"  {heading}", "bold"))] if some else []
             rows += cells([slow.slow_cells(one) for one in some], how)
     hides = slow.hides(report) if (found or how.all_) else ""
@@ -177,14 +177,14 @@ def _loaded(report: FleetReport, how: Shown) -> list[Line]:
     """What the load refused, and answers that contradict each other."""
     rows: list[Line] = []
     if report.refused:
-        rows.append(line(Span("Not readable", "bold")))
+        rows.append(line(Span("Refused", "bold")))
         for one in report.refused if how.all_ else report.refused[:MOST]:
             file = f"{one.file}, line {one.line}" if one.line else one.file
             rows += wrap(f"{file[:200]}: {one.reason}", how.width, "  ", hang=4)
         rows += more(len(report.refused), how)
     if report.duplicates:
         rows += [BLANK] if rows else []
-        rows.append(line(Span("Answers that contradict each other", "bold")))
+        rows.append(line(Span("Contradictory answers", "bold")))
         for other in report.duplicates if how.all_ else report.duplicates[:MOST]:
             rows += wrap(words.duplicate(other), how.width, "  ", hang=4)
         rows += more(len(report.duplicates), how)
@@ -196,16 +196,16 @@ def _since(report: FleetReport, how: Shown) -> list[Line]:
         return []
     rows = wrap(slow.since_words(report), how.width, style="bold")
     if how.all_:
-        for word, found in (("fails now", report.since.failed), ("cured", report.since.cured)):
+        for word, found in (("new failure", report.since.failed), ("cured", report.since.cured)):
             for name, nodes in found.items():
                 rows += wrap(f"{word}: {name} on {folded(nodes)}", how.width, "  ", hang=4)
         for one in report.since.changed:
-            values = f"{words.shown(one.before, one.unit)} to {words.shown(one.after, one.unit)}"
-            rows += wrap(f"{one.label} from {values} on {folded(one.nodes)}", how.width, "  ", hang=4)
+            before, after = (words.shown(value, one.unit, one.label) for value in (one.before, one.after))
+            rows += wrap(f"{one.label} from {before} to {after} on {folded(one.nodes)}", how.width, "  ", hang=4)
         for word, names in (
             ("gone", report.since.gone),
             ("new", report.since.new),
-            ("slow again", report.since.slow_again),
+            ("slow for the second time", report.since.slow_again),
         ):
             rows += wrap(f"{word}: {folded(names)}", how.width, "  ", hang=4) if names else []
     return rows

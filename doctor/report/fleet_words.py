@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..findings import Fix
 from ..fleet.nodesets import folded, parts
-from ..fleet.report import CohortAbout, DuplicateAbout, FleetReport, OddFact, RepairAbout
+from ..fleet.report import CohortAbout, DuplicateAbout, FleetReport, OddFact, RepairAbout, Split
 
 COUNTS = (
     ("fail", "FAIL"), ("unknown", "UNKNOWN"), ("slow", "SLOW"), ("odd", "odd"), ("no_answer", "no answer"),
@@ -17,8 +17,7 @@ COUNTS = (
 """Field of the counts to its word."""
 DUPLICATES = {
     "answer": "Two answers from {nodes}; the later one counts",
-    "name": "Two machines answer as {nodes} (their GPUs differ); both were kept",
-    "uuid": "One GPU on two nodes, {nodes}; both were kept",
+    "name": "Two machines report as {nodes} (their GPUs differ); both were kept",
 }
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
@@ -121,8 +120,8 @@ def cures(index: int, one: RepairAbout, report: FleetReport) -> str:
     """`cures 6 of 9`."""
     of = f" of {report.counts.fail:,}" if index == 0 else ""
     if one.fix is None:
-        return f"{len(one.nodes):,}{of}, no step known"
-    return f"cures {one.cures:,}{of}" if one.cures else f"needed on {len(one.nodes):,}"
+        return f"{len(one.nodes):,}{of}, no known fix"
+    return f"cures {one.cures:,}{of}" if one.cures else f"also needed on {several(len(one.nodes), 'node')}"
 
 
 def about(one: RepairAbout) -> str:
@@ -137,10 +136,17 @@ def about(one: RepairAbout) -> str:
 
 
 def odd_row(one: OddFact) -> Row:
-    """`driver   565.57.01, 445 others 570.211.01   gpu-[014,082]`."""
-    value, usual = shown(one.value, one.unit), shown(one.usual, one.unit)
-    others = "other" if one.usual_nodes == 1 else "others"
-    return Row(one.label, f"{value}, {one.usual_nodes:,} {others} {usual}", with_gpus(one.nodes, one.gpus))
+    """`driver   565.57.01; 445 nodes have 570.211.01   gpu-[014,082]`."""
+    value, usual = shown(one.value, one.unit, one.label), shown(one.usual, one.unit, one.label)
+    others = "1 node has" if one.usual_nodes == 1 else f"{one.usual_nodes:,} nodes have"
+    return Row(one.label, f"{value}; {others} {usual}", with_gpus(one.nodes, one.gpus))
+
+
+def split_words(one: Split) -> str:
+    """`kernel 6.8.0-60-generic on 44 nodes, 6.8.0-64-generic on 21`."""
+    (first, count), *more = one.values.items()
+    words = [f"{one.label} {shown(first, one.unit, one.label)} on {several(count, 'node')}"]
+    return ", ".join([*words, *(f"{shown(value, one.unit, one.label)} on {number:,}" for value, number in more)])
 
 
 def with_gpus(nodes: Sequence[str], gpus: Mapping[str, tuple[int, ...]]) -> str:
@@ -163,8 +169,10 @@ def folded_numbers(numbers: Iterable[int]) -> str:
     return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
 
 
-def shown(value: str, unit: str = "") -> str:
-    """A stored value with its unit; a long one is cut."""
+def shown(value: str, unit: str = "", label: str = "") -> str:
+    """A stored value with its unit; a long one is cut. A limit of -1 is none."""
+    if value == "-1" and "limit" in label:
+        return "unlimited"
     text = value if len(value) <= 80 else f"{value[:77]}..."
     return f"{text} {unit}" if unit and re.fullmatch(r"-?[\d.]+", text) else text or "empty"
 
@@ -185,7 +193,7 @@ def first_step(report: FleetReport) -> str:
         return ""
     title = repair_title(doable.fix)
     lower = len(title) > 1 and title[0].isupper() and title[1].islower()
-    return f"Do first on {pieces_cut(doable.nodes, 40)}: {title[0].lower() + title[1:] if lower else title}"
+    return f"First, on {pieces_cut(doable.nodes, 40)}: {title[0].lower() + title[1:] if lower else title}"
 
 
 def since_title(report: FleetReport) -> str:
@@ -213,16 +221,25 @@ def pieces_cut(names: Sequence[str], room: int) -> str:
 
 
 def duplicate(one: DuplicateAbout) -> str:
-    """Answers that contradict each other, as a sentence."""
+    """A contradiction as a sentence."""
     detail = f" ({one.detail})" if one.detail else ""
+    if one.kind == "uuid":
+        gpus = "the same GPU" if one.gpus == 1 else f"the same {one.gpus:,} GPUs (equal UUIDs)"
+        both = "both were" if len(one.nodes) == 2 else "all were"
+        return f"{listed(one.nodes)} report {gpus}{detail}; {both} kept"
     return DUPLICATES.get(one.kind, "{nodes}").format(nodes=folded(one.nodes)) + detail
+
+
+def listed(names: Sequence[str]) -> str:
+    """`n1 and n2`; of more than two, nodesets."""
+    return " and ".join(names) if len(names) == 2 else folded(names)
 
 
 def verdict(report: FleetReport) -> str:
     """A sentence for a fleet of which nothing has a first step."""
     c = report.counts
     if report.verdict == "fail":
-        return "No step is known for what failed." if c.fail else "A node is past the limit that --fail-on sets."
+        return "No fix is known for these failures." if c.fail else "No node failed; --fail-on makes this exit 1."
     if not report.answered:
         return "No node answered."
     if report.verdict == "unknown":
@@ -231,4 +248,4 @@ def verdict(report: FleetReport) -> str:
         files = f"{several(len(report.refused), 'file')} could not be read" if report.refused else ""
         return f"No node failed, but {' and '.join(filter(None, (words, files)))}."
     rest = c.slow + c.odd + c.warn
-    return f"No node failed; {several(rest, 'node')} to look at." if rest else "No problems found."
+    return f"No node failed; look at {several(rest, 'node')}." if rest else "No problems found."

@@ -38,6 +38,13 @@ class Store:
         columns = "started, ended, source, tool, matrix, requested, judged_here, judged_there"
         return [Run(*row) for row in self._rows(f"select {columns} from run")]
 
+    def mask_key(self) -> bytes:
+        """The secret behind the pseudonyms of this database."""
+        key = next((key for (key,) in self._rows("select key from mask")), None)
+        if not isinstance(key, bytes) or not 16 <= len(key) <= 64:
+            raise Unopened(f"{self._path} cannot be read as a fleet's database: it has no key for pseudonyms")
+        return key
+
     def nodes(self) -> list[Node]:
         """All nodes, by id."""
         columns = "id, node, state, reason, model, gpus, memory_gib, arch, "
