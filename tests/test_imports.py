@@ -65,6 +65,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "doctor/findings",
         "doctor/fixes",
         "doctor/judge",
+        "doctor/targets",
         "compat_matrix",
         "msgspec",
         "ClusterShell",

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..fleet.kinds import Refused
+from ..fleet.lines import Piece
 from ..fleet.names import unfold
-from ..fleet.sources import Piece, pieces, refuse_unreadable
+from ..fleet.sources import Passed, pieces, refuse_unreadable
 from ..guard import Refusal
 from ..report.progress import Progress
 from .write import echo
 
+if TYPE_CHECKING:
+    from ..fleet.store.load import Loaded
+
 _MOST_JOBS = 8
+_MOST_NAMED = 5
 _SAY_EVERY = 100
 
 
@@ -24,16 +29,20 @@ def run_load(flags: dict[str, Any]) -> int:
         raise Refusal("fleet load needs -o FILE for the database that it writes")
     requested = unfold(flags["nodes"]) if flags["nodes"] else []
     from ..fleet.store.draft import Draft
-    from ..fleet.store.load import Loaded, load
+    from ..fleet.store.load import load
 
+    passed: list[str] = []
     jobs = flags["jobs"] or min(_MOST_JOBS, len(os.sched_getaffinity(0)))
     with Draft(flags["output"]) as draft, Progress() as progress:
-        read = _counted(pieces(flags["paths"]), progress)
-        loaded: Loaded = load(draft, read, requested, "files", flags["judge"], jobs)
+        read = _counted(pieces(flags["paths"], flags["output"]), progress, passed)
+        loaded = load(draft, read, requested, "files", flags["judge"], jobs)
         if not loaded.pieces:
-            raise Refusal("there is no .json, .jsonl or .gz of them: nothing was written")
+            others = f" ({_passed(passed)})" if passed else ""
+            raise Refusal(f"no report is there, as .json, .jsonl or .gz of them: nothing was written{others}")
         draft.finish()
-    echo(_words(loaded.answered, loaded.missing, loaded.judged_here))
+    echo(_words(loaded))
+    if passed:
+        echo(f"gpudoctor: {_passed(passed)}", err=True)
     if loaded.first_refused is not None:
         one = loaded.first_refused
         where = f"{one.file}:{one.line}" if one.line else one.file
@@ -42,18 +51,32 @@ def run_load(flags: dict[str, Any]) -> int:
     return 0 if loaded.answered else 3
 
 
-def _counted(found: Iterator[Piece | Refused], say: Progress) -> Iterator[Piece | Refused]:
-    for number, one in enumerate(found):
+def _counted(found: Iterator[Piece | Refused | Passed], say: Progress, passed: list[str]) -> Iterator[Piece | Refused]:
+    """`passed`: gets the files that are of another kind."""
+    number = 0
+    for one in found:
+        if isinstance(one, Passed):
+            passed.append(one.file)
+            continue
         if number % _SAY_EVERY == 0:
             say(f"{number:,} reports")
+        number += 1
         yield one
 
 
-def _words(answered: int, missing: int, here: int) -> str:
-    nodes = "1 node has answered" if answered == 1 else f"{answered:,} nodes have answered"
-    words = [nodes]
-    if missing:
-        words.append(f"{missing:,} not")
-    if here:
-        words.append(f"{here:,} judged here")
+def _passed(files: list[str]) -> str:
+    count = "1 file of another kind was" if len(files) == 1 else f"{len(files):,} files of other kinds were"
+    names = ", ".join(os.path.basename(file) for file in files[:_MOST_NAMED])  # noqa: PTH119
+    return f"{count} not read: {names}{', ...' if len(files) > _MOST_NAMED else ''}"
+
+
+def _words(loaded: Loaded) -> str:
+    answered = loaded.answered
+    words = ["1 node has answered" if answered == 1 else f"{answered:,} nodes have answered"]
+    if loaded.missing:
+        words.append(f"{loaded.missing:,} not")
+    if loaded.not_requested:
+        words.append(f"{loaded.not_requested:,} not asked for")
+    if loaded.judged_here:
+        words.append(f"{loaded.judged_here:,} judged here")
     return ", ".join(words)

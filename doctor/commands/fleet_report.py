@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..guard import Refusal
 from .display import display
-from .write import echo, write
+from .write import echo, write, write_parts
 
 if TYPE_CHECKING:
     from ..fleet.report import FleetReport
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 ALONE = ("since", "mask_nodes", "fail_on")
 """Flags of the report of the whole fleet, which make no sense of one node or a query."""
 
+_MOST_OF_A_PAGE = 100_000
+"""Rows."""
 KEPT = ("format_", "output", "verbose", "no_color", "ascii_")
 """Flags that mean the same for `check`."""
 
@@ -93,8 +95,17 @@ def _query(flags: dict[str, Any]) -> int:
     from ..report.fleet_rows import render_rows
 
     columns, rows = ask(flags["database"], flags["query"])
-    write(render_rows(columns, rows, flags["format_"]).encode("utf-8", "backslashreplace"), flags["output"])
+    parts = render_rows(columns, _few(rows) if flags["format_"] == "html" else rows, flags["format_"])
+    write_parts((part.encode("utf-8", "backslashreplace") for part in parts), flags["output"])
     return 0
+
+
+def _few(rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """The rows of a page, which has all at once."""
+    for number, row in enumerate(rows):
+        if number >= _MOST_OF_A_PAGE:
+            raise Refusal(f"--query gives over {_MOST_OF_A_PAGE:,} rows, too many for a page: use --format csv or json")
+        yield row
 
 
 def _node(flags: dict[str, Any]) -> int:

@@ -6,6 +6,8 @@ import errno
 import os
 import stat
 import sys
+from collections.abc import Iterable, Iterator
+from typing import IO
 
 from ..findings.patterns import lazy
 from ..guard import Refusal
@@ -35,9 +37,37 @@ def write(data: bytes, output: str | None, private: bool = False, styled: bool =
         to_stdout(data)
         return
     try:
-        _to_file(output, data, private)
+        _to_file(output, (data,), private)
     except OSError as error:
         raise Refusal(f"cannot write {output}: {error.strerror or error}") from None
+
+
+def write_parts(parts: Iterable[bytes], output: str | None) -> None:
+    """The same for what is long: stdout gets each part as it comes, a file gets all or nothing."""
+    if output is None or output == "-":
+        for part in parts:
+            to_stdout(visible_bytes(part))
+        return
+    import tempfile
+
+    try:
+        with tempfile.TemporaryFile() as kept:
+            for part in parts:
+                kept.write(visible_bytes(part))
+            _to_file(output, _Kept(kept), False)
+    except OSError as error:
+        raise Refusal(f"cannot write {output}: {error.strerror or error}") from None
+
+
+class _Kept:
+    """The bytes of a file, as often as they are asked for."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def __iter__(self) -> Iterator[bytes]:
+        self._file.seek(0)
+        return iter(lambda: self._file.read(1 << 20), b"")
 
 
 def to_stdout(data: bytes) -> None:
@@ -52,26 +82,27 @@ def to_stdout(data: bytes) -> None:
         sys.stdout.buffer.flush()
         return
     try:
-        _all(descriptor, data)
+        _all(descriptor, (data,))
     except BrokenPipeError:
         raise
     except OSError as error:
         raise Refusal(f"cannot write the report: {error.strerror or error}") from None
 
 
-def _all(descriptor: int, data: bytes) -> None:
+def _all(descriptor: int, parts: Iterable[bytes]) -> None:
     """A write may take a part only: the rest is written until it is out or refused. Raises OSError."""
-    view = memoryview(data)
-    while view:
-        try:
-            view = view[os.write(descriptor, view[: 1 << 20]) :]
-        except BlockingIOError:
-            import select
+    for part in parts:
+        view = memoryview(part)
+        while view:
+            try:
+                view = view[os.write(descriptor, view[: 1 << 20]) :]
+            except BlockingIOError:
+                import select
 
-            select.select([], [descriptor], [])
+                select.select([], [descriptor], [])
 
 
-def _to_file(path: str, data: bytes, private: bool) -> None:
+def _to_file(path: str, data: Iterable[bytes], private: bool) -> None:
     """A new or plain file is replaced as a whole; what must not or cannot be replaced is written in place."""
     stream = _STREAM.fullmatch(path)
     if stream:  # opened already, perhaps to append: opening it again would start at its beginning
@@ -98,7 +129,7 @@ def _to_file(path: str, data: bytes, private: bool) -> None:
         _in_place(path, data, getattr(os, "O_NOFOLLOW", 0))
 
 
-def _in_place(path: str, data: bytes, flags: int, mode: int = 0o666) -> None:
+def _in_place(path: str, data: Iterable[bytes], flags: int, mode: int = 0o666) -> None:
     """Over what is there: a device, a pipe that somebody reads, a file that cannot be replaced."""
     flags |= os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
@@ -113,7 +144,7 @@ def _in_place(path: str, data: bytes, flags: int, mode: int = 0o666) -> None:
         os.close(descriptor)
 
 
-def _replace(path: str, data: bytes, mode: int) -> None:
+def _replace(path: str, data: Iterable[bytes], mode: int) -> None:
     """All or nothing: a full disk must not leave half a report behind, nor a name that others could foresee."""
     beside = f"{path}.{os.urandom(8).hex()}.part"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)

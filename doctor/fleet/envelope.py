@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -90,7 +91,7 @@ def open_envelope(data: bytes, hint: str) -> Answer:
     if not 0 <= line.received < _LATEST or not 1 <= line.repeat <= MOST_REPEATS:
         raise Refusal("its envelope has no time of a collector, or a number of repeats that is none")
     if line.reason and not inner and line.snapshot is None:
-        return Answer(name, line.received, 1, line.reason, None)
+        return Answer(name, line.received, line.repeat, line.reason, None)
     refuse_version(report.schema_version, report.snapshot is not None, _IT)
     if report.target.kind in ("text", "image"):
         raise Refusal(f"it is the report of {_KINDS[report.target.kind]}, not of a machine")
@@ -98,6 +99,14 @@ def open_envelope(data: bytes, hint: str) -> Answer:
     return Answer(name, line.received, line.repeat, "", report, hinted)
 
 
+def name_in(data: bytes) -> str:
+    """The node that an envelope names first, whatever follows; empty where it names none."""
+    found = _NODE.match(data)
+    name = found[1].decode("ascii") if found else ""
+    return name if is_name(name) else ""
+
+
+_NODE = re.compile(rb'\s*\{\s*"node"\s*:\s*"([A-Za-z0-9._-]{1,253})"')
 _KINDS = {"text": "a pasted text", "image": "an image"}
 
 

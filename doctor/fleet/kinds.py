@@ -130,6 +130,8 @@ class Refused(NamedTuple):
     line: int
     """0 where the whole file is meant."""
     reason: str
+    node: str = ""
+    """The node whose answer it would be, by the name of the file or before the line; empty where nothing says it."""
 
 
 class Run(NamedTuple):

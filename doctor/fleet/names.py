@@ -20,6 +20,11 @@ def is_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None and ".." not in name
 
 
+def key_of(name: str) -> str:
+    """What is equal for the same name with numbers of other widths and other case: node1, node01, NODE001."""
+    return re.sub(r"(?<!\d)0+(?=\d)", "", name.lower())
+
+
 def unfold(nodeset: str) -> list[str]:
     """The names of a nodeset, sorted, each once. Raises Refusal where it is none."""
     if not _PATTERN.fullmatch(nodeset) or not nodeset.strip(" ,\n"):

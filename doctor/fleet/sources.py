@@ -5,46 +5,57 @@ from __future__ import annotations
 import os
 import stat
 import zlib
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Literal, NamedTuple, TypeAlias
 
 from ..formats.given import Unopened, open_given, shown
 from ..guard import Refusal
-from ..judge.saved import MAX_BYTES
-from .answer import MARK, Reader
+from ..judge.saved import MAX_BYTES, text_bytes
+from .answer import MARK
 from .kinds import Refused
+from .lines import TOO_LARGE, Piece, is_lines, lines_of, prefixed, whole
+from .names import is_name
 
 MOST_FILES = 1_000_000
 _BLOCK = 1 << 18
-_DOCUMENTS = (".json", ".json.gz")
-_LINES = (".jsonl", ".jsonl.gz")
 _RATIO = 200
 """Bytes that one of a compressed file may become, beyond 64 MiB; reports become 20 to 60."""
-_TOO_LARGE = "is over 64 MiB: no report is that large"
+_LINES = (".jsonl", ".ndjson")
+_HALF = (".tmp", ".part", ".partial", ".crdownload", ".swp", ".swo", ".bak", "~")
+_PACKED = (".zst", ".xz", ".bz2", ".zip", ".tar", ".tgz", ".7z", ".lz4", ".z")
+_OTHERS = (
+    ".md", ".rst", ".html", ".htm", ".csv", ".tsv", ".pdf", ".db", ".db.part", ".db-journal", ".db-wal", ".db-shm",
+    ".sqlite", ".sqlite3", ".py", ".sh", ".yml", ".yaml", ".toml", ".cfg", ".ini", ".conf", ".lock", ".pid", ".pem",
+    ".key", ".pub", ".png", ".jpg", ".svg", ".sha256", ".md5", ".asc", ".sig",
+)  # fmt: skip
+"""Kinds of files that never hold a report, and stand beside some."""
+_LOGS = (".log", ".out", ".err")
+"""Their names are those of jobs."""
+_NO_REPORT = "was not read: it does not begin as a report does, and its name does not end in .json, .jsonl or .ndjson"
+_RECORDING = "is a recording, not a report: gpudoctor check --replay FOLDER --format json -o NODE.json makes one of it"
+
+_Kind: TypeAlias = Literal["document", "lines", "half", "packed", "other", "unsure"]
 
 
-class Piece(NamedTuple):
-    """One candidate for an answer."""
+class Passed(NamedTuple):
+    """A file of a folder that is of another kind, and was not read."""
 
     file: str
-    line: int
-    """0 where the file is one document."""
-    hint: str
-    """The file's name without its ending; empty where it holds lines."""
-    modified: float
-    """When the file was written, by the clock of whoever reads it; 0 for a stream."""
-    data: bytes
-    namesakes: int = 0
-    """Files of this name, where they stand in several folders; else 0."""
 
 
-def pieces(paths: tuple[str, ...]) -> Iterator[Piece | Refused]:
-    """Everything that these paths hold, in their order, folders by name. Raises Refusal for a path that is none."""
+def pieces(paths: tuple[str, ...], output: str = "") -> Iterator[Piece | Refused | Passed]:
+    """Everything that these paths hold, in their order, folders by name, without the database that is written. Raises
+    Refusal for a path that is none."""
     count = 0
     namesakes = _namesakes(paths)
+    ours = tuple(os.path.realpath(output) + end for end in ("", ".part")) if output else ()
+    ends = tuple(os.path.basename(name) for name in ours)  # noqa: PTH119
     for path in paths:
         for file in _files(path):
-            if isinstance(file, Refused):
+            name = file if isinstance(file, str) else file.file
+            if name != path and name.endswith(ends) and os.path.realpath(name) in ours:
+                continue
+            if not isinstance(file, str):
                 yield file
                 continue
             count += 1
@@ -52,7 +63,7 @@ def pieces(paths: tuple[str, ...]) -> Iterator[Piece | Refused]:
                 yield Refused(file, 0, f"over {MOST_FILES:,} files: this one and all after it are not read")
                 return
             for piece in _of_file(file, file != path):
-                many = namesakes.get(piece.hint, 0) if isinstance(piece, Piece) and piece.hint else 0
+                many = namesakes.get(piece.hint, 0) if isinstance(piece, Piece) and not piece.line else 0
                 yield piece._replace(namesakes=many) if many and isinstance(piece, Piece) else piece
 
 
@@ -75,9 +86,29 @@ def _namesakes(paths: tuple[str, ...]) -> dict[str, int]:
 
 
 def hint_of(name: str) -> str:
-    """The node that a file's name may be; empty for a file of lines."""
-    plain = name.removesuffix(".gz")
-    return plain.removesuffix(".json") if plain.endswith(".json") else ""
+    """The node that a file's name may be; empty for a file of lines and for a log."""
+    plain = _without(name, ".gz")
+    if plain.lower().endswith((*_LINES, *_LOGS)):
+        return ""
+    return _without(_without(plain, ".json"), ".txt")
+
+
+def _without(name: str, end: str) -> str:
+    return name[: -len(end)] if name.lower().endswith(end) else name
+
+
+def _kind(name: str) -> _Kind:
+    low = name.lower()
+    plain = low.removesuffix(".gz")
+    if plain.endswith(".json"):
+        return "document"
+    if plain.endswith(_LINES):
+        return "lines"
+    if low.startswith((".", "readme", "license")) or low.endswith(_OTHERS) or low == "makefile":
+        return "other"
+    if low.endswith(_HALF):
+        return "half"
+    return "packed" if low.endswith(_PACKED) else "unsure"
 
 
 def refuse_unreadable(paths: tuple[str, ...]) -> None:
@@ -91,7 +122,7 @@ def refuse_unreadable(paths: tuple[str, ...]) -> None:
             raise Refusal(str(error)) from None
 
 
-def _files(path: str) -> Iterator[str | Refused]:
+def _files(path: str) -> Iterator[str | Refused | Passed]:
     """The file itself, or those below a folder; links to folders are not followed."""
     if not os.path.isdir(path):  # noqa: PTH112
         yield path
@@ -102,72 +133,98 @@ def _files(path: str) -> Iterator[str | Refused]:
     except OSError as error:
         yield Refused(path, 0, f"cannot be read: {error.strerror or error}")
         return
+    if any(entry.name == "manifest.json" for entry in entries) and _is_recording(path):
+        yield Refused(path, 0, _RECORDING, _named(os.path.basename(path.rstrip("/"))))  # noqa: PTH119
+        return
     for entry in entries:
+        kind = _kind(entry.name)
         if entry.is_dir(follow_symlinks=False):
             yield from _files(entry.path)
-        elif entry.name.endswith(".tmp"):
-            yield Refused(entry.path, 0, "half-written (.tmp)")
-        elif entry.name.endswith((*_DOCUMENTS, *_LINES)) and not entry.name.startswith("."):
+        elif kind == "other" or (entry.is_symlink() and entry.is_dir()):
+            yield Passed(entry.path)
+        elif kind == "half":
+            end = next(end for end in _HALF if entry.name.lower().endswith(end))
+            yield Refused(entry.path, 0, f"half-written ({end})", _named(hint_of(entry.name[: -len(end)])))
+        elif kind == "packed":
+            end = os.path.splitext(entry.name)[1]  # noqa: PTH122
+            reason = f"was not read: unpack {end} first, or pack it as .gz"
+            yield Refused(entry.path, 0, reason, _named(hint_of(entry.name[: -len(end)])))
+        else:
             yield entry.path
+
+
+def _is_recording(folder: str) -> bool:
+    from ..targets.recording import is_recording
+
+    return is_recording(folder)
+
+
+def _named(hint: str) -> str:
+    return hint if is_name(hint) else ""
 
 
 def _of_file(path: str, inside: bool) -> Iterator[Piece | Refused]:
     """`inside`: found in a folder, where what cannot be opened is refused and the rest goes on."""
+    node = _named(hint_of(os.path.basename(path)))  # noqa: PTH119
     try:
         descriptor = open_given(path)
     except Unopened as error:
         if not inside:
             raise Refusal(str(error)) from None
-        yield Refused(path, 0, str(error).replace(f"{path} ", "", 1))
+        yield Refused(path, 0, str(error).replace(f"{path} ", "", 1), node)
         return
     try:
-        yield from _read(path, descriptor)
+        for one in _read(path, descriptor, inside):
+            yield one if isinstance(one, Piece) or one.line or one.node else one._replace(node=node)
     except (OSError, zlib.error, EOFError) as error:
-        yield Refused(shown(path), 0, f"cannot be read: {getattr(error, 'strerror', None) or error}")
+        yield Refused(shown(path), 0, f"cannot be read: {getattr(error, 'strerror', None) or error}", node)
     finally:
         os.close(descriptor)
 
 
-def _read(path: str, descriptor: int) -> Iterator[Piece | Refused]:
+def _read(path: str, descriptor: int, inside: bool) -> Iterator[Piece | Refused]:
     about = os.fstat(descriptor)
     regular = stat.S_ISREG(about.st_mode)
     modified = about.st_mtime if regular else 0.0
     name = os.path.basename(path)  # noqa: PTH119
-    packed = name.endswith(".gz")
-    if regular and packed is False and name.endswith(_DOCUMENTS) and about.st_size > MAX_BYTES:
-        yield Refused(path, 0, f"{_TOO_LARGE} ({about.st_size >> 20} MiB)")
+    kind = _kind(name)
+    packed = name.lower().endswith(".gz")
+    document = kind == "document" or (inside and kind == "unsure" and not name.lower().endswith(_LOGS))
+    if regular and not packed and document and about.st_size > MAX_BYTES:
+        yield Refused(path, 0, f"{TOO_LARGE} ({about.st_size >> 20} MiB)")
         return
     blocks = _unpacked(descriptor) if packed else iter(lambda: os.read(descriptor, _BLOCK), b"")
-    if not name.endswith(_DOCUMENTS):
-        yield from _lines(shown(path), modified, blocks)
+    if inside and kind == "unsure":
+        first = next(blocks, b"")
+        if not _begins(first):
+            yield Refused(path, 0, _NO_REPORT if first.strip() else "it is empty")
+            return
+        blocks = _joined(first, blocks)
+    if not document:
+        yield from lines_of(shown(path), modified, blocks)
         return
-    data = _whole(blocks)
+    data = whole(blocks)
     if data is None:
-        yield Refused(path, 0, _TOO_LARGE)
-    elif (data[:1] != b"{" and MARK in data[:_BLOCK]) or _is_lines(data):
-        yield from _lines(path, modified, iter((data,)))
+        yield Refused(path, 0, TOO_LARGE)
+        return
+    plain = data if data[:1] == b"{" else text_bytes(data)
+    if is_lines(plain):
+        yield from lines_of(path, modified, iter((plain,)))
     else:
-        yield Piece(path, 0, hint_of(name), modified, data)
+        yield Piece(path, 0, hint_of(name), modified, plain)
 
 
-def _whole(blocks: Iterator[bytes], first: bytes = b"") -> bytes | None:
-    """All of it; None where it is over 64 MiB."""
-    parts, size = [first] if first else [], len(first)
-    for block in blocks:
-        size += len(block)
-        if size > MAX_BYTES:
-            return None
-        parts.append(block)
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+def _begins(first: bytes) -> bool:
+    """Whether a file with any name begins as reports do: with one, or with lines that hold some."""
+    plain = text_bytes(first).lstrip()
+    if plain[:1] == b"{" or MARK in plain:
+        return True
+    return any((found := prefixed(line)) is not None and found[2][:1] == b"{" for line in plain[:_BLOCK].split(b"\n"))
 
 
-def _is_lines(data: bytes) -> bool:
-    """Whether a `.json` holds one document a line: its first line ends what it opens, and others follow."""
-    end = data.find(b"\n")
-    if end < 0 or end > len(data) - 3:
-        return False
-    first = data[:end].strip()
-    return first[:1] == b"{" and first[-1:] == b"}" and data[end:].lstrip()[:1] == b"{"
+def _joined(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from rest
 
 
 def _unpacked(descriptor: int) -> Iterator[bytes]:
@@ -193,70 +250,3 @@ def _unpacked(descriptor: int) -> Iterator[bytes]:
         yield part
     if not inflate.eof:
         raise EOFError("its compressed data is cut")
-
-
-def _lines(file: str, modified: float, blocks: Iterator[bytes]) -> Iterator[Piece | Refused]:
-    """A piece a line; of lines of the wire format a piece for each answer, and then other lines are noise."""
-    reader: Reader | None = None
-    noise: list[Refused] = []
-    number = 0
-    for number, line, more in _split(blocks):
-        if number > _MOST_LINES:
-            yield Refused(file, number, f"over {_MOST_LINES:,} lines: this one and all after it are not read")
-            break
-        if line is None:
-            yield Refused(file, number, _TOO_LARGE)
-            continue
-        if MARK in line:
-            reader = reader or Reader()
-            yield from (Piece(file, number, "", modified, answer) for answer in reader.feed(line))
-            continue
-        text = line.strip()
-        if not text:
-            continue
-        if text[:1] != b"{":
-            if len(noise) < _MOST_NOISE and reader is None:
-                noise.append(Refused(file, number, "it is not JSON"))
-            continue
-        if text == b"{":  # a document that goes over many lines
-            whole = more()
-            if whole is None:
-                yield Refused(file, number, _TOO_LARGE)
-            else:
-                yield Piece(file, 0, "", modified, line + whole)
-            return
-        yield Piece(file, number, "", modified, text)
-    if reader is not None:
-        yield from (Refused(file, number, reason) for reason in reader.rest())
-    else:
-        yield from noise
-    if not number:
-        yield Refused(file, 0, "it is empty")
-
-
-_MOST_NOISE = 1000
-"""Lines of one file that are no JSON and are named one by one."""
-_MOST_LINES = 2_000_000
-
-
-def _split(blocks: Iterator[bytes]) -> Iterator[tuple[int, bytes | None, Callable[[], bytes | None]]]:
-    """(number, line, what gives all that follows) of each; None in place of a line that is too long."""
-    buffer, number, skipping = bytearray(), 0, False
-    for block in blocks:
-        start = 0
-        while (end := block.find(b"\n", start)) >= 0:
-            number += 1
-            buffer += block[start:end]
-            start = end + 1
-            line = None if skipping or len(buffer) > MAX_BYTES else bytes(buffer)
-            skipping = False
-            buffer.clear()
-            rest = block[start:]
-            yield number, line, lambda rest=rest: _whole(blocks, rest)  # type: ignore[misc]
-        if not skipping:
-            buffer += block[start:]
-            if len(buffer) > MAX_BYTES:
-                skipping = True
-                buffer.clear()
-    if skipping or buffer:
-        yield number + 1, None if skipping else bytes(buffer), lambda: b""

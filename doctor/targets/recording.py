@@ -75,6 +75,13 @@ def foreign_name(folder: str) -> str:
     return "" if not written or _is_ours(base / _MANIFEST) else written[0]
 
 
+def is_recording(folder: str) -> bool:
+    """Whether `gpudoctor record` wrote this folder."""
+    from pathlib import Path
+
+    return _is_ours(Path(folder) / _MANIFEST)
+
+
 def _is_ours(path: Path) -> bool:
     """Whether `write_recording` wrote this manifest: other tools have files of that name too."""
     try:

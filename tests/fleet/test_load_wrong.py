@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import gzip
 import json
 import os
@@ -225,14 +224,37 @@ def test_a_folder_that_is_not_there_or_not_writable(tmp_path: Path, spool: Path)
 
 def test_a_second_run_is_refused_and_a_leftover_of_a_killed_one_is_not(tmp_path: Path, spool: Path) -> None:
     part = tmp_path / "now.db.part"
-    with part.open("wb") as file:
-        file.write(b"half a database")
-        file.flush()
-        fcntl.flock(file, fcntl.LOCK_EX)
+    reading, writing = os.pipe()
+    words = [sys.executable, "-m", "gpudoctor", "fleet", "load", "-", "-o", str(tmp_path / "now.db")]
+    with subprocess.Popen(words, stdin=reading) as running:
+        os.close(reading)
+        os.write(writing, b"\n")
+        while not (part.exists() and part.stat().st_size):
+            assert running.poll() is None
         assert "another run of gpudoctor fleet is writing it" in refused(loaded(spool, "-o", tmp_path / "now.db"))
-        assert part.read_bytes() == b"half a database"
+        running.kill()
+    os.close(writing)
+    assert part.stat().st_size and not (tmp_path / "now.db").exists()
     assert loaded(spool, "-o", tmp_path / "now.db").returncode == 0
     assert not part.exists()
+
+
+@for_each("kind", ["notes", "database", "fleet", "link"])
+def test_somebodys_file_beside_the_database_stays(tmp_path: Path, spool: Path, kind: str) -> None:
+    part = tmp_path / "now.db.part"
+    if kind == "notes":
+        part.write_bytes(b"half a database")
+    elif kind == "database":
+        with sqlite3.connect(part) as db:
+            db.execute("create table mine (a)")
+    elif kind == "fleet":
+        load(spool, to=tmp_path / "other.db")
+        (tmp_path / "other.db").rename(part)
+    else:
+        part.symlink_to(spool)
+    before = part.read_bytes()
+    assert "cannot write" in refused(loaded(spool, "-o", tmp_path / "now.db"))
+    assert part.read_bytes() == before and not (tmp_path / "now.db").exists()
 
 
 def test_a_link_is_followed_and_stays(tmp_path: Path, spool: Path) -> None:

@@ -13,6 +13,8 @@ from ...formats.given import Unopened
 from ...guard import Refusal
 from .opened import APPLICATION_ID, SCHEMA_VERSION, refuse_other
 
+_DRAFT_ID = 0x67706470
+"""`gpdp` in the header of what is not finished."""
 _PAGE_BYTES = 8192
 _CACHE_KIB = 16_384
 
@@ -31,7 +33,7 @@ class Draft:
             self.db = sqlite3.connect(self._part, isolation_level=None)
             for pragma in (f"page_size = {_PAGE_BYTES}", "journal_mode = off", "synchronous = off",
                            f"cache_size = -{_CACHE_KIB}", "locking_mode = exclusive", "temp_store = memory",
-                           f"application_id = {APPLICATION_ID}", f"user_version = {SCHEMA_VERSION}"):  # fmt: skip
+                           f"application_id = {_DRAFT_ID}", f"user_version = {SCHEMA_VERSION}"):  # fmt: skip
                 self.db.execute(f"pragma {pragma}")
             self.db.executescript((get_data(__package__, "schema.sql") or b"").decode("utf-8"))
             self.db.execute("begin")
@@ -50,6 +52,7 @@ class Draft:
     def finish(self) -> None:
         """Put it in its place. Raises Refusal where that cannot be done; the old file is intact then."""
         try:
+            self.db.execute(f"pragma application_id = {APPLICATION_ID}")
             self.db.execute("commit")
             self.db.close()
             os.fsync(self._lock)
@@ -68,6 +71,9 @@ class Draft:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if not os.path.samestat(os.stat(self._part), os.fstat(descriptor)):  # noqa: PTH116
                 raise BlockingIOError  # the other run has just put it in its place
+            if not _is_leftover(descriptor):
+                os.close(descriptor)
+                raise Refusal(f"cannot write {self._shown}: {self._part} is in its way, and is none of gpudoctor's")
             os.ftruncate(descriptor, 0)
         except (BlockingIOError, FileNotFoundError):
             os.close(descriptor)
@@ -91,6 +97,12 @@ class Draft:
 
     def _refusal(self, error: Exception) -> Refusal:
         return Refusal(f"cannot write {self._shown}: {getattr(error, 'strerror', None) or error}")
+
+
+def _is_leftover(descriptor: int) -> bool:
+    """Whether it is empty, or what an interrupted run has left: anything else is somebody's."""
+    head = os.pread(descriptor, 100, 0)
+    return not head or (head[:16] == b"SQLite format 3\0" and int.from_bytes(head[68:72], "big") == _DRAFT_ID)
 
 
 def _mode(shown: str, path: str) -> int:

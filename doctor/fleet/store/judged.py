@@ -22,6 +22,8 @@ class Verdict(NamedTuple):
     """A node's verdict and its root findings, each with whether it is the user's alone."""
 
     word: str
+    plain: str
+    """By its findings alone: `word` says unknown where only some checks were asked for."""
     roots: tuple[tuple[Finding, bool], ...]
 
 
@@ -54,12 +56,14 @@ def node_verdict(findings: Sequence[Finding], word: str, snapshot: Snapshot, pol
     users_count = bool(policy.require) or chosen.startswith("--python")
     marked = [(finding, not users_count and _is_users(finding)) for finding in findings]
     own = [finding for finding, users in marked if not users]
-    found = verdict_of(own)
+    found = plain = verdict_of(own)
     if found in ("pass", "warn") and word == "unknown" and not any(f.status == "unknown" for f in findings):
         found = "unknown"  # checks that could not judge, where the policy counts them
     if found in ("pass", "warn") and (policy.only or known(snapshot.host.system) is None):
         found = "unknown"  # only some checks were asked for, or nothing was looked at: that is not healthy
-    return Verdict(found, tuple((_for_all(f), users) for f, users in marked if not f.cause and f.status != "pass"))
+    return Verdict(
+        found, plain, tuple((_for_all(f), users) for f, users in marked if not f.cause and f.status != "pass")
+    )
 
 
 def _is_users(finding: Finding) -> bool:

@@ -11,14 +11,15 @@ from ... import __version__
 from ...guard import Refusal
 from ...snapshot import known
 from ..cohorts import cohort_of
-from ..envelope import Answer, Report, open_envelope
+from ..envelope import Answer, Report, name_in, open_envelope
 from ..kinds import Refused
-from ..sources import Piece
+from ..lines import Piece
+from .asked import Asked
 from .draft import Draft
 from .judged import judged_here, node_verdict
 from .judges import Judges
-from .machines import Known, Machines, seconds_of
-from .rates import Figure, gpu_numbers
+from .machines import Known, Machines, moment, seconds_of
+from .rates import gpu_numbers
 from .sections import Reader, Sections, whole_snapshot
 from .tables import Tables, node_row
 
@@ -31,21 +32,34 @@ class Loaded(NamedTuple):
 
     answered: int
     missing: int
-    """Requested nodes without an answer."""
+    """Requested nodes without an answer, and others that could not be examined."""
+    not_requested: int
+    """Nodes that answered and were not asked for."""
     refused: int
     pieces: int
     judged_here: int
     first_refused: Refused | None
 
 
-class _Later(NamedTuple):
-    """A measurement that was repeated, whose first look has not come yet."""
+class _Look:
+    """One measurement of a node that counts: the answer itself, or a repeated one."""
 
-    piece: Piece
-    name: str
-    repeat: int
-    figures: tuple[Figure, ...]
-    uuids: frozenset[str]
+    __slots__ = ("at", "base", "judged", "number", "plain", "repeat", "sent", "word")
+
+    def __init__(self, number: int, repeat: int, at: float, sent: float, base: bool) -> None:
+        self.number, self.repeat, self.at, self.sent, self.base = number, repeat, at, sent, base
+        self.word = self.plain = self.judged = ""
+
+
+class _Silence(NamedTuple):
+    """Why a node was not examined, by the last that said so."""
+
+    reason: str
+    at: float
+    sent: float
+
+
+_WORST = ("fail", "unknown", "warn", "pass")
 
 
 def load(
@@ -53,31 +67,31 @@ def load(
 ) -> Loaded:
     """Fill a draft. `requested`: nodes that were asked for; `source`: where the answers come from, in words."""
     with Judges(jobs) as judges:
-        filling = _Filling(Tables(draft.db), judges, judge_all)
+        filling = _Filling(Tables(draft.db), judges, judge_all, requested)
         for piece in pieces:
             if isinstance(piece, Refused):
                 filling.refuse(piece)
             else:
                 filling.add(piece)
-        return filling.end(requested, source)
+        return filling.end(source)
 
 
 class _Filling:
-    def __init__(self, tables: Tables, judges: Judges, judge_all: bool) -> None:
+    def __init__(self, tables: Tables, judges: Judges, judge_all: bool, requested: list[str]) -> None:
         from compat_matrix import Matrix
 
         self._tables, self._judges, self._judge_all = tables, judges, judge_all
         self._matrix = Matrix.load().version
         self._reader = Reader()
         self._machines = Machines()
-        self._reasons: dict[str, str] = {}
-        self._later: list[_Later] = []
+        self._asked = Asked(requested)
+        self._silent: dict[str, _Silence] = {}
+        self._looks: dict[int, list[_Look]] = {}
         self._number = 0
         self._first: Refused | None = None
         self._of_file: dict[str, int] = {}
         self._refused_count = 0
         self._pieces = 0
-        self._here: set[int] = set()
         self._times = [0.0, 0.0]
 
     def refuse(self, one: Refused, answers: int = 1) -> None:
@@ -85,6 +99,7 @@ class _Filling:
         self._pieces += 1
         self._refused_count += answers
         self._first = self._first or one
+        self._asked.refused(one)
         of_file = self._of_file[one.file] = self._of_file.get(one.file, 0) + 1
         if of_file <= _MOST_REFUSED:
             self._tables.refused(one)
@@ -94,26 +109,25 @@ class _Filling:
         try:
             answer = open_envelope(piece.data, piece.hint)
             if answer.report is None:
-                self._reasons[answer.node] = answer.reason
+                self._not_examined(piece, answer)
                 return
             sections = self._reader.read(answer.report)
         except Refusal as error:
             self._pieces -= 1
-            self.refuse(Refused(piece.file, piece.line, str(error)))
+            self.refuse(Refused(piece.file, piece.line, str(error), name_in(piece.data) or piece.hint))
             return
         gpus = known(sections.snapshot.gpus) or ()
         uuids = frozenset(uuid for gpu in gpus if (uuid := known(gpu.uuid)))
-        if answer.repeat > 1:
-            later = _Later(piece._replace(data=b""), answer.node, answer.repeat, sections.figures, uuids)
-            if not self._repeated(later):
-                self._later.append(later)
-            return
-        self._first_answer(piece, answer, answer.report, sections, uuids)
+        self._answer(piece, answer, answer.report, sections, uuids)
 
-    def _first_answer(
-        self, piece: Piece, answer: Answer, report: Report, sections: Sections, uuids: frozenset[str]
-    ) -> None:
-        """An answer that is no repeated measurement."""
+    def _not_examined(self, piece: Piece, answer: Answer) -> None:
+        """The last word counts; where two have no time, the one that was read last."""
+        new = _Silence(answer.reason, answer.received or piece.modified, answer.received)
+        old = self._silent.get(answer.node)
+        if old is None or not _after(old, new):
+            self._silent[answer.node] = new
+
+    def _answer(self, piece: Piece, answer: Answer, report: Report, sections: Sections, uuids: frozenset[str]) -> None:
         machines, name = self._machines, answer.node
         hinted = answer.hinted and piece.namesakes > 1
         if hinted and machines.nameless(name):
@@ -123,11 +137,21 @@ class _Filling:
             return
         received = answer.received or piece.modified or time.time()
         made = seconds_of(report.generated_at)
-        one = Known(self._number + 1, received, answer.received, made, uuids, digest, hinted)
+        one = Known(self._number + 1, received, answer.received, made, uuids, digest, hinted, repeat=answer.repeat)
         same = machines.same(name, uuids)
         if hinted and any(m.hinted for m in machines.of(name)) and (same is None or not same.uuids & uuids):
             for number in machines.unname(name, 1):
                 self._drop(number)
+            return
+        if same is not None and one.repeat > same.repeat:
+            self._again(one, same, answer, report, sections)
+            return
+        if same is not None and one.repeat < same.repeat:  # what was kept until now measured again
+            machines.put(name, one._replace(number=same.number, agreeing=same.agreeing + 1), same)
+            self._tables.drop_base(same.number)
+            for look in self._looks[same.number]:
+                look.base = False
+            self._store(same.number, answer, report, sections, received)
             return
         if same is not None:
             old, new = (one, same) if one.before(same) else (same, one)
@@ -138,24 +162,44 @@ class _Filling:
             if new is same:
                 machines.put(name, same._replace(agreeing=same.agreeing + 1), same)
                 return
-            self._drop(same.number)
             one = one._replace(agreeing=same.agreeing + 1)
         elif machines.of(name):
             self._tables.duplicate("name", [name], "")
         self._number += 1
         machines.put(name, one, same)
+        looks = self._looks.get(same.number, []) if same is not None else []
         self._store(self._number, answer, report, sections, received)
+        if same is not None:
+            for look in [look for look in looks if not look.base and not 0 < look.sent < one.sent]:
+                self._tables.move_look(look.number, look.repeat, self._number)
+                looks.remove(look)
+                look.number = self._number
+                self._looks[self._number].append(look)
+            self._drop(same.number)
 
     def _drop(self, number: int) -> None:
         self._tables.drop_node(number)
-        self._here.discard(number)
+        for look in self._looks.pop(number, ()):
+            look.number = 0
 
-    def _repeated(self, later: _Later) -> bool:
-        machines = self._machines.of(later.name)
-        mine = [m for m in machines if m.uuids & later.uuids] or machines
-        if mine:
-            self._tables.figures(mine[0].number, later.repeat, later.figures)
-        return bool(mine)
+    def _again(self, one: Known, base: Known, answer: Answer, report: Report, sections: Sections) -> None:
+        """A repeated measurement of a machine that has answered: its figures, and all that it found."""
+        if 0 < one.sent < base.sent:  # it is one of an earlier answer
+            detail = f"of {one.identity(base)} and of {base.identity(one)}"
+            self._tables.duplicate("answer", [answer.node], detail)
+            return
+        looks = self._looks[base.number]
+        old = next((look for look in looks if look.repeat == one.repeat), None)
+        if old is not None and one.sent < old.sent:
+            return
+        if old is not None:
+            self._tables.drop_look(base.number, one.repeat)
+            old.number = 0
+            looks.remove(old)
+        look = _Look(base.number, one.repeat, one.received, one.sent, False)
+        looks.append(look)
+        self._tables.figures(base.number, one.repeat, sections.figures)
+        self._judge(look, report, sections, one.received)
 
     def _store(self, number: int, answer: Answer, report: Report, sections: Sections, received: float) -> None:
         s, tables = sections.snapshot, self._tables
@@ -163,64 +207,109 @@ class _Filling:
         tables.sections(number, sections.stored)
         tables.facts(number, sections.stored, sections.of_gpus, gpu_numbers(gpus))
         tables.gpus(number, gpus)
-        tables.figures(number, 1, sections.figures)
+        tables.figures(number, answer.repeat, sections.figures)
+        for check in sections.policy.skip:
+            tables.remark(number, "skipped", check)
         row = node_row(number, answer.node, cohort_of(s))
         row |= {
             "driver": known(s.driver.version), "received": received, "generated_at": report.generated_at[:40],
             "clock_off_s": _clock_off(report.generated_at, answer.received), "tool": report.tool.version[:80],
-            "matrix": report.matrix.version[:80], "judged": "there",
+            "matrix": report.matrix.version[:80],
         }  # fmt: skip
         self._times = [min(self._times[0] or received, received), max(self._times[1], received)]
+        look = _Look(number, answer.repeat, received, answer.received, True)
+        self._looks.setdefault(number, []).append(look)
+        self._judge(look, report, sections, received)
+        tables.node(row | {"verdict": look.word, "judged": look.judged})
+
+    def _judge(self, look: _Look, report: Report, sections: Sections, received: float) -> None:
+        """Its own verdict where that counts; else it is judged here, perhaps later."""
         ours = report.tool.version == __version__ and report.matrix.version == self._matrix
         if ours and not self._judge_all and sections.verdict:
-            verdict = node_verdict(sections.findings, sections.verdict, s, sections.policy)
-            row["verdict"] = verdict.word
-            tables.findings(number, verdict.roots)
-        tables.node(row)
-        if row["verdict"]:
-            return
-        self._here.add(number)
-        day = _day(received)
-        if self._judges.alone:
-            self._judged(number, sections, *judged_here(whole_snapshot(sections), sections.policy, day))
+            self._judged(look, sections, sections.findings, sections.verdict, "there")
+        elif self._judges.alone:
+            found = judged_here(whole_snapshot(sections), sections.policy, _day(received))
+            self._judged(look, sections, *found, "here")
         else:
             self._judges.give(
-                whole_snapshot(sections), sections.policy, day,
-                lambda findings, word: self._judged(number, sections, findings, word),
+                whole_snapshot(sections), sections.policy, _day(received),
+                lambda findings, word: self._judged(look, sections, findings, word, "here", True),
             )  # fmt: skip
 
-    def _judged(self, number: int, sections: Sections, findings: Any, word: str) -> None:
-        if number not in self._here:  # a later answer counts
+    def _judged(
+        self, look: _Look, sections: Sections, findings: Any, word: str, where: str, stored: bool = False
+    ) -> None:
+        """`stored`: the node has its row already."""
+        if not look.number:  # a later answer counts
             return
         verdict = node_verdict(findings, word, sections.snapshot, sections.policy)
-        self._tables.findings(number, verdict.roots)
-        self._tables.judged(number, verdict.word, "here")
+        look.word, look.plain, look.judged = verdict.word, verdict.plain, where
+        self._tables.findings(look.number, verdict.roots, look.repeat)
+        if stored and look.base:
+            self._tables.judged(look.number, verdict.word, where)
 
-    def end(self, requested: list[str], source: str) -> Loaded:
+    def end(self, source: str) -> Loaded:
+        """What is known once all has been read."""
         self._judges.finish()
         self._refuse_namesakes()
-        for later in self._later:
-            if not self._repeated(later):
-                reason = "it measures again what has not answered before"
-                self.refuse(Refused(later.piece.file, later.piece.line, reason))
-        missing = 0
-        for name in dict.fromkeys((*requested, *self._reasons)):
+        for number, looks in self._looks.items():
+            if len(looks) > 1:
+                words = [look.word if look.base else look.plain for look in looks]
+                worst = next((word for word in _WORST if word in words), "")
+                self._tables.judged(number, worst, next(look.judged for look in looks if look.base))
+                self._tables.same_findings(number)
+        answered = {name for name, _ in self._machines.all()} - self._silenced()
+        heard = {name for name, _ in self._machines.all()} | self._silent.keys()
+        self._asked.match(heard)
+        missing = len(self._silent.keys() - answered)
+        for name in dict.fromkeys((*self._asked.silent(), *self._silent)):
             if self._machines.of(name):
                 continue
-            missing += 1
             self._number += 1
-            reason = self._reasons.get(name, "")
-            state = "not-examined" if reason else "no-answer"
-            self._tables.node(node_row(self._number, name, None) | {"state": state, "reason": reason[:400]})
-        answered = len(self._machines.all())
+            silence = self._silent.get(name)
+            reason = silence.reason if silence else self._asked.why(name)
+            missing += silence is None
+            row = {"state": "not-examined" if silence else "no-answer", "reason": reason[:400]}
+            self._tables.node(node_row(self._number, name, None) | row)
+            self._remark(name, self._number)
+        for name, one in self._machines.all():
+            self._remark(name, one.number)
         started, ended = self._times
-        here = len(self._here)
-        counts = (len(requested), here, answered - here)
+        bases = [look for looks in self._looks.values() for look in looks if look.base]
+        here = sum(look.judged == "here" for look in bases)
+        counts = (len(self._asked.names), here, len(bases) - here)
         self._tables.run((started, ended, source, __version__, self._matrix, *counts))
         for file, count in self._of_file.items():
             if count > _MOST_REFUSED:
                 self._tables.refused(Refused(file, 0, f"and {count - _MOST_REFUSED:,} more of its lines"))
-        return Loaded(answered, missing, self._refused_count, self._pieces, here, self._first)
+        others = len(self._asked.others)
+        return Loaded(len(answered), missing, others, self._refused_count, self._pieces, here, self._first)
+
+    def _silenced(self) -> set[str]:
+        """The nodes that answered, and were not to be examined later; of the others it is said what was before."""
+        found = set()
+        for name, silence in self._silent.items():
+            machines = self._machines.of(name)
+            looks = [look for one in machines for look in self._looks[one.number]]
+            if not looks:
+                continue
+            last = max(looks, key=lambda look: look.at)
+            if not _after(silence, last):
+                when = f" (at {moment(silence.at)})" if silence.sent else ""
+                self._tables.remark(machines[0].number, "silent-before", f"{silence.reason[:400]}{when}")
+                continue
+            found.add(name)
+            for one in machines:
+                failed = any(look.plain == "fail" for look in self._looks[one.number])
+                words = f"{silence.reason[:300]}; it had answered at {moment(last.at)}"
+                self._tables.silent(one.number, "fail" if failed else "", words)
+        return found
+
+    def _remark(self, name: str, number: int) -> None:
+        if name in self._asked.others:
+            self._tables.remark(number, "not-requested", "")
+        elif name in self._asked.known_as:
+            self._tables.remark(number, "answered-as", self._asked.known_as[name])
 
     def _refuse_namesakes(self) -> None:
         """File names that say nothing: they stand in several folders, and nothing shows that these are one machine."""
@@ -232,6 +321,11 @@ class _Filling:
             words = f"{count:,} files are" if count > 1 else "one of several files is"
             reason = f"{words} called {name}.json: name the nodes by envelope or by file name"
             self.refuse(Refused(f"{name}.json", 0, reason), count)
+
+
+def _after(one: _Silence | _Look, other: _Silence | _Look) -> bool:
+    """Whether it is the later word: by the collector's clock, else by the files'."""
+    return one.sent > other.sent if one.sent and other.sent else one.at > other.at
 
 
 def _clock_off(generated_at: str, received: float) -> float | None:

@@ -23,6 +23,8 @@ class Known(NamedTuple):
     """Named by a file name that stands in several folders."""
     agreeing: int = 1
     """Answers of this machine so far."""
+    repeat: int = 1
+    """Which measurement it is; more than 1 where the first has not come."""
 
     def before(self, other: Known) -> bool:
         """Whether it is the earlier one: by the collector's clock, else by the node's own, else by the files'."""

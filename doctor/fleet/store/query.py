@@ -68,10 +68,13 @@ def saved_of(path: str, name: str) -> tuple[Saved, ...]:
     Raises Refusal with one line where there is none, or it cannot be read.
     """
     with _opened(path) as db:
-        found = db.execute("select id, state, reason from node where node = ? order by id", (name,)).fetchall()
+        found = db.execute(
+            "select id, exists (select 1 from node_section s where s.node = n.id), reason from node n where node = ? "
+            "order by id", (name,),
+        ).fetchall()  # fmt: skip
         if not found:
             raise Refusal(f"{path} knows no node {name!r}")
-        numbers = [number for number, state, _ in found if state == "answered"]
+        numbers = [number for number, answered, _ in found if answered]
         if not numbers:
             raise Refusal(f"{name} has no report: {found[0][2] or 'no answer'}")
         try:
@@ -112,7 +115,8 @@ def _saved(db: sqlite3.Connection, number: int) -> Saved:
     snapshot = _snapshot(parts)
     if text:
         figures = db.execute(
-            "select t.value, r.value from figure_row r join text t on t.id = r.name where r.node = ? and r.repeat = 1",
+            "select t.value, r.value from figure_row r join text t on t.id = r.name where r.node = ?1 and r.repeat = "
+            "(select min(repeat) from figure_row where node = ?1)",
             (number,),
         )
         rates = join_rates(text, rest, dict(figures.fetchall()), devices_of(snapshot))

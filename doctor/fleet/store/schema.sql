@@ -1,5 +1,5 @@
 -- Tables and views of a fleet's database. Those of docs/fleet.md are as stable as the JSON: run, node, gpu, fact,
--- figure, finding, section, duplicate, refused. The others may change with user_version.
+-- figure, finding, remark, section, duplicate, refused. The others may change with user_version.
 
 create table run (
   started real, ended real, source text, tool text, matrix text, requested integer, judged_here integer,
@@ -47,6 +47,10 @@ create table fix (id integer primary key, hash blob not null unique, content tex
 create table section (id integer primary key, hash blob not null unique, base integer, content blob not null);
 create table node_section (node integer, part integer, section integer, primary key (node, part)) without rowid;
 
+-- What must be said of a node beside its findings. kind: skipped (a check that --skip left out), not-requested,
+-- answered-as (requested under that name), silent-before (why it had not been examined before it answered).
+create table remark_row (node integer, kind text not null, detail integer not null);
+
 create table duplicate (kind text not null, nodes text not null, detail text not null);
 create table refused (file text not null, line integer not null, reason text not null);
 
@@ -75,3 +79,7 @@ create view finding as
   from finding_row f join node n on n.id = f.node join text i on i.id = f.id join text s on s.id = f.status
     join text l on l.id = f.layer join text t on t.id = f.title left join text c on c.id = f.cause
     left join fix x on x.id = f.fix;
+
+create view remark as
+  select n.node as node, r.kind as kind, t.value as detail
+  from remark_row r join node n on n.id = r.node join text t on t.id = r.detail;

@@ -22,7 +22,9 @@ _DICTIONARY = 32_768
 _KEPT = 8192
 _LEAST = 64
 """Bytes of a section that others may refer to."""
-OF_NODE = ("node_section", "node_facts", "figure_row", "finding_row", "gpu_row")
+OF_NODE = ("node_section", "node_facts", "figure_row", "finding_row", "gpu_row", "remark_row")
+LOOK = 1_000_000
+"""Findings of a repeated measurement are numbered from its number times this on."""
 
 
 class Tables:
@@ -62,6 +64,41 @@ class Tables:
             self._db.execute(f"delete from {table} where node = ?", (node,))
         self._db.execute("delete from node where id = ?", (node,))
 
+    def silent(self, node: int, verdict: str, reason: str) -> None:
+        """A node that answered, and was not to be examined later: it is compared with no other."""
+        self._db.execute(
+            "update node set state = 'not-examined', reason = ?, verdict = ?, model = null, gpus = null, "
+            "memory_gib = null, arch = null where id = ?", (storable(reason), verdict, node),
+        )  # fmt: skip
+
+    def drop_base(self, node: int) -> None:
+        """The rows of a node, but not the figures and findings of repeated measurements."""
+        for table in ("node_section", "node_facts", "gpu_row", "remark_row"):
+            self._db.execute(f"delete from {table} where node = ?", (node,))
+        self._db.execute("delete from node where id = ?", (node,))
+
+    def drop_look(self, node: int, repeat: int) -> None:
+        """The figures and findings of one repeated measurement."""
+        self._db.execute("delete from figure_row where node = ? and repeat = ?", (node, repeat))
+        self._db.execute("delete from finding_row where node = ? and number between ? and ?", (node, *_range(repeat)))
+
+    def move_look(self, node: int, repeat: int, to: int) -> None:
+        """A repeated measurement is one of another answer of that node."""
+        self._db.execute("update figure_row set node = ? where node = ? and repeat = ?", (to, node, repeat))
+        self._db.execute(
+            "update finding_row set node = ? where node = ? and number between ? and ?", (to, node, *_range(repeat))
+        )
+
+    def same_findings(self, node: int) -> None:
+        """What several measurements of a node found stands once."""
+        self._db.execute(
+            "delete from finding_row as f where f.node = ? and exists (select 1 from finding_row e where "
+            "e.node = f.node and e.number < f.number and e.id = f.id and e.status = f.status and e.subject is f.subject)", (node,),
+        )  # fmt: skip
+
+    def remark(self, node: int, kind: str, detail: str) -> None:
+        self._db.execute("insert into remark_row values (?, ?, ?)", (node, kind, self.text(detail)))
+
     def sections(self, node: int, sections: Iterable[Section]) -> None:
         rows = [(node, self.text(one.name), self._section(one)) for one in sections]
         self._db.executemany("insert into node_section values (?, ?, ?)", rows)
@@ -86,11 +123,11 @@ class Tables:
         rows = [(self.text(f.name), node, repeat, self.text(f.unit), int(f.own), f.json()) for f in figures]
         self._db.executemany("insert or replace into figure_row values (?, ?, ?, ?, ?, ?)", rows)
 
-    def findings(self, node: int, roots: Iterable[tuple[Finding, bool]]) -> None:
+    def findings(self, node: int, roots: Iterable[tuple[Finding, bool]], repeat: int = 1) -> None:
         rows = [(
             node, number, self.text(f.id), self.text(f.status), self.text(f.layer), storable(f.subject),
             self.text(f.title), None, int(users), self._fix(f),
-        ) for number, (f, users) in enumerate(roots)]  # fmt: skip
+        ) for number, (f, users) in enumerate(roots, repeat * LOOK)]  # fmt: skip
         self._db.executemany("insert into finding_row values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def duplicate(self, kind: str, nodes: Iterable[str], detail: str) -> None:
@@ -153,6 +190,10 @@ class Tables:
             row = (self._fixes[digest], digest, content.decode("utf-8"))
             self._db.execute("insert into fix values (?, ?, ?)", row)
         return self._fixes[digest]
+
+
+def _range(repeat: int) -> tuple[int, int]:
+    return repeat * LOOK, (repeat + 1) * LOOK - 1
 
 
 def node_row(number: int, name: str, cohort: Cohort | None) -> dict[str, Any]:
