@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from .kinds import Value
@@ -40,6 +40,11 @@ class Columns:
         self.values.extend(values)
         self.starts.append(len(self.values))
 
+    def again(self, node: int, repeat: int, values: Mapping[int, float]) -> None:
+        """A repeated measurement of a node, by GPU."""
+        for gpu, value in values.items():
+            self.later.setdefault((node, gpu), {})[repeat] = value
+
     def of(self, at: int) -> tuple[Sequence[int], Sequence[float]]:
         """GPUs and values of the node `nodes[at]`."""
         span = slice(self.starts[at], self.starts[at + 1])
@@ -70,7 +75,7 @@ def columns(values: Iterable[Value]) -> Columns:
         if not is_speed(speed):
             continue
         if repeat > 1:
-            found.later.setdefault((at_node, at_gpu), {})[repeat] = speed
+            found.again(at_node, repeat, {at_gpu: speed})
             continue
         in_order = in_order and (last is None or last <= at_node)
         last = at_node

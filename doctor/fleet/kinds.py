@@ -98,18 +98,27 @@ class With(NamedTuple):
     gpus: tuple[int, ...]
 
 
-class GpuRow(NamedTuple):
-    """What tells one GPU of a fleet from another, and what its figures are compared within."""
+class Measured(NamedTuple):
+    """One figure of a node, in one measurement."""
 
     node: int
-    gpu: int
-    key: str
-    """As findings name it: the UUID, else the PCI address, else `gpu-N`."""
-    uuid: str
-    model: str
+    own: bool
+    """Of the node itself, not of its GPUs."""
+    values: list[float | None]
+    """By GPU; None where it was not measured."""
+    unit: str
+    repeat: int
+
+
+class GpuKind(NamedTuple):
+    """What the figures of GPUs in a cohort are compared within. link_id, model_id: as the database numbers them."""
+
     power_limit_w: float | None
+    link_id: int | None
+    model_id: int | None
     link: str
     """The PCIe link that GPU and slot can do together: `gen5 x16`; empty where it is not known."""
+    model: str
 
 
 class Duplicate(NamedTuple):

@@ -82,7 +82,7 @@ def _with_both(store: Store, one: odd.Odd, cohort: Cohort, have: Mapping[int, tu
     """How many nodes with an odd value have the usual one too, on other GPUs."""
     if not any(have.values()):
         return 0
-    return sum(node.node in have for node in store.nodes_with(one.path, one.usual, cohort))
+    return sum(node.node in have for node in store.nodes_with(one.path, one.usual, cohort, have))
 
 
 def _counts(nodes: Iterable[Node], sizes: Mapping[Cohort, int]) -> dict[Cohort, list[_Found]]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from . import slow
 from .cohorts import Alike, alike
-from .columns import is_speed
-from .kinds import Cohort, Value
+from .columns import Columns, is_speed
+from .kinds import Cohort, Measured
 from .report import SlowFigure, Spread, TooFew, TwoKinds, UnknownOn
 from .store.read import Store
 
@@ -46,14 +46,11 @@ def slow_figures(store: Store, cohorts: Mapping[Cohort, str], names: Mapping[int
             kind = slow.kind_of(figure)
             if kind is None:
                 continue
-            measured = store.values(cohort, figure)
-            wrong = {value.node for value in measured if not is_speed(value.value)}
+            parts, unit, wrong = _grouped(store.values(cohort, figure), common, others)
             if wrong:
-                measured = [value for value in measured if is_speed(value.value)]
                 nodes_of = tuple(sorted(names[node] for node in wrong))
                 unread.append(UnknownOn(cohort=name, fact=f"figures[{figure}]", label=label(figure), nodes=nodes_of))
-            for group, values in _grouped(measured, common, others):
-                unit = values[0].unit
+            for group, values in parts.items():
                 speed = slow.judge(values, kind)
                 if speed.kinds is not None:
                     kinds.append(
@@ -69,7 +66,7 @@ def slow_figures(store: Store, cohorts: Mapping[Cohort, str], names: Mapping[int
                 for part in speed.parts:
                     if part.too_few:
                         number, nodes = few.get(_in(name, group, common), (0, set()))
-                        few[_in(name, group, common)] = (number + 1, nodes | {value.node for value in values})
+                        few[_in(name, group, common)] = (number + 1, nodes | set(values.nodes))
                         continue
                     spreads.append(
                         Spread(
@@ -160,35 +157,52 @@ def label(figure: str) -> str:
     return _LABELS.get(figure) or f"{what} {kind}"
 
 
-def _groups(store: Store, cohort: Cohort) -> tuple[Alike, dict[tuple[int, int], Alike]]:
-    """The group that most GPUs are in, and the others' by (node, GPU)."""
-    kinds: dict[tuple[float | None, str, str], Alike] = {}
-    groups: dict[tuple[int, int], Alike] = {}
-    for one in store.gpus(cohort):
-        key = (one.power_limit_w, one.link, one.model)
-        group = kinds.get(key)
-        if group is None:
-            group = kinds[key] = alike(*key)
-        groups[one.node, one.gpu] = group
-    if not groups:
+def _groups(store: Store, cohort: Cohort) -> tuple[Alike, dict[int, dict[int, Alike]]]:
+    """The group that most GPUs are in, and the others' by node and GPU."""
+    kinds = [(one, alike(one.power_limit_w, one.link, one.model), count) for one, count in store.gpu_kinds(cohort)]
+    counts: Counter[Alike] = Counter()
+    for _, group, count in kinds:
+        counts[group] += count
+    if not counts:
         return alike(None, ""), {}
-    common = Counter(groups.values()).most_common(1)[0][0] if len(kinds) > 1 else next(iter(kinds.values()))
-    return common, {gpu: group for gpu, group in groups.items() if group != common} if len(kinds) > 1 else {}
+    common = counts.most_common(1)[0][0]
+    others: dict[int, dict[int, Alike]] = {}
+    for one, group, _ in kinds:
+        if group != common:
+            for node, gpu in store.gpus_of(cohort, one):
+                others.setdefault(node, {})[gpu] = group
+    return common, others
 
 
 def _grouped(
-    values: list[Value], common: Alike, others: Mapping[tuple[int, int], Alike]
-) -> Iterator[tuple[Alike, list[Value]]]:
-    if not others:
-        if values:
-            yield common, values
-        return
-    nodes = {node for node, _ in others}
-    found: dict[Alike, list[Value]] = {common: [value for value in values if value.node not in nodes]}
-    for value in values:
-        if value.node in nodes:
-            found.setdefault(others.get((value.node, max(value.gpu, 0)), common), []).append(value)
-    yield from ((group, some) for group, some in found.items() if some)
+    measured: Iterable[Measured], common: Alike, others: Mapping[int, Mapping[int, Alike]]
+) -> tuple[dict[Alike, Columns], str, set[int]]:
+    """The values by what they are compared within, their unit, and the nodes with values that are no speed."""
+    found: dict[Alike, Columns] = {common: Columns()}
+    unit, wrong = "", set[int]()
+    for one in measured:
+        unit = unit or one.unit
+        speeds = [value for value in one.values if value is not None]
+        is_whole = len(speeds) == len(one.values) > 0 and is_speed(min(speeds)) and is_speed(max(speeds))
+        if is_whole and one.repeat == 1 and not one.own and one.node not in others:
+            found[common].add(one.node, range(len(speeds)), speeds)
+            continue
+        of_group: dict[Alike, dict[int, float]] = {}
+        for gpu, value in enumerate(one.values):
+            if value is None:
+                continue
+            if not is_speed(value):
+                wrong.add(one.node)
+                continue
+            group = others.get(one.node, {}).get(0 if one.own else gpu, common)
+            of_group.setdefault(group, {})[slow.WHOLE_NODE if one.own else gpu] = value
+        for group, values in of_group.items():
+            into = found.setdefault(group, Columns())
+            if one.repeat == 1:
+                into.add(one.node, values.keys(), values.values())
+            else:
+                into.again(one.node, one.repeat, values)
+    return {group: some for group, some in found.items() if some.nodes or some.later}, unit, wrong
 
 
 def _in(cohort: str, group: Alike, common: Alike) -> str:

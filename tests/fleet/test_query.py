@@ -183,6 +183,7 @@ def whole_store(path: Path) -> None:
     store.runs(), list(store.findings()), store.duplicates(), store.refused()
     for node in store.nodes():
         if node.cohort:
-            list(store.value_counts(node.cohort)), store.gpus(node.cohort)
+            list(store.value_counts(node.cohort))
+            [store.gpus_of(node.cohort, kind) for kind, _ in store.gpu_kinds(node.cohort)]
             for figure in store.figures(node.cohort):
-                store.values(node.cohort, figure)
+                list(store.values(node.cohort, figure))

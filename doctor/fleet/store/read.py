@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import msgspec
 
 from ...findings import Fix
 from ...formats.given import Unopened
-from ..kinds import Cohort, Duplicate, GpuRow, Node, NodeFinding, Refused, Run, Value, ValueCount, With
+from ..kinds import Cohort, Duplicate, GpuKind, Measured, Node, NodeFinding, Refused, Run, ValueCount, With
 from .opened import DAMAGE, connect
 
 _COHORT = "n.state = 'answered' and n.model is ? and n.gpus is ? and n.memory_gib is ? and n.arch is ?"
@@ -92,9 +92,9 @@ class Store:
         for whose in ("f.gpu < 0", "f.gpu >= 0"):
             yield from self._counts(cohort, whose)
 
-    def nodes_with(self, path: str, value: str, cohort: Cohort) -> list[With]:
-        """The nodes of a cohort with this value of a fact."""
-        return self._with(path, "v.value = ?", (value,), cohort)
+    def nodes_with(self, path: str, value: str, cohort: Cohort, among: Collection[int] | None = None) -> list[With]:
+        """The nodes of a cohort with this value of a fact; `among`: only of these, by id."""
+        return self._with(path, "v.value = ?", (value,), cohort, among)
 
     def nodes_without(self, path: str, cohort: Cohort) -> list[With]:
         """The nodes of a cohort that could not read a fact, and said so."""
@@ -109,31 +109,34 @@ class Store:
         )
         return [name for (name,) in rows]
 
-    def values(self, cohort: Cohort, figure: str) -> list[Value]:
-        """All values of one figure in a cohort, all repeats."""
+    def values(self, cohort: Cohort, figure: str) -> Iterator[Measured]:
+        """All values of one figure in a cohort, a node and repeat at a time, by node."""
         rows = self._rows(
             "select r.node, r.repeat, r.own, r.value, u.value from figure_row r join node n on n.id = r.node "
             "join text u on u.id = r.unit where r.name = (select id from text where value = ? limit 1) and "
             f"{_COHORT} order by r.node, r.repeat",
             (figure, *cohort),
         )
-        found = []
         for node, repeat, own, array, unit in rows:
-            for gpu, value in enumerate(self._decoded(_ARRAY, array)):
-                if value is not None:
-                    found.append(Value(node, -1 if own else gpu, figure, value, unit, repeat))
-        return found
+            yield Measured(node, bool(own), self._decoded(_ARRAY, array), unit, repeat)
 
-    def gpus(self, cohort: Cohort) -> list[GpuRow]:
-        """The GPUs of a cohort, for splitting its values by power limit and link."""
+    def gpu_kinds(self, cohort: Cohort) -> list[tuple[GpuKind, int]]:
+        """What the GPUs of a cohort are compared within, with how many of each there are."""
         rows = self._rows(
-            "select g.node, g.gpu, coalesce(g.uuid, g.pci, 'gpu-' || g.gpu), ifnull(g.uuid, ''), ifnull(m.value, ''), "
-            "g.power_limit_w, ifnull(l.value, '') from gpu_row g join node n on n.id = g.node "
-            "left join text m on m.id = g.model left join text l on l.id = g.link "
-            f"where {_COHORT} order by g.node, g.gpu",
+            "select g.power_limit_w, g.link, g.model, ifnull(l.value, ''), ifnull(m.value, ''), g.number from "
+            "(select g.power_limit_w, g.link, g.model, count(*) as number from gpu_row g join node n on n.id = g.node "
+            f"where {_COHORT} group by g.power_limit_w, g.link, g.model) g "
+            "left join text m on m.id = g.model left join text l on l.id = g.link order by g.number desc",
             cohort,
         )
-        return [GpuRow._make(row) for row in rows]
+        return [(GpuKind(*row[:5]), row[5]) for row in rows]
+
+    def gpus_of(self, cohort: Cohort, kind: GpuKind) -> list[tuple[int, int]]:
+        """Node and index of the GPUs of a kind."""
+        return list(self._rows(
+            "select g.node, g.gpu from gpu_row g join node n on n.id = g.node where g.power_limit_w is ? and "
+            f"g.link is ? and g.model is ? and {_COHORT}", (*kind[:3], *cohort),
+        ))  # fmt: skip
 
     def _counts(self, cohort: Cohort, whose: str) -> Iterator[ValueCount]:
         """Nodes with the same sets of facts are counted together, so that each set is looked into once."""
@@ -179,11 +182,14 @@ class Store:
         self._db.execute("delete from wanted")
         self._db.executemany("insert into wanted values (?)", ((number,) for number in numbers))
 
-    def _with(self, path: str, condition: str, values: tuple[str, ...], cohort: Cohort) -> list[With]:
+    def _with(
+        self, path: str, condition: str, values: tuple[str, ...], cohort: Cohort, among: Collection[int] | None = None
+    ) -> list[With]:
+        only = "" if among is None else f" and n.id in ({', '.join(str(int(node)) for node in among)})"
         rows = self._rows(
             "select n.id, n.node, f.gpu from node_facts f join node n on n.id = f.node where f.facts in "
             "(select s.facts from set_fact s left join text v on v.id = s.value where s.path = "
-            f"(select id from text where value = ? limit 1) and {condition}) and {_COHORT} order by n.id, f.gpu",
+            f"(select id from text where value = ? limit 1) and {condition}) and {_COHORT}{only} order by n.id, f.gpu",
             (path, *values, *cohort),
         )
         found: dict[tuple[int, str], list[int]] = {}
