@@ -23,7 +23,8 @@ _MOST_HELD = 128 << 20
 _MOST_TRIES = 1000
 _PREFIX = re.compile(
     rb"(?:(?:pdsh@[^\s:{}]{1,253}|clush): )?"
-    rb"(?:([A-Za-z0-9_][A-Za-z0-9._-]{0,252}):|\[([^\[\]{}\"\s]{1,253})\](?:<std(?:out|err)>)?:?)(?:[ \t]|(?=\{)|$)"
+    rb"(?:([A-Za-z0-9_][A-Za-z0-9._-]{0,252}):|\[([^\[\]{}\"\s]{1,253})\](?:<std(?:out|err)>)?:?)"
+    rb"(?:[ \t]|(?=[{}\[\]\"])|$)"
 )
 """`node7: ` of pdsh and clush, `0: ` of srun -l, `[node7] `, `[1,0]<stdout>:` of mpirun."""
 
@@ -60,7 +61,7 @@ def prefixed(line: bytes) -> tuple[bytes, str, bytes] | None:
     if found is None:
         return None
     word = (found[1] or found[2]).decode("utf-8", "replace")
-    return found[0], word if is_name(word) and not word.isdecimal() else "", line[found.end() :]
+    return found[0].rstrip(), word if is_name(word) and not word.isdecimal() else "", line[found.end() :]
 
 
 def is_lines(data: bytes) -> bool:
@@ -75,7 +76,7 @@ def is_lines(data: bytes) -> bool:
     if end < 0 or end > len(data) - 3 or first[:1] != b"{":
         return False
     if first[-1:] == b"}":
-        return data[end:].lstrip()[:1] == b"{"
+        return data[end:].lstrip(b" \t\r\n" + _BOM)[:1] == b"{"
     return b"\n}\n{" in data or b"\n}\r\n{" in data
 
 
@@ -154,7 +155,7 @@ class _Lines:
         if rest[:1] == b"{" and last[-1:] not in b"{[,:":
             self._close(key)
             yield self._cut(one)
-            yield from self._line(number, key + rest)
+            yield from self._line(number, key + b" " + rest if key else rest)
             return
         one.lines.append(rest)
         one.size[0] += len(rest) + 1

@@ -215,6 +215,17 @@ class RefusedAbout(Struct, frozen=True, kw_only=True):
     reason: str
 
 
+class RemarkAbout(Struct, frozen=True, kw_only=True):
+    """What must be said of nodes beside their findings. kind: skipped (a check that --skip left out), not-requested (it
+    answered and was not asked for), answered-as (asked for under the name in `detail`), silent-before (why it had not
+    been examined before it answered)."""
+
+    kind: str
+    detail: str
+    """Of `skipped` the check's id; of `silent-before` the reason; empty for `not-requested`."""
+    nodes: tuple[str, ...]
+
+
 class SinceChange(Struct, frozen=True, kw_only=True):
     """One fact that changed on some nodes."""
 
@@ -297,6 +308,7 @@ class FleetReport(Struct, frozen=True, kw_only=True):
     not_examined: tuple[NotExamined, ...] = ()
     duplicates: tuple[DuplicateAbout, ...] = ()
     refused: tuple[RefusedAbout, ...] = ()
+    remarks: tuple[RemarkAbout, ...] = ()
     since: SinceAbout | None = None
     nodes: tuple[NodeRow, ...] = ()
     """All nodes that are not healthy, by name."""

@@ -23,7 +23,7 @@ from .report import (
 )
 from .store.read import Store
 from .summary_odd import OddFacts, odd_facts
-from .summary_parts import contradictions, grouped, mask_of, repairs, unreadable, why_not_examined
+from .summary_parts import contradictions, grouped, mask_of, remarks, repairs, unreadable, why_not_examined
 from .summary_since import Look, since_about
 from .summary_slow import SlowFigures, slow_figures
 from .times import moment
@@ -81,7 +81,7 @@ def summarize(store: Store, wanted: Wanted, before: Store | None = None) -> Flee
         verdict=verdict,
         exit_code=code,
         counts=counts,
-        answered=sum(node.state == "answered" for node in nodes),
+        answered=len({node.name for node in nodes if node.state == "answered"}),
         requested=sum(run.requested for run in runs),
         judged_here=sum(run.judged_here for run in runs),
         gpus=sum(node.cohort.count for node in nodes if node.cohort),
@@ -127,6 +127,7 @@ def summarize(store: Store, wanted: Wanted, before: Store | None = None) -> Flee
         ),
         duplicates=contradictions(duplicates, mask),
         refused=unreadable(refused, mask),
+        remarks=remarks(store.remarks(), mask),
         since=since,
         nodes=_rows(nodes, states, names, cohorts),
         healthy=tuple(sorted((names[node.id] for node in nodes if node.id not in states), key=in_order)),
@@ -190,17 +191,24 @@ def _states(
 
 
 def _counts(nodes: Collection[Node], states: Mapping[int, tuple[str, str]]) -> FleetCounts:
-    of = Counter(state for state, _ in states.values())
+    """Two machines under one name are one node, in the worse state of both."""
+    words: dict[str, set[str]] = {}
+    for node in nodes:
+        words.setdefault(node.name, set()).add(states[node.id][0] if node.id in states else "healthy")
+    of = Counter(next(word for word in _STATES if word in some) for some in words.values())
     return FleetCounts(
-        nodes=len(nodes),
+        nodes=len(words),
         fail=of["fail"],
         unknown=of["unknown"],
         no_answer=of["no-answer"],
         slow=of["slow"],
         odd=of["odd"],
         warn=of["warn"],
-        healthy=len(nodes) - len(states),
+        healthy=of["healthy"],
     )
+
+
+_STATES = ("fail", "unknown", "no-answer", "slow", "odd", "warn", "healthy")
 
 
 def _verdict(counts: FleetCounts, refused: int, fail_on: FailOn) -> tuple[FleetVerdict, int]:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from .kinds import Duplicate, NodeFinding, Refused
 from .nodesets import in_order
 from .repair import order
-from .report import DuplicateAbout, FindingAbout, RefusedAbout, RepairAbout
+from .report import DuplicateAbout, FindingAbout, RefusedAbout, RemarkAbout, RepairAbout
 
 Mask: TypeAlias = "Callable[[str], str]"
 """From a name to its pseudonym."""
@@ -101,6 +101,19 @@ def contradictions(found: Iterable[Duplicate], mask: Mask | None) -> tuple[Dupli
         detail = some[0] if len(some) == 1 else ""
         rows.append(DuplicateAbout(kind="uuid", nodes=nodes, detail=detail, gpus=len(some)))
     return tuple(sorted(rows, key=lambda row: row.nodes) if mask else rows)
+
+
+def remarks(found: Iterable[tuple[str, str, str]], mask: Mask | None) -> tuple[RemarkAbout, ...]:
+    """By kind and detail; with masks without what a collector wrote, and under the node's pseudonym alone."""
+    nodes: dict[tuple[str, str], list[str]] = {}
+    for kind, detail, node in found:
+        told = why_not_examined(detail, True) if mask and kind == "silent-before" else detail
+        told = mask(detail) if mask and kind == "answered-as" else told
+        nodes.setdefault((kind, told), []).append(mask(node) if mask else node)
+    return tuple(
+        RemarkAbout(kind=kind, detail=detail, nodes=tuple(sorted(some, key=in_order)))
+        for (kind, detail), some in nodes.items()
+    )
 
 
 def unreadable(found: Iterable[Refused], mask: Mask | None) -> tuple[RefusedAbout, ...]:

@@ -69,6 +69,9 @@ def _rows(report: FleetReport) -> Iterator[tuple[str, ...]]:
     for pair in report.duplicates:
         for node in pair.nodes:
             yield node, "", states.get(node, "healthy"), "contradiction", pair.kind, words.duplicate(pair), "", ""
+    for remark in report.remarks:
+        for node in remark.nodes:
+            yield node, "", states.get(node, "healthy"), "remark", remark.kind, remark.detail, "", ""
     for node in report.healthy:
         yield node, "", "healthy", "", "", "", "", ""
 

@@ -59,6 +59,7 @@ def sheets(report: FleetReport) -> list[Sheet]:
             [(one.file[:200], str(one.line or ""), one.reason) for one in report.refused],
         ),
         Sheet("Contradictory answers", ("what",), [(words.duplicate(one),) for one in report.duplicates]),
+        Sheet("Remarks", ("what",), [(words.remark(one),) for one in report.remarks]),
         Sheet(words.since_title(report), ("what", "change", "nodes"), since),
         _findings("Python environments (these fail no node)", report.python),
         _odd("Odd values in Python environments (these make no node odd)", report.odd_python),

@@ -188,6 +188,12 @@ def _loaded(report: FleetReport, how: Shown) -> list[Line]:
         for other in report.duplicates if how.all_ else report.duplicates[:MOST]:
             rows += wrap(words.duplicate(other), how.width, "  ", hang=4)
         rows += more(len(report.duplicates), how)
+    if report.remarks:
+        rows += [BLANK] if rows else []
+        rows.append(line(Span("Remarks", "bold")))
+        for remark in report.remarks if how.all_ else report.remarks[:MOST]:
+            rows += wrap(words.remark(remark), how.width, "  ", hang=4)
+        rows += more(len(report.remarks), how)
     return rows
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..findings import Fix
 from ..fleet.nodesets import folded, parts
-from ..fleet.report import CohortAbout, DuplicateAbout, FleetReport, OddFact, RepairAbout, Split
+from ..fleet.report import CohortAbout, DuplicateAbout, FleetReport, OddFact, RemarkAbout, RepairAbout, Split
 
 COUNTS = (
     ("fail", "FAIL"), ("unknown", "UNKNOWN"), ("slow", "SLOW"), ("odd", "odd"), ("no_answer", "no answer"),
@@ -73,8 +73,16 @@ def head(report: FleetReport) -> list[str]:
     words += "all answered" if report.answered == nodes else f"{report.answered:,} answered"
     found = [words] + ([when(report.started, report.ended)] if report.started else [])
     if report.refused:
-        found.append(f"{several(len(report.refused), 'file')} refused")
+        found.append(f"{refused_words(report)} refused")
     return found
+
+
+def refused_words(report: FleetReport) -> str:
+    """`2 files`, `1 file and 3 lines`."""
+    lines = sum(one.line > 0 for one in report.refused)
+    files = len(report.refused) - lines
+    words = [several(files, "file") if files else "", several(lines, "line") if lines else ""]
+    return " and ".join(filter(None, words))
 
 
 def kinds(report: FleetReport) -> list[str]:
@@ -230,6 +238,19 @@ def duplicate(one: DuplicateAbout) -> str:
     return DUPLICATES.get(one.kind, "{nodes}").format(nodes=folded(one.nodes)) + detail
 
 
+def remark(one: RemarkAbout) -> str:
+    """A remark as a sentence."""
+    return REMARKS.get(one.kind, "{nodes}: {detail}").format(nodes=folded(one.nodes), detail=one.detail)
+
+
+REMARKS = {
+    "skipped": "{detail} was left out by --skip on {nodes}",
+    "not-requested": "{nodes} answered without being in --nodes",
+    "answered-as": "{nodes} answered for {detail}",
+    "silent-before": "{nodes} answered after an earlier report: {detail}",
+}
+
+
 def listed(names: Sequence[str]) -> str:
     """`n1 and n2`; of more than two, nodesets."""
     return " and ".join(names) if len(names) == 2 else folded(names)
@@ -245,7 +266,7 @@ def verdict(report: FleetReport) -> str:
     if report.verdict == "unknown":
         left = c.no_answer + c.unknown
         words = f"{several(left, 'node')} could not be judged" if left else ""
-        files = f"{several(len(report.refused), 'file')} could not be read" if report.refused else ""
+        files = f"{refused_words(report)} could not be read" if report.refused else ""
         return f"No node failed, but {' and '.join(filter(None, (words, files)))}."
     rest = c.slow + c.odd + c.warn
     return f"No node failed; look at {several(rest, 'node')}." if rest else "No problems found."

@@ -71,6 +71,10 @@ class Store:
     def refused(self) -> list[Refused]:
         return [Refused(*row) for row in self._rows("select file, line, reason from refused order by rowid")]
 
+    def remarks(self) -> list[tuple[str, str, str]]:
+        """(kind, detail, node) of what must be said of nodes beside their findings, in that order."""
+        return list(self._rows("select distinct kind, detail, node from remark order by kind, detail, node"))
+
     def duplicates(self) -> list[Duplicate]:
         """What came twice, machines under one name, and GPUs on several nodes."""
         found = [

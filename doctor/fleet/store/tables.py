@@ -93,7 +93,8 @@ class Tables:
         """What several measurements of a node found stands once."""
         self._db.execute(
             "delete from finding_row as f where f.node = ? and exists (select 1 from finding_row e where "
-            "e.node = f.node and e.number < f.number and e.id = f.id and e.status = f.status and e.subject is f.subject)", (node,),
+            "e.node = f.node and e.number < f.number and e.id = f.id and e.status = f.status "
+            "and e.subject is f.subject)", (node,),
         )  # fmt: skip
 
     def remark(self, node: int, kind: str, detail: str) -> None:

@@ -1,0 +1,133 @@
+"""Files of a spool as tools write them: behind names, with marks and line ends of others, and under any ending."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sqlite3
+from pathlib import Path
+
+from doctor.commands.record import record
+
+from ..cli.command import gpudoctor
+from ..rows import for_each
+from .spool import envelope, load, machine, report, rows
+
+
+def indented(number: int, indent: int = 2) -> bytes:
+    return json.dumps(json.loads(report(machine(number))), indent=indent).encode()
+
+
+def behind(name: str, text: bytes) -> list[bytes]:
+    return [name.encode() + line for line in text.splitlines()]
+
+
+def compact(number: int) -> bytes:
+    return json.dumps(json.loads(report(machine(number)))).encode()
+
+
+def nodes(db: sqlite3.Connection) -> list[str]:
+    return [node for (node,) in rows(db, "select node from node where state = 'answered' order by 1")]
+
+
+@for_each("before", ["node7: ", "[node7] ", "node7:", "[node7]: "])
+@for_each("end", [b"\n", b"\r\n"])
+def test_a_name_before_a_line_is_the_nodes(tmp_path: Path, before: str, end: bytes) -> None:
+    for text in (compact(1), indented(1), indented(1, 0)):
+        (tmp_path / "all.jsonl").write_bytes(end.join(behind(before, text)) + end)
+        code, db = load(tmp_path / "all.jsonl", to=tmp_path / "now.db")
+        assert (code, nodes(db), rows(db, "select * from refused")) == (0, ["node7"], [])
+
+
+@for_each("before", ["0: ", "[1,0]<stdout>:", "[3] ", "[prterun-head-7@1,2]<stdout>: "])
+def test_the_number_of_a_task_is_no_node(tmp_path: Path, before: str) -> None:
+    (tmp_path / "all.jsonl").write_bytes(
+        before.encode() + compact(1) + b"\n" + before.encode() + envelope("a", report(machine(2)))
+    )
+    code, db = load(tmp_path / "all.jsonl", to=tmp_path / "now.db")
+    assert (code, nodes(db)) == (0, ["a"])
+    assert "names no node" in rows(db, "select reason from refused where line = 1")[0][0]
+
+
+def test_reports_of_several_nodes_stand_between_each_other(tmp_path: Path) -> None:
+    one, two = behind("n1: ", indented(1)), behind("n2: ", indented(2))
+    mixed = [line for pair in zip(one, two, strict=False) for line in pair]
+    cut = behind("n3: ", indented(3))[:40]
+    words = [b"n4: bash: gpudoctor: command not found", b"pdsh@head: n5: ssh exited with exit code 255"]
+    (tmp_path / "out.txt").write_bytes(b"\n".join([*cut, *mixed, *words, one[-1]]) + b"\n")
+    code, db = load(tmp_path / "out.txt", to=tmp_path / "now.db", nodes="n1,n2,n3,n4,n5,n6")
+    assert (code, nodes(db)) == (0, ["n1", "n2"])
+    why = dict(rows(db, "select node, reason from node where state = 'no-answer'"))
+    assert "it is cut" in why["n3"] and "command not found" in why["n4"] and "exit code 255" in why["n5"]
+    assert why["n6"] == ""
+
+
+@for_each("text, found", [
+    (b"\xef\xbb\xbf" + envelope("a", report(machine(1))), ["a"]),
+    (envelope("a", report(machine(1))) + b"\xef\xbb\xbf" + envelope("b", report(machine(2))), ["a", "b"]),
+    (envelope("a", report(machine(1))).decode().encode("utf-16"), ["a"]),
+    (envelope("a", report(machine(1))).replace(b"\n", b"\r\n") * 2, ["a"]),
+    (b"\xef\xbb\xbfn1: " + compact(1) + b"\r\n\xef\xbb\xbf", ["n1"]),
+], ids=["bom", "two", "utf-16", "crlf", "all"])  # fmt: skip
+@for_each("name", ["x.jsonl", "x.json", "x.NDJSON", "x.txt", "x", "x.log", "x.jsonl.gz", "x.GZ"])
+def test_marks_and_line_ends_of_others_are_none_of_the_report(
+    tmp_path: Path, text: bytes, found: list[str], name: str
+) -> None:
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    (spool / name).write_bytes(gzip.compress(text) if name.lower().endswith("gz") else text)
+    code, db = load(spool, to=tmp_path / "now.db")
+    assert (code, nodes(db)) == (0, found)
+    assert not [reason for (reason,) in rows(db, "select reason from refused") if "not JSON" not in reason]
+
+
+def test_each_file_of_a_spool_is_read_refused_or_told(tmp_path: Path) -> None:
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    read = ["a.json", "b.JSON", "c.txt", "d", "e.Json.GZ", "f.cluster.local"]
+    for number, name in enumerate(read):
+        text = indented(number) if number % 2 else compact(number)
+        (spool / name).write_bytes(gzip.compress(text) if name.endswith("GZ") else text)
+    refused = ["g.json.tmp", "h.json.part", "i.json.zst", "j.txt", "k", "l.json~", "m.json.bak"]
+    others = ["README.md", "run.sh", "old.db", ".hidden"]
+    for name in refused + others:
+        (spool / name).write_bytes(b"" if name == "k" else b"something")
+    done = gpudoctor("fleet", "load", spool, "-o", spool / "now.db", "--jobs", "1")
+    assert done.returncode == 0, done
+    db = sqlite3.connect(spool / "now.db")
+    assert nodes(db) == ["a", "b", "c", "d", "e", "f.cluster.local"]
+    assert sorted(Path(file).name for (file,) in rows(db, "select file from refused")) == refused
+    told = done.stderr.decode()
+    assert "4 files of other kinds were not read" in told and all(name in told for name in others)
+    again = gpudoctor("fleet", "load", spool, "-o", spool / "now.db", "--jobs", "1")
+    assert again.stderr.decode() == told
+
+
+def test_a_log_names_no_node_by_its_own_name(tmp_path: Path) -> None:
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    (spool / "slurm-12.out").write_bytes(indented(1))
+    code, db = load(spool, to=tmp_path / "now.db")
+    assert code == 3 and nodes(db) == [] and "names no node" in rows(db, "select reason from refused")[0][0]
+
+
+def test_documents_one_after_the_other(tmp_path: Path) -> None:
+    three = [
+        json.dumps(json.loads(envelope(name, report(machine(n)))), indent=2).encode() for n, name in enumerate("abc")
+    ]
+    (tmp_path / "all.json").write_bytes(b"\n".join([three[0], three[1][: len(three[1]) // 2], three[2]]) + b"\n")
+    code, db = load(tmp_path / "all.json", to=tmp_path / "now.db")
+    assert (code, nodes(db)) == (0, ["a", "c"])
+    assert ["it is cut" in reason for (reason,) in rows(db, "select reason from refused")] == [True]
+
+
+def test_a_recording_is_refused_once_and_says_what_to_do(tmp_path: Path) -> None:
+    spool = tmp_path / "spool"
+    (spool / "gpu-2").mkdir(parents=True)
+    (spool / "gpu-1.json").write_bytes(compact(1))
+    assert record.main([str(spool / "gpu-2"), "--no-import", "--timeout", "5"], standalone_mode=False) == 0
+    code, db = load(spool, to=tmp_path / "now.db", nodes="gpu-1,gpu-2")
+    assert (code, nodes(db)) == (0, ["gpu-1"])
+    ((file, line, reason),) = rows(db, "select * from refused")
+    assert Path(file).name == "gpu-2" and line == 0 and "gpudoctor check --replay" in reason
+    assert "is a recording" in rows(db, "select reason from node where node = 'gpu-2'")[0][0]
