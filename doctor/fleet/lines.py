@@ -145,8 +145,8 @@ class _Lines:
         elif text[:1] == b"{":
             yield self._piece(number, name, text)
         elif text and len(self._noise) < _MOST_NOISE:
-            told = ascii(text[:80].decode("utf-8", "replace"))
-            self._noise.append(Refused(self._file, number, f"it is not JSON: {told}", name))
+            excerpt = ascii(text[:80].decode("utf-8", "replace"))
+            self._noise.append(Refused(self._file, number, f"it is not JSON: {excerpt}", name))
 
     def _more(self, number: int, key: bytes, rest: bytes, text: bytes) -> Iterator[Piece | Refused]:
         """One more line of a document; a new one begins where the line before cannot go on with `{`."""

@@ -107,9 +107,9 @@ def remarks(found: Iterable[tuple[str, str, str]], mask: Mask | None) -> tuple[R
     """By kind and detail; with masks without what a collector wrote, and under the node's pseudonym alone."""
     nodes: dict[tuple[str, str], list[str]] = {}
     for kind, detail, node in found:
-        told = why_not_examined(detail, True) if mask and kind == "silent-before" else detail
-        told = mask(detail) if mask and kind == "answered-as" else told
-        nodes.setdefault((kind, told), []).append(mask(node) if mask else node)
+        shown = why_not_examined(detail, True) if mask and kind == "silent-before" else detail
+        shown = mask(detail) if mask and kind == "answered-as" else shown
+        nodes.setdefault((kind, shown), []).append(mask(node) if mask else node)
     return tuple(
         RemarkAbout(kind=kind, detail=detail, nodes=tuple(sorted(some, key=in_order)))
         for (kind, detail), some in nodes.items()

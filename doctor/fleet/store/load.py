@@ -14,14 +14,15 @@ from ..cohorts import cohort_of
 from ..envelope import Answer, Report, name_in, open_envelope
 from ..kinds import Refused
 from ..lines import Piece
-from .asked import Asked
 from .draft import Draft
 from .judged import judged_here, node_verdict
 from .judges import Judges
+from .look import Look, Silence, after
 from .machines import Known, Machines, moment, seconds_of
 from .rates import gpu_numbers
 from .sections import Reader, Sections, whole_snapshot
 from .tables import Tables, node_row
+from .wanted import Wanted
 
 _MOST_REFUSED = 1000
 """Lines of one file that are named one by one."""
@@ -39,24 +40,6 @@ class Loaded(NamedTuple):
     pieces: int
     judged_here: int
     first_refused: Refused | None
-
-
-class _Look:
-    """One measurement of a node that counts: the answer itself, or a repeated one."""
-
-    __slots__ = ("at", "base", "judged", "number", "plain", "repeat", "sent", "word")
-
-    def __init__(self, number: int, repeat: int, at: float, sent: float, base: bool) -> None:
-        self.number, self.repeat, self.at, self.sent, self.base = number, repeat, at, sent, base
-        self.word = self.plain = self.judged = ""
-
-
-class _Silence(NamedTuple):
-    """Why a node was not examined, by the last that said so."""
-
-    reason: str
-    at: float
-    sent: float
 
 
 _WORST = ("fail", "unknown", "warn", "pass")
@@ -84,9 +67,9 @@ class _Filling:
         self._matrix = Matrix.load().version
         self._reader = Reader()
         self._machines = Machines()
-        self._asked = Asked(requested)
-        self._silent: dict[str, _Silence] = {}
-        self._looks: dict[int, list[_Look]] = {}
+        self._wanted = Wanted(requested)
+        self._silent: dict[str, Silence] = {}
+        self._seen: dict[int, list[Look]] = {}
         self._number = 0
         self._first: Refused | None = None
         self._of_file: dict[str, int] = {}
@@ -99,7 +82,7 @@ class _Filling:
         self._pieces += 1
         self._refused_count += answers
         self._first = self._first or one
-        self._asked.refused(one)
+        self._wanted.refused(one)
         of_file = self._of_file[one.file] = self._of_file.get(one.file, 0) + 1
         if of_file <= _MOST_REFUSED:
             self._tables.refused(one)
@@ -122,9 +105,9 @@ class _Filling:
 
     def _not_examined(self, piece: Piece, answer: Answer) -> None:
         """The last word counts; where two have no time, the one that was read last."""
-        new = _Silence(answer.reason, answer.received or piece.modified, answer.received)
+        new = Silence(answer.reason, answer.received or piece.modified, answer.received)
         old = self._silent.get(answer.node)
-        if old is None or not _after(old, new):
+        if old is None or not after(old, new):
             self._silent[answer.node] = new
 
     def _answer(self, piece: Piece, answer: Answer, report: Report, sections: Sections, uuids: frozenset[str]) -> None:
@@ -149,7 +132,7 @@ class _Filling:
         if same is not None and one.repeat < same.repeat:  # what was kept until now measured again
             machines.put(name, one._replace(number=same.number, agreeing=same.agreeing + 1), same)
             self._tables.drop_base(same.number)
-            for look in self._looks[same.number]:
+            for look in self._seen[same.number]:
                 look.base = False
             self._store(same.number, answer, report, sections, received)
             return
@@ -167,19 +150,19 @@ class _Filling:
             self._tables.duplicate("name", [name], "")
         self._number += 1
         machines.put(name, one, same)
-        looks = self._looks.get(same.number, []) if same is not None else []
+        seen = self._seen.get(same.number, []) if same is not None else []
         self._store(self._number, answer, report, sections, received)
         if same is not None:
-            for look in [look for look in looks if not look.base and not 0 < look.sent < one.sent]:
+            for look in [look for look in seen if not look.base and not 0 < look.sent < one.sent]:
                 self._tables.move_look(look.number, look.repeat, self._number)
-                looks.remove(look)
+                seen.remove(look)
                 look.number = self._number
-                self._looks[self._number].append(look)
+                self._seen[self._number].append(look)
             self._drop(same.number)
 
     def _drop(self, number: int) -> None:
         self._tables.drop_node(number)
-        for look in self._looks.pop(number, ()):
+        for look in self._seen.pop(number, ()):
             look.number = 0
 
     def _again(self, one: Known, base: Known, answer: Answer, report: Report, sections: Sections) -> None:
@@ -188,16 +171,16 @@ class _Filling:
             detail = f"of {one.identity(base)} and of {base.identity(one)}"
             self._tables.duplicate("answer", [answer.node], detail)
             return
-        looks = self._looks[base.number]
-        old = next((look for look in looks if look.repeat == one.repeat), None)
+        seen = self._seen[base.number]
+        old = next((look for look in seen if look.repeat == one.repeat), None)
         if old is not None and one.sent < old.sent:
             return
         if old is not None:
             self._tables.drop_look(base.number, one.repeat)
             old.number = 0
-            looks.remove(old)
-        look = _Look(base.number, one.repeat, one.received, one.sent, False)
-        looks.append(look)
+            seen.remove(old)
+        look = Look(base.number, one.repeat, one.received, one.sent, False)
+        seen.append(look)
         self._tables.figures(base.number, one.repeat, sections.figures)
         self._judge(look, report, sections, one.received)
 
@@ -217,12 +200,12 @@ class _Filling:
             "matrix": report.matrix.version[:80],
         }  # fmt: skip
         self._times = [min(self._times[0] or received, received), max(self._times[1], received)]
-        look = _Look(number, answer.repeat, received, answer.received, True)
-        self._looks.setdefault(number, []).append(look)
+        look = Look(number, answer.repeat, received, answer.received, True)
+        self._seen.setdefault(number, []).append(look)
         self._judge(look, report, sections, received)
         tables.node(row | {"verdict": look.word, "judged": look.judged})
 
-    def _judge(self, look: _Look, report: Report, sections: Sections, received: float) -> None:
+    def _judge(self, look: Look, report: Report, sections: Sections, received: float) -> None:
         """Its own verdict where that counts; else it is judged here, perhaps later."""
         ours = report.tool.version == __version__ and report.matrix.version == self._matrix
         if ours and not self._judge_all and sections.verdict:
@@ -237,7 +220,7 @@ class _Filling:
             )  # fmt: skip
 
     def _judged(
-        self, look: _Look, sections: Sections, findings: Any, word: str, where: str, stored: bool = False
+        self, look: Look, sections: Sections, findings: Any, word: str, where: str, stored: bool = False
     ) -> None:
         """`stored`: the node has its row already."""
         if not look.number:  # a later answer counts
@@ -252,22 +235,22 @@ class _Filling:
         """What is known once all has been read."""
         self._judges.finish()
         self._refuse_namesakes()
-        for number, looks in self._looks.items():
-            if len(looks) > 1:
-                words = [look.word if look.base else look.plain for look in looks]
+        for number, seen in self._seen.items():
+            if len(seen) > 1:
+                words = [look.word if look.base else look.plain for look in seen]
                 worst = next((word for word in _WORST if word in words), "")
-                self._tables.judged(number, worst, next(look.judged for look in looks if look.base))
+                self._tables.judged(number, worst, next(look.judged for look in seen if look.base))
                 self._tables.same_findings(number)
         answered = {name for name, _ in self._machines.all()} - self._silenced()
         heard = {name for name, _ in self._machines.all()} | self._silent.keys()
-        self._asked.match(heard)
+        self._wanted.match(heard)
         missing = len(self._silent.keys() - answered)
-        for name in dict.fromkeys((*self._asked.silent(), *self._silent)):
+        for name in dict.fromkeys((*self._wanted.silent(), *self._silent)):
             if self._machines.of(name):
                 continue
             self._number += 1
             silence = self._silent.get(name)
-            reason = silence.reason if silence else self._asked.why(name)
+            reason = silence.reason if silence else self._wanted.why(name)
             missing += silence is None
             row = {"state": "not-examined" if silence else "no-answer", "reason": reason[:400]}
             self._tables.node(node_row(self._number, name, None) | row)
@@ -275,14 +258,14 @@ class _Filling:
         for name, one in self._machines.all():
             self._remark(name, one.number)
         started, ended = self._times
-        bases = [look for looks in self._looks.values() for look in looks if look.base]
+        bases = [look for seen in self._seen.values() for look in seen if look.base]
         here = sum(look.judged == "here" for look in bases)
-        counts = (len(self._asked.names), here, len(bases) - here)
+        counts = (len(self._wanted.names), here, len(bases) - here)
         self._tables.run((started, ended, source, __version__, self._matrix, *counts))
         for file, count in self._of_file.items():
             if count > _MOST_REFUSED:
                 self._tables.refused(Refused(file, 0, f"and {count - _MOST_REFUSED:,} more of its lines"))
-        others = len(self._asked.others)
+        others = len(self._wanted.others)
         return Loaded(len(answered), missing, others, self._refused_count, self._pieces, here, self._first)
 
     def _silenced(self) -> set[str]:
@@ -290,26 +273,26 @@ class _Filling:
         found = set()
         for name, silence in self._silent.items():
             machines = self._machines.of(name)
-            looks = [look for one in machines for look in self._looks[one.number]]
-            if not looks:
+            seen = [look for one in machines for look in self._seen[one.number]]
+            if not seen:
                 continue
-            last = max(looks, key=lambda look: look.at)
-            if not _after(silence, last):
+            last = max(seen, key=lambda look: look.at)
+            if not after(silence, last):
                 when = f" (at {moment(silence.at)})" if silence.sent else ""
                 self._tables.remark(machines[0].number, "silent-before", f"{silence.reason[:400]}{when}")
                 continue
             found.add(name)
             for one in machines:
-                failed = any(look.plain == "fail" for look in self._looks[one.number])
+                failed = any(look.plain == "fail" for look in self._seen[one.number])
                 words = f"{silence.reason[:300]}; it had answered at {moment(last.at)}"
                 self._tables.silent(one.number, "fail" if failed else "", words)
         return found
 
     def _remark(self, name: str, number: int) -> None:
-        if name in self._asked.others:
+        if name in self._wanted.others:
             self._tables.remark(number, "not-requested", "")
-        elif name in self._asked.known_as:
-            self._tables.remark(number, "answered-as", self._asked.known_as[name])
+        elif name in self._wanted.known_as:
+            self._tables.remark(number, "answered-as", self._wanted.known_as[name])
 
     def _refuse_namesakes(self) -> None:
         """File names that say nothing: they stand in several folders, and nothing shows that these are one machine."""
@@ -321,11 +304,6 @@ class _Filling:
             words = f"{count:,} files are" if count > 1 else "one of several files is"
             reason = f"{words} called {name}.json: name the nodes by envelope or by file name"
             self.refuse(Refused(f"{name}.json", 0, reason), count)
-
-
-def _after(one: _Silence | _Look, other: _Silence | _Look) -> bool:
-    """Whether it is the later word: by the collector's clock, else by the files'."""
-    return one.sent > other.sent if one.sent and other.sent else one.at > other.at
 
 
 def _clock_off(generated_at: str, received: float) -> float | None:

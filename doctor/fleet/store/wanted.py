@@ -9,7 +9,7 @@ from ..kinds import Refused
 from ..names import key_of
 
 
-class Asked:
+class Wanted:
     """Nothing was asked for where `names` is empty: then no node is missing, and none is another one."""
 
     def __init__(self, names: list[str]) -> None:
