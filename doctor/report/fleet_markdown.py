@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..fleet.nodesets import folded
 from ..fleet.report import FleetReport
+from . import fleet_ending as ending
 from . import fleet_slow as slow
 from . import fleet_words as words
 from .blocks import marks
@@ -25,13 +26,13 @@ def fleet_markdown(report: FleetReport) -> str:
         for step in one.fix.steps if one.fix else ():
             rows += [f"   - {escape(step.text)} *({marks(step)})*"]
             block = fenced(step.command) if step.command else []
-            rows += ["", *("     " + row for part in block for row in part.split("\n")), ""]
+            rows += ["", *("     " + row for part in block for row in part.split("\n")), ""] if block else [""]
     for sheet in sheets(report):
         rows += [f"#### {escape(sheet.title)}", "", f"| {' | '.join(map(escape, sheet.header))} |"]
         rows += [f"| {' | '.join('---:' if n in sheet.numeric else '---' for n in range(len(sheet.header)))} |"]
         rows += [*(f"| {' | '.join(map(escape, row))} |" for row in sheet.rows), ""]
     notes = [*slow.slow_notes(report), *filter(None, (slow.hides(report), slow.since_words(report)))]
     rows += [*(f"- {escape(note)}" for note in notes), *([""] if notes else [])]
-    first = words.first_step(report)
-    rows.append(f"**{report.verdict.upper()}** {escape(first or words.verdict(report))}")
+    first = ending.first_step(report)
+    rows.append(f"**{report.verdict.upper()}** {escape(first or ending.verdict(report))}")
     return "\n".join(rows) + "\n"

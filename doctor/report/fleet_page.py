@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..findings import Finding
 from ..fleet.nodesets import folded
 from ..fleet.report import FleetReport, RepairAbout
+from . import fleet_ending as ending
 from . import fleet_slow as slow
 from . import fleet_words as words
 from .fleet_sheets import sheets, states
@@ -26,8 +27,8 @@ def fleet_page(report: FleetReport) -> str:
     parts += [part("Notes", notes)] if notes else []
     table = Sheet("", ("node", "state", "kind", "why"), states(report))
     parts.append(part("Nodes", filter="Filter nodes, states, reasons", sheets=[table]))
-    first = words.first_step(report)
-    next_step = f"{first}." if first else words.verdict(report)
+    first = ending.first_step(report)
+    next_step = f"{first}." if first else ending.verdict(report)
     verdict = f"{report.verdict.upper()} (exit {report.exit_code}): {counts}. {next_step}"
     title = f"gpudoctor fleet: {report.verdict.upper()}, {words.several(report.counts.nodes, 'node')}"
     return rendered(title, plain=plain(" · ".join(words.head(report)), verdict, parts))

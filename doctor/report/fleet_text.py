@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ..fleet.nodesets import folded
 from ..fleet.report import FindingAbout, FleetReport, RepairAbout
+from . import fleet_ending as ending
 from . import fleet_slow as slow
 from . import fleet_words as words
 from .blocks import marks
@@ -219,8 +220,8 @@ def _since(report: FleetReport, how: Shown) -> list[Line]:
 
 def _ending(report: FleetReport, how: Shown) -> list[Line]:
     word, style = _VERDICT[report.verdict]
-    first = words.first_step(report)
-    text = f"exit {report.exit_code}" + f". {first or words.verdict(report)}"
+    first = ending.first_step(report)
+    text = f"exit {report.exit_code}" + f". {first or ending.verdict(report)}"
     rows = wrap(text, how.width, first=Span(f"{word}  ", style), hang=2)
     node = next((one.node for one in report.nodes if one.state in ("fail", "slow", "odd", "unknown", "warn")), "")
     if node and not report.masked:

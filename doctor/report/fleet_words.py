@@ -194,16 +194,6 @@ def clock_words(seconds: float) -> str:
     return f"{several(count, unit)} {'behind' if seconds < 0 else 'ahead of'} the collector"
 
 
-def first_step(report: FleetReport) -> str:
-    """The sentence after the verdict: what to do first."""
-    doable = next((one for one in report.repairs if one.fix), None)
-    if doable is None or doable.fix is None:
-        return ""
-    title = repair_title(doable.fix)
-    lower = len(title) > 1 and title[0].isupper() and title[1].islower()
-    return f"First, on {pieces_cut(doable.nodes, 40)}: {title[0].lower() + title[1:] if lower else title}"
-
-
 def since_title(report: FleetReport) -> str:
     """`Since 19 Nov`."""
     return f"Since {day(report.since.started)}" if report.since else "Since"
@@ -212,20 +202,6 @@ def since_title(report: FleetReport) -> str:
 def parts_of(names: Sequence[str]) -> list[str]:
     """Nodesets, one piece each."""
     return parts(names)
-
-
-def pieces_cut(names: Sequence[str], room: int) -> str:
-    """Nodesets in at most `room` columns, and how many nodes are left out."""
-    whole = folded(names)
-    if len(whole) <= room:
-        return whole
-    shown_parts: list[str] = []
-    for part in parts(names):
-        if sum(map(len, shown_parts)) + len(part) + len(shown_parts) > room:
-            break
-        shown_parts.append(part)
-    words = ",".join(shown_parts) or f"{sorted(names)[0][:room]}"
-    return f"{words} and more ({several(len(names), 'node')} in all)"
 
 
 def duplicate(one: DuplicateAbout) -> str:
@@ -254,19 +230,3 @@ REMARKS = {
 def listed(names: Sequence[str]) -> str:
     """`n1 and n2`; of more than two, nodesets."""
     return " and ".join(names) if len(names) == 2 else folded(names)
-
-
-def verdict(report: FleetReport) -> str:
-    """A sentence for a fleet of which nothing has a first step."""
-    c = report.counts
-    if report.verdict == "fail":
-        return "No fix is known for these failures." if c.fail else "No node failed; --fail-on makes this exit 1."
-    if not report.answered:
-        return "No node answered."
-    if report.verdict == "unknown":
-        left = c.no_answer + c.unknown
-        words = f"{several(left, 'node')} could not be judged" if left else ""
-        files = f"{refused_words(report)} could not be read" if report.refused else ""
-        return f"No node failed, but {' and '.join(filter(None, (words, files)))}."
-    rest = c.slow + c.odd + c.warn
-    return f"No node failed; look at {several(rest, 'node')}." if rest else "No problems found."
