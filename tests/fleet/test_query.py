@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import resource
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +18,7 @@ from doctor.fleet.store.read import open_store
 from doctor.formats.given import Unopened
 from doctor.guard import Refusal
 
+from ..cli.command import gpudoctor
 from ..rows import for_each
 from .spool import envelope, load, machine, measured, report
 
@@ -98,6 +103,38 @@ def test_an_endless_query_ends_at_its_deadline(fleet: Path, sql: str) -> None:
         for _ in ask(str(fleet), sql, 0.5).rows:
             pass
     assert time.monotonic() - started < 60
+
+
+@for_each("format_", ["text", "csv", "json", "markdown"])
+def test_the_rows_of_a_query_are_not_held(fleet: Path, tmp_path: Path, format_: str) -> None:
+    """More rows than the memory could hold; what reads them stops after some."""
+    sql = "with recursive a(x) as (select 1 union all select x + 1 from a) select x, hex(zeroblob(5000)) as y from a"
+    command = [sys.executable, "-m", "gpudoctor", "fleet", "report", str(fleet), "--query", sql, "--format", format_]
+    limit = 700 << 20
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    ) as running:
+        assert running.stdout is not None
+        size = sum(len(running.stdout.read(1 << 20)) for _ in range(8))
+        running.kill()
+    assert size == 8 << 20
+
+
+@for_each("format_", ["text", "csv", "json", "markdown", "html"])
+def test_a_file_of_rows_is_whole_or_as_it_was(fleet: Path, tmp_path: Path, format_: str) -> None:
+    to = tmp_path / "rows"
+    words = ("fleet", "report", fleet, "--format", format_, "-o", to, "--query")
+    done = gpudoctor(*words, SOME)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    before = to.read_bytes()
+    assert before.count(b"gpu-") == 4 and before == gpudoctor(*words[:5], "--query", SOME).stdout
+    done = gpudoctor(*words, "select abs(case when id > 2 then -9223372036854775807 - 1 else id end) from node")
+    assert done.returncode == 2 and done.stderr.count(b"\n") == 1 and to.read_bytes() == before
+    if format_ == "json":
+        assert [one["node"] for one in json.loads(before)] == ["gpu-0", "gpu-1", "gpu-2", "gpu-9"]
+
+
+SOME = "select node, state from node order by 1"
 
 
 def test_a_query_that_wants_too_much_memory_is_refused(fleet: Path) -> None:
