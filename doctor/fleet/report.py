@@ -171,6 +171,8 @@ class TwoKinds(Struct, frozen=True, kw_only=True):
 
     cohort: str
     figure: str
+    label: str
+    """The figure's name for people: `bf16 matmul`."""
     medians: tuple[float, float]
     unit: str
     sizes: tuple[int, int]

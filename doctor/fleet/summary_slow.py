@@ -57,6 +57,7 @@ def slow_figures(store: Store, cohorts: Mapping[Cohort, str], names: Mapping[int
                         TwoKinds(
                             cohort=name,
                             figure=figure,
+                            label=label(figure),
                             medians=speed.kinds.means,
                             unit=unit,
                             sizes=speed.kinds.sizes,

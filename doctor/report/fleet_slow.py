@@ -50,7 +50,7 @@ def slow_notes(report: FleetReport) -> list[str]:
     for kind in report.kinds:
         slower, faster = sorted(kind.medians)
         found.append(
-            f"Two speeds within {kind.cohort}, {kind.figure}: {number(slower)} {kind.unit} on "
+            f"Two speeds within {kind.cohort}, {kind.label}: {number(slower)} {kind.unit} on "
             f"{several(kind.sizes[0], 'node')}, {number(faster)} on {kind.sizes[1]:,}. "
             "Each group was compared separately."
         )

@@ -144,7 +144,7 @@ def _slow(report: FleetReport, how: Shown) -> list[Line]:
     if not found and not notes and not how.all_:
         return []
     rows = wrap("(in all 3 measurements; ± shows the spread of the kind)" if found else "none", how.width,
-                first=Span("Slow for their kind ", "bold"))  # fmt: skip
+                first=Span("Slow for their kind " if found else "Slow for their kind: ", "bold"))  # fmt: skip
     rows += cells(found if how.all_ else found[:MOST], how) + more(len(found), how)
     for note in notes:
         rows += wrap(note, how.width, "  ", hang=4, style="dim")

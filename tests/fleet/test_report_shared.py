@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from doctor.findings import Finding, Fix, Step
-from doctor.snapshot import Snapshot, known
+from doctor.snapshot import Measured, Rate, Snapshot, known
 
 from ..cli.command import gpudoctor
 from ..rows import for_each
@@ -150,6 +150,27 @@ def test_each_fact_that_changed_is_counted_once(tmp_path: Path) -> None:
     verbose = text(now, "--since", str(before), "-v")
     assert "kernel from 6.8.0 to 6.8.1 on" in verbose and "kernel from 6.8.1 to 6.8.0 on" in verbose
     assert ": no change." in text(now, "--since", str(now))
+
+
+def speeds(s: Snapshot, speed: float) -> Snapshot:
+    rates = [Rate(kind="matmul", device=f"cuda:{n}", what="bf16", value=speed + n, unit="TFLOP/s") for n in range(2)]
+    return s.replace({"measured": Measured(level="quick", device="cuda", rates=tuple(rates))})
+
+
+def test_what_is_open_about_speed_is_said_in_sentences(tmp_path: Path) -> None:
+    """Two kinds of nodes, one that looks slow, and too few of a third."""
+    nodes = {
+        f"g{n:02}": speeds(spool.machine(n), (480 if n == 5 else 650 if n % 3 else 700) + n / 10) for n in range(48)
+    }
+    nodes["few"] = speeds(spool.machine(90, "l4", 1), 100)
+    said = text(database(tmp_path, nodes))
+    assert "Slow for their kind: none" in said
+    assert "Looks slow, not confirmed: 2 GPUs on 1 node (g05). Run gpudoctor prove on each of these nodes twice" in said
+    assert 'repeats 2 and 3 ("Measure again" in docs/fleet.md).' in said
+    assert (
+        "Two speeds within 2x H100 80GB, bf16 matmul: " in said and " on 32 nodes, " in said and " on 16. Each" in said
+    )
+    assert "Too few to compare: 1 node of 1x L4 (at least 5 values are needed)." in said
 
 
 def failing(subject: str, title: str, *steps: Step) -> Finding:
