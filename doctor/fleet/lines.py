@@ -149,10 +149,12 @@ class _Lines:
             self._noise.append(Refused(self._file, number, f"it is not JSON: {excerpt}", name))
 
     def _more(self, number: int, key: bytes, rest: bytes, text: bytes) -> Iterator[Piece | Refused]:
-        """One more line of a document; a new one begins where the line before cannot go on with `{`."""
+        """One more line of a document; a new one begins with a `{` that is not indented as the first one's lines are,
+        or where the line before cannot go on with it."""
         one = self._open[key]
         last = next((line for other in reversed(one.lines) if (line := other.strip())), b"")
-        if rest[:1] == b"{" and last[-1:] not in b"{[,:":
+        indented = one.lines[1:] and one.lines[1][:1].isspace()
+        if rest[:1] == b"{" and (indented or last[-1:] not in b"{[,:"):
             self._close(key)
             yield self._cut(one)
             yield from self._line(number, key + b" " + rest if key else rest)

@@ -24,7 +24,7 @@ def test_the_help_has_each_command_in_one_group() -> None:
     ("alias", "words"),
     [
         ("doctor", ("--from", "{report}")),
-        ("diagnose", ("--from", "{report}", "--format", "markdown")),
+        ("diagnose", ("--from", "{report}", "-v")),
         ("install", ("--gpu", "A100", "--driver", "550")),
         ("install", ("torch==2.6.0", "--gpu", "RTX 5090", "--driver", "550")),
         ("lint", ("{dockerfile}",)),

@@ -111,11 +111,14 @@ def test_a_log_names_no_node_by_its_own_name(tmp_path: Path) -> None:
     assert code == 3 and nodes(db) == [] and "names no node" in rows(db, "select reason from refused")[0][0]
 
 
-def test_documents_one_after_the_other(tmp_path: Path) -> None:
+@for_each("ends", [b"{", b"[", b",", b":", b'"', b"5", b"}"])
+def test_documents_one_after_the_other(ends: bytes, tmp_path: Path) -> None:
+    """One that is cut, wherever that is, takes none of those after it with it."""
     three = [
         json.dumps(json.loads(envelope(name, report(machine(n)))), indent=2).encode() for n, name in enumerate("abc")
     ]
-    (tmp_path / "all.json").write_bytes(b"\n".join([three[0], three[1][: len(three[1]) // 2], three[2]]) + b"\n")
+    cut = three[1][: three[1].index(ends, len(three[1]) // 2) + 1]
+    (tmp_path / "all.json").write_bytes(b"\n".join([three[0], cut, three[2]]) + b"\n")
     code, db = load(tmp_path / "all.json", to=tmp_path / "now.db")
     assert (code, nodes(db)) == (0, ["a", "c"])
     assert ["it is cut" in reason for (reason,) in rows(db, "select reason from refused")] == [True]

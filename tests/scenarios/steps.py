@@ -6,7 +6,7 @@ import re
 from typing import get_args
 
 from doctor.findings import Ends, Finding, Fix, Step
-from doctor.fixes.ending import CONTAINERS, GPU, GPUS, HOST, WSL, scheduler_of, worst
+from doctor.fixes.ending import CONTAINER, CONTAINERS, GPU, GPUS, HOST, MACHINE, POD, SESSION, WSL, scheduler_of, worst
 from doctor.fixes.machine import is_hidden
 from doctor.fixes.where import batch_job
 from doctor.judge.report import Report
@@ -28,7 +28,9 @@ READS = re.compile(
     r"systemctl status|gpudoctor explain)\b(?!.*(?:tee|xargs|>| -[a-z]+ \d| --gpu-reset| -pl| -pm| -mig| -rgc| -rmc| -c DEFAULT))"
 )
 ORDER = get_args(Ends)
-OTHERS = (GPU, GPUS, CONTAINERS, WSL, HOST)
+OTHERS = (GPU, GPUS, CONTAINERS, MACHINE, WSL, HOST)
+OWN = (SESSION, CONTAINER, POD)
+"""What is repaired, started anew: it is told, without a condition."""
 
 
 def broken_rules(report: Report, last_screen: bool = True) -> list[str]:
@@ -92,12 +94,12 @@ def _only_looks(fix: Fix) -> bool:
 
 
 def _of_last_screen(report: Report) -> list[str]:
-    """The command that ends others' work stands there with its condition, and whose work it is."""
+    """The step that ends work stands there with whose work it is, and that of others with its condition."""
     first = next((f for f in report.findings if f.status == report.verdict), None)
     step = first.fixes[0].steps[0] if first and first.fixes else None
     if step is None or not step.ends:
         return []
     shown = render_terminal(report, LAYERS, Display(width=80))
     ending = " ".join(shown[shown.rindex("Do this first") :].split())
-    told = step.ends in ending and CONDITION.search(ending) is not None
+    told = step.ends in ending and (step.ends in OWN or CONDITION.search(ending) is not None)
     return [] if told else [f"{first.id if first else ''}: the last screen leaves its condition out"]

@@ -11,7 +11,7 @@ from ...fixes.container import allow_access, give_nodes, recreate_container, sta
 from ...fixes.driver import install_compatible, other_host
 from ...fixes.images import disable_require, newer_driver_for, older_image
 from ...fixes.libcuda import drop_folder, library_path, purge_image_driver, remove_compat, without_folders
-from ...fixes.limits import less_shm, more_shm, unlimited_memlock
+from ...fixes.limits import less_shm, more_files, more_shm, unlimited_memlock
 from ...fixes.machine import driver_platform
 from ...fixes.toolkit import install_toolkit, no_cgroups
 from ...fixes.where import (
@@ -204,7 +204,7 @@ FIXES: dict[str, Builder] = {
     "container-driver-capabilities-missing": _capabilities, "container-device-permission-denied": _permission,
     "uvm-device-missing": _uvm, "device-nodes-missing": _nodes, "libcuda-stub-loaded": _stub,
     "k8s-gpu-not-advertised": _not_advertised, "scheduler-gpu-allocation": _allocation, "shm-too-small": _shm,
-    "memlock-limit": _memlock,
+    "memlock-limit": _memlock, "open-files-low": lambda t: (more_files(t.s, 65536),),
     "container-no-gpu-flag": lambda t: start_with_gpu(t.s),
     "nvml-unknown-error-container-cgroup": lambda t: recreate_container(t.s),
     "cuda-compat-conflict": lambda t: remove_compat(t.s, _COMPAT),
