@@ -104,7 +104,7 @@ _NAMES = {
 
 _CONDITION = {
     GPU: "no program on this GPU", GPUS: "no program on the GPUs", CONTAINERS: "no container on this host",
-    MACHINE: "nothing in that virtual machine", WSL: "nothing that runs in WSL", HOST: "no job on this host",
+    WSL: "nothing that runs in WSL", HOST: "no job on this host",
 }  # fmt: skip
 
 
