@@ -64,7 +64,7 @@ def load_outside(path: str, read: Read) -> Outside:
     try:
         matrix = _of_folder(location, read) if location.is_dir() else _of_file(location, read)
         if not re.fullmatch(r"20\d\d\.(0[1-9]|1[0-2])\.(0[1-9]|[12]\d|3[01])", matrix.version):
-            raise MatrixError(f"version {matrix.version[:40]!r} is not a date such as 2026.11.27")
+            raise MatrixError(f"version {matrix.version[:40]!r} is not a date such as 2026.11.28")
         problems = [text for text in lint(matrix, laws=False) if not any(word in text for word in _TOLERATED)]
         if problems:
             more = f" ({len(problems)} such problems: gpudoctor matrix lint --matrix)" if len(problems) > 1 else ""
