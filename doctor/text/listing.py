@@ -13,7 +13,9 @@ _FILE = lazy(
     r"(?:/[\w.+@~-]{1,80}){2,16}/?(?: (?:->|=>) [\w./+@~-]{1,200})?(?: \(0x[0-9a-f]{4,16}\))?\s{0,4}$"
 )
 """A path, alone or as `ls -l`, `ldd`, `ldconfig -p` and `whereis` write it."""
-_COMMAND_LINE = lazy(r".{0,60}[$#%>] (?:sudo )?(?:ls|find|locate|ldd|ldconfig|whereis|which|readlink|realpath)\b.{0,200}$")
+_COMMAND_LINE = lazy(
+    r".{0,60}[$#%>] (?:sudo )?(?:ls|find|locate|ldd|ldconfig|whereis|which|readlink|realpath)\b.{0,200}$"
+)
 """The command that printed the list."""
 
 
