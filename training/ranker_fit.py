@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
-import zlib
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import zopfli.zlib
 from scipy.sparse import csr_matrix
 from sklearn.feature_selection import chi2
 from sklearn.linear_model import LogisticRegression
@@ -24,7 +24,6 @@ MOST = 32
 """A cause's largest weight in whole numbers: finer steps rank no better and take twice the room."""
 LEAST = 2.5
 """Weights nearer to 0 are dropped."""
-LEVEL = 9
 
 
 def fit(terms: Sequence[frozenset[str]], causes: Sequence[str], most: int = TERMS) -> Model:
@@ -71,7 +70,7 @@ def packed(head: dict[str, Any], names: Sequence[str], counts: Sequence[int], we
     halves = bytes(number & 255 for number in numbers) + bytes(number >> 8 for number in numbers)
     blob = b"\n".join(_folded(names)) + b"\n\n" + halves + _gaps(weights)
     line = json.dumps(head, ensure_ascii=True, separators=(",", ":"))
-    return line.encode() + b"\n" + zlib.compress(blob, LEVEL)
+    return line.encode() + b"\n" + zopfli.zlib.compress(blob)
 
 
 def repacked(model: Model, more: dict[str, Any]) -> bytes:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import zlib
 from array import array
 from collections.abc import Sequence
 from itertools import groupby, pairwise
+
+import zopfli.zlib
 
 from doctor.text.ranker import Model
 from doctor.text.solved import STEP
@@ -39,9 +40,9 @@ def solved(model: Model, examples: Sequence[Example]) -> bytes:
         for gap in (number - last for last, number in pairwise([0, *column]))
     )
     examples = [examples[at] for at in order]
-    index = zlib.compress(lengths.tobytes() + counts + gaps, 9)
+    index = zopfli.zlib.compress(lengths.tobytes() + counts + gaps)
     words = [[getattr(example, name) for example in examples] for name in ("title", "cause", "fix", "url")]
-    texts = zlib.compress(json.dumps(words, ensure_ascii=False, separators=(",", ":")).encode(), 9)
+    texts = zopfli.zlib.compress(json.dumps(words, ensure_ascii=False, separators=(",", ":")).encode())
     head = {"format": 5, "cases": len(examples), "columns": len(places), "rows": len(texts)}
     return json.dumps(head).encode() + b"\n" + texts + index
 
