@@ -82,7 +82,7 @@ _BY_WORDS: tuple[tuple[re.Pattern[str], Ends], ...] = (
 _RANK: tuple[Ends, ...] = get_args(Ends)
 """From nobody's work to that of the whole host."""
 _OWN = ("", SESSION, CONTAINER, POD)
-"""What is repaired has to be started anew: it is told, and makes no other fix the first one."""
+"""The broken session, container or pod has to be restarted anyway: the step says so, and the order of fixes stays."""
 DRAINED = (GPU, GPUS, CONTAINERS, HOST)
 """Before a step that ends these, the node is drained."""
 
@@ -130,7 +130,7 @@ def ends_of(command: str) -> Ends:
 
 
 def ends_by_words(text: str) -> Ends:
-    """Whose work a step ends by what it tells to do; '' where nobody's."""
+    """Whose work a step ends, by its text; '' if it ends nothing."""
     return next((ends for pattern, ends in _BY_WORDS if pattern.search(text)), "")
 
 

@@ -65,7 +65,7 @@ def prefixed(line: bytes) -> tuple[bytes, str, bytes] | None:
 
 
 def is_lines(data: bytes) -> bool:
-    """Whether a document is none, but holds one a line, several, or lines behind names."""
+    """Whether a file is not one JSON document: it has one per line, several, or lines with a node's name in front."""
     if data[:1] != b"{" and MARK in data[: 1 << 18]:
         return True
     end = data.find(b"\n")
