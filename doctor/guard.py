@@ -82,9 +82,25 @@ def unknown(why: str, arguments: Sequence[str]) -> int:
 
         text = cut_off(why)
     with contextlib.suppress(OSError, ValueError, AttributeError, RuntimeError):
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        if output := _output(arguments):
+            from .commands.file_out import to_file
+
+            to_file(output, [text.encode("utf-8", "backslashreplace")], False)
+        else:
+            sys.stdout.write(text)
+            sys.stdout.flush()
     return 1 if "--strict" in arguments else 2 if _detector(arguments) else 0
+
+
+def _output(arguments: Sequence[str]) -> str:
+    """The file of -o, or ''."""
+    found = ""
+    for word, after in zip(arguments, [*arguments[1:], ""], strict=True):
+        if word in ("-o", "--output"):
+            found = after
+        elif word.startswith(("-o", "--output=")):
+            found = word.removeprefix("--output=").removeprefix("-o")
+    return "" if found == "-" else found
 
 
 def say(message: str, code: int) -> int:

@@ -17,7 +17,6 @@ KEPT = {
     ("doctor/probes/caps.py", "place"): "the same",
     ("doctor/checks/gpu_path_not_available.py", "_not_asked"): "whether the reason is not-asked",
     ("compat_matrix/importers/package_index.py", "tell"): "io's own name",
-    ("doctor/commands/write.py", "_in_place"): "over the file that is there",
 }
 """(file, name) to why it stays."""
 KEY_VALUE_READERS = re.compile(r"doctor/text/(grammar/\w+|answers|clauses|free|keyed|names|prose|terse|values)\.py")

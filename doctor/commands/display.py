@@ -15,9 +15,14 @@ def display(flags: dict[str, Any]) -> Display:
     from ..report.terminal import Display
 
     to_file = flags["output"] not in (None, "-")
+    how = Display(80 if to_file else width(), flags.get("verbose", 0), only_ascii(flags), styled(flags))
+    return how._replace(quiet=bool(flags.get("quiet")))
+
+
+def only_ascii(flags: dict[str, Any]) -> bool:
+    """Whether text is to have no characters beyond ASCII: by --ascii, or since stdout has an encoding without them."""
     encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "").replace("_", "")
-    ascii_ = flags["ascii_"] or (not to_file and not encoding.startswith("utf"))
-    return Display(80 if to_file else width(), flags["verbose"], ascii_, not to_file and colour(flags["no_color"]))
+    return flags["ascii_"] or (flags["output"] in (None, "-") and not encoding.startswith("utf"))
 
 
 def styled(flags: dict[str, Any]) -> bool:

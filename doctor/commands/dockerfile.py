@@ -6,6 +6,9 @@ from typing import Any
 
 import click
 
+from .click_flags import options
+from .flags import report_flags
+
 FORMATS = ("text", "json", "sarif", "junit", "github")
 
 
@@ -16,9 +19,7 @@ FORMATS = ("text", "json", "sarif", "junit", "github")
 @click.option("--driver", "drivers", multiple=True, metavar="VERSION", help="Also judge for a host with this driver.")
 @click.option("--gpu", "gpus", multiple=True, metavar="GPU", help="With --driver: each driver with each GPU is a host.")
 @click.option("--fail-on", type=click.Choice(("fail", "warn")), default="fail", help="What exits 1. Default: fail.")
-@click.option("--format", "format_", type=click.Choice(FORMATS), default="text", help="Default: text.")
-@click.option("-o", "--output", metavar="FILE", help="Write to this file instead of stdout.")
-@click.option("--no-color", is_flag=True, help="No colour (also: the variable NO_COLOR).")
+@options(report_flags(*FORMATS))
 @click.option("--matrix", metavar="PATH", help="Judge by this matrix (see matrix export), not by the built-in one.")
 def dockerfile(**flags: Any) -> int:
     """Find what is wrong with GPUs in Dockerfiles, compose files and Kubernetes manifests, with line numbers.

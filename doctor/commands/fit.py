@@ -6,6 +6,9 @@ from typing import Any
 
 import click
 
+from .click_flags import options
+from .flags import report_flags
+
 TYPES = ("mixed", "fp32", "fp16", "bf16", "fp8", "int8", "int4", "nf4", "awq", "gptq", "q8_0", "q6_k", "q5_k_m",
          "q5_k_s", "q4_k_m", "q4_k_s", "iq4_xs", "q3_k_l", "q3_k_s", "q2_k", "iq2_m")  # fmt: skip
 OPTIMIZERS = ("adamw", "adamw-8bit", "sgd-momentum", "sgd")
@@ -49,8 +52,7 @@ COUNT = click.IntRange(1, 1 << 30)
 @click.option("--compare", metavar="GPUS,GPUS", help="The same work on other GPUs, such as 'RTX 4090,2xL40S'.")
 @click.option("--gpu-memory-utilization", "share", type=click.FloatRange(0.01, 1), metavar="SHARE",
               help="Of the GPU's memory, as vLLM takes it. Default: 0.9 for inference, else all.")  # fmt: skip
-@click.option("--format", "format_", type=click.Choice(("text", "json", "html")), default="text", help="Default: text.")
-@click.option("-o", "--output", metavar="FILE", help="Write to this file instead of stdout.")
+@options(report_flags("text", "json", "html"))
 @click.option("--matrix", metavar="PATH", help="Take GPUs from this matrix (see matrix export).")
 @click.option("--timeout", type=click.FloatRange(0.1, 3600), help="Seconds for looking at this machine. Default: 20.")
 def fit(**flags: Any) -> int:

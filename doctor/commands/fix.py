@@ -6,6 +6,9 @@ from typing import Any
 
 import click
 
+from .click_flags import options
+from .flags import report_flags
+
 
 @click.command(context_settings={"show_default": False})
 @click.argument("check_id", metavar="[ID]", required=False)
@@ -13,10 +16,8 @@ import click
 @click.option("--dry-run", is_flag=True, help="Print the steps and change nothing, as without --apply.")
 @click.option("--yes", is_flag=True, help="With --apply: do not ask.")
 @click.option("--restore-file", metavar="FILE", help="Where --apply writes what was installed before.")
-@click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", help="Default: text.")
+@options(report_flags("text", "json"))
 @click.option("--no-redact", is_flag=True, help="Keep names, paths and addresses as they are; secrets stay masked.")
-@click.option("--ascii", "ascii_", is_flag=True, help="Text without characters beyond ASCII.")
-@click.option("--no-color", is_flag=True, help="No colour (also: the variable NO_COLOR).")
 @click.option("--no-import", is_flag=True, help="Read torch's files only, do not import it.")
 @click.option("--python", "python_", metavar="PATH", help="Diagnose and repair this Python interpreter or environment.")
 @click.option("--from", "from_", metavar="REPORT", help="Plan for a saved JSON report ('-': stdin). Not with --apply.")

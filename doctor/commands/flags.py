@@ -13,11 +13,12 @@ MIN_S, MAX_S = 0.1, 3600.0
 
 
 class Flag(NamedTuple):
-    """One option. kind: on (no value), count, text, many (repeatable), choice, seconds, number (above 0 to 100)."""
+    """One option. kind: on (no value), count, text, many (repeatable), choice, seconds, number (above 0 to 100), json
+    (--format json, written shorter)."""
 
     names: tuple[str, ...]
     dest: str
-    kind: Literal["on", "count", "text", "many", "choice", "seconds", "number"]
+    kind: Literal["on", "count", "text", "many", "choice", "seconds", "number", "json"]
     help: str
     metavar: str = ""
     default: Any = None
@@ -38,13 +39,30 @@ _MATRIX = Flag(
 )
 _FROM = Flag(("--from",), "from_", "text", "Judge a saved JSON report again ('-': stdin).", "REPORT")
 _REPLAY = Flag(("--replay",), "replay", "text", "Judge what `gpudoctor record` saved, as of that day.", "DIR")
-_OUTPUT = Flag(("-o", "--output"), "output", "text", "Write the report to this file instead of stdout.", "FILE")
+OUTPUT = Flag(("-o", "--output"), "output", "text", "Write the report to this file instead of stdout.", "FILE")
 _VERBOSE = Flag(
     ("-v", "--verbose"), "verbose", "count", "Open every group, show all notes; -vv: all facts, and their witnesses.",
     default=0,
 )  # fmt: skip
 _ASCII = Flag(("--ascii",), "ascii_", "on", "Text without characters beyond ASCII.", default=False)
-_NO_COLOR = Flag(("--no-color",), "no_color", "on", "No colour (also: the variable NO_COLOR).", default=False)
+_NO_COLOR = Flag(("--no-color",), "no_color", "on", "No color (also: the variable NO_COLOR).", default=False)
+_QUIET = Flag(("-q", "--quiet"), "quiet", "on", "Print only the verdict and the first step.", default=False)
+_JSON = Flag(("--json",), "json_", "json", "Same as --format json.")
+SHORT = {"md": "markdown"}
+"""What may be typed for a format, to its name."""
+
+
+def answer_flags(*formats: str, words: str = "Default: text.") -> tuple[Flag, ...]:
+    """How an answer is written; `words`: help of --format, whose first is the default."""
+    named = Flag(("-f", "--format"), "format_", "choice", words, default=formats[0], choices=formats)
+    return (named, *((_JSON,) if "json" in formats else ()), OUTPUT, _ASCII, _NO_COLOR)
+
+
+def report_flags(*formats: str, words: str = "Default: text.") -> tuple[Flag, ...]:
+    """The same for a report, which has a verdict and steps."""
+    return (*answer_flags(*formats, words=words), _QUIET)
+
+
 _NO_REDACT = Flag(
     ("--no-redact",),
     "no_redact",
@@ -56,19 +74,9 @@ _FORMATS = ("text", "json", "markdown")
 _MACHINES = ("sarif", "junit", "github")
 
 CHECK = (
-    Flag(
-        ("--format",),
-        "format_",
-        "choice",
-        "Default: text.",
-        default="text",
-        choices=(*_FORMATS, "html", *_MACHINES),
-    ),
+    *report_flags(*_FORMATS, "html", *_MACHINES),
     Flag(("--brief",), "brief", "on", "Markdown of 40 lines at most: cause, proof, fix, versions.", default=False),
-    _OUTPUT,
     _VERBOSE,
-    _ASCII,
-    _NO_COLOR,
     Flag(("--no-import",), "no_import", "on", "Read torch's files only, do not import it.", default=False),
     Flag(("--deep",), "deep", "on", "Compare all files of torch, CUDA and Triton with RECORD's hashes.", default=False),
     Flag(("--prove",), "prove", "on", "Compute on the GPU too: prove --quick.", default=False),
@@ -105,12 +113,9 @@ PROVE = (
     Flag(("--teach",), "teach", "on", "With --links: one sum in three ways, the bytes over each link.", default=False),
     Flag(("--device",), "device", "text", "cuda (default: every visible GPU), cuda:N,M or cpu.", "DEVICE", "cuda"),
     _PYTHON,
-    Flag(("--format",), "format_", "choice", "Default: text.", default="text", choices=(*_FORMATS, "html", "svg")),
+    *report_flags(*_FORMATS, "html", "svg"),
     Flag(("--plot",), "plot", "text", "Also draw what was measured into this .svg or .html file.", "FILE"),
-    _OUTPUT,
     _VERBOSE,
-    _ASCII,
-    _NO_COLOR,
     _FROM,
     _REPLAY,
     _EXPECT,
@@ -134,20 +139,21 @@ PROVE = (
     _NO_REDACT,
 )  # fmt: skip
 _OF_A_TEXT = (
-    "format_", "brief", "output", "verbose", "ascii_", "no_color", "expect", "require", "only", "skip", "fail_on",
-    "building", "config", "matrix", "no_redact",
+    "format_", "json_", "brief", "output", "quiet", "verbose", "ascii_", "no_color", "expect", "require", "only",
+    "skip", "fail_on", "building", "config", "matrix", "no_redact",
 )  # fmt: skip
 EXPLAIN = tuple(flag for flag in CHECK if flag.dest in _OF_A_TEXT)
 HEALTH_FORMATS = ("line", "prometheus", "node-problem-detector")
 HEALTHCHECK = (
     Flag(
-        ("--format",),
+        ("-f", "--format"),
         "format_",
         "choice",
         "line; prometheus (textfile collector); node-problem-detector (exit 0, 1, 2: unknown).",
         default="line",
         choices=HEALTH_FORMATS,
     ),
+    OUTPUT,
     _EXPECT,
     _REQUIRE,
     _SKIP,
@@ -166,6 +172,7 @@ def read_flags(flags: Sequence[Flag], arguments: Sequence[str]) -> dict[str, Any
     """Values by name, or None where click has to look at the command line."""
     known = {name: flag for flag in flags for name in flag.names}
     values: dict[str, Any] = {flag.dest: () if flag.kind == "many" else flag.default for flag in flags}
+    json = values.pop("json_", False)
     rest = list(arguments)
     while rest:
         word = rest.pop(0)
@@ -176,9 +183,12 @@ def read_flags(flags: Sequence[Flag], arguments: Sequence[str]) -> dict[str, Any
         flag = known.get(name)
         if flag is None:
             return None
-        if flag.kind in ("on", "count"):
+        if flag.kind in ("on", "count", "json"):
             if equals:
                 return None
+            if flag.kind == "json":
+                json = True
+                continue
             values[flag.dest] = True if flag.kind == "on" else values[flag.dest] + 1
             continue
         if not equals:
@@ -187,7 +197,21 @@ def read_flags(flags: Sequence[Flag], arguments: Sequence[str]) -> dict[str, Any
             value = rest.pop(0)
         if not _take(values, flag, value):
             return None
-    return values
+    return None if contradiction(values, bool(json)) else values
+
+
+def contradiction(values: dict[str, Any], json: bool) -> str:
+    """Puts what --json says (`json`) into the values; flags that exclude each other, in a sentence, or ''."""
+    if json:
+        if values["format_"] not in ("text", "json"):
+            return f"--json and --format {values['format_']} exclude each other"
+        values["format_"] = "json"
+    if values.get("quiet"):
+        if values.get("verbose"):
+            return "--quiet and --verbose exclude each other"
+        if values.get("brief") or values["format_"] != "text":
+            return f"--quiet shortens text: it does not go with {'--brief' if values.get('brief') else '--format'}"
+    return ""
 
 
 def _take(values: dict[str, Any], flag: Flag, value: str) -> bool:
@@ -197,8 +221,10 @@ def _take(values: dict[str, Any], flag: Flag, value: str) -> bool:
         if not value.isascii() or not value.isdecimal() or not MIN_S <= int(value) <= MAX_S:
             return False
         values[flag.dest] = float(value)
-    elif flag.kind == "number" or (flag.kind == "choice" and value not in flag.choices):
+    elif flag.kind == "number":
         return False
     else:
+        if flag.kind == "choice" and (value := SHORT.get(value, value)) not in flag.choices:
+            return False
         values[flag.dest] = value
     return True

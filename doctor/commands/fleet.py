@@ -6,6 +6,9 @@ from typing import Any
 
 import click
 
+from .click_flags import options
+from .flags import report_flags
+
 
 @click.group()
 def fleet() -> None:
@@ -42,16 +45,12 @@ def load(**flags: Any) -> int:
 @click.option("--since", metavar="DB", help="Also show what changed since this earlier database.")
 @click.option("--node", metavar="NAME", help="One node's own report, judged again as check --from does.")
 @click.option("--query", metavar="SQL", help="The rows of one SELECT over the tables of docs/fleet.md.")
-@click.option("--format", "format_", type=click.Choice(("text", "json", "markdown", "html", "csv")), default="text",
-              help="Default: text.")  # fmt: skip
+@options(report_flags("text", "json", "markdown", "html", "csv"))
 @click.option("-v", "--verbose", count=True, help="Show all nodes, repair steps and lagging GPUs.")
-@click.option("-o", "--output", metavar="FILE", help="Write to this file instead of stdout.")
 @click.option("--fail-on", type=click.Choice(("slow", "odd", "unknown")),
               help="Also exit 1 for slow nodes, for slow or odd ones, or for nodes without a verdict.")  # fmt: skip
 @click.option("--mask-nodes", is_flag=True,
               help="Replace node names with pseudonyms, for sharing; the same in all reports of DB.")  # fmt: skip
-@click.option("--no-color", is_flag=True, help="No color (also: the variable NO_COLOR).")
-@click.option("--ascii", "ascii_", is_flag=True, help="ASCII only.")
 def report(**flags: Any) -> int:
     """Say what is broken and what to repair first, which nodes are odd, which are slow, and what changed.
 

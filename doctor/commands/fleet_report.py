@@ -19,7 +19,7 @@ ALONE = ("since", "mask_nodes", "fail_on")
 
 _MOST_OF_A_PAGE = 100_000
 """Rows."""
-KEPT = ("format_", "output", "verbose", "no_color", "ascii_")
+KEPT = ("format_", "output", "quiet", "verbose", "no_color", "ascii_")
 """Flags that mean the same for `check`."""
 
 

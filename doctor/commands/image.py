@@ -6,6 +6,9 @@ from typing import Any
 
 import click
 
+from .click_flags import options
+from .flags import report_flags
+
 
 @click.command()
 @click.argument("reference", metavar="REF")
@@ -22,17 +25,8 @@ import click
 @click.option("--plain-http", is_flag=True, help="The registry speaks no TLS (localhost: tried by itself).")
 @click.option("--ca", metavar="FILE", help="Certificates (PEM) that the registry's own is signed by.")
 @click.option("--timeout", type=click.FloatRange(0.1, 3600), default=30.0, help="Seconds for each answer. Default: 30.")
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(("text", "json", "markdown", "html")),
-    default="text",
-    help="Default: text.",
-)
-@click.option("-o", "--output", metavar="FILE", help="Write to this file instead of stdout.")
+@options(report_flags("text", "json", "markdown", "html"))
 @click.option("-v", "--verbose", count=True, help="Show every fix with all its steps.")
-@click.option("--ascii", "ascii_", is_flag=True, help="Text without characters beyond ASCII.")
-@click.option("--no-color", is_flag=True, help="No colour (also: the variable NO_COLOR).")
 @click.option("--no-redact", is_flag=True, help="Keep names, paths and addresses as they are; secrets stay masked.")
 @click.option("--matrix", metavar="PATH", help="Judge by this matrix (see matrix export), not by the built-in one.")
 def image(**flags: Any) -> int:

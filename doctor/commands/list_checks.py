@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
+
+from .click_flags import options
+from .flags import answer_flags
 
 
 @click.command()
-@click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", help="Default: text.")
-def list_checks(format_: str) -> int:
+@options(answer_flags("text", "json"))
+def list_checks(**flags: Any) -> int:
     """List every check: its id, severity and what it looks for."""
     from ..judge.registry import load_all
     from ..text.cause_pages import load_causes
-    from .write import write
+    from .write import answer
 
     checks, causes = load_all(), load_causes()
-    if format_ == "json":
+    if flags["format_"] == "json":
         import msgspec
 
         rows = [
@@ -29,11 +34,11 @@ def list_checks(format_: str) -> int:
             }
             for c in sorted([*checks, *causes], key=lambda c: c.id)
         ]
-        write(msgspec.json.format(msgspec.json.encode(rows), indent=2) + b"\n", None)
+        answer(msgspec.json.format(msgspec.json.encode(rows), indent=2).decode() + "\n", flags)
         return 0
     wide = max(len(c.id) for c in (*checks, *causes))
     lists = [[f"{c.id:<{wide}}  {c.about.severity:<8}  {c.about.title}" for c in some] for some in (checks, causes)]
     lines = [*lists[0], "", "Causes that only a text can show (gpudoctor explain FILE):", *lists[1]]
     lines += ["", f"{len(checks)} checks, {len(causes)} causes of texts. One's manual page: gpudoctor explain ID"]
-    write(("\n".join(lines) + "\n").encode("utf-8", "backslashreplace"), None)
+    answer("\n".join(lines) + "\n", flags)
     return 0

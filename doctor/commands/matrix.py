@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 import click
+
+from .click_flags import options
+from .flags import answer_flags
 
 MATRIX = click.option(
     "--matrix", "path", metavar="PATH", help="Another matrix than the built-in one: a folder or file."
 )
-FORMAT = click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", help="Default: text.")
+FORMAT = options(answer_flags("text", "json"))
 
 
 @click.group()
@@ -25,11 +29,13 @@ def matrix() -> None:
 @click.option("--where", metavar="FIELD=VALUE", multiple=True, help="Only rows with this value. Repeatable.")
 @MATRIX
 @FORMAT
-def show(table: str | None, where: tuple[str, ...], path: str | None, format_: str) -> int:
+def show(table: str | None, where: tuple[str, ...], path: str | None, **flags: Any) -> int:
     """List the tables, or print the rows of one TABLE."""
     from .matrix_show import show_table, show_tables
 
-    return show_table(table, where, format_, path) if table else show_tables(format_, path)
+    if where and not table:
+        raise click.UsageError("--where chooses rows of a table: name the TABLE")
+    return show_table(table, where, flags, path) if table else show_tables(flags, path)
 
 
 @matrix.command()
@@ -43,7 +49,7 @@ def show(table: str | None, where: tuple[str, ...], path: str | None, format_: s
 @click.option("--forward-compat", is_flag=True, help="build: also what needs a cuda-compat package.")
 @MATRIX
 @FORMAT
-def query(words: tuple[str, ...], path: str | None, format_: str, **options: object) -> int:
+def query(words: tuple[str, ...], path: str | None, **flags: Any) -> int:
     """Ask about a subject, or which of one goes with another; the words may stand in one pair of quotes.
 
     \b
@@ -65,29 +71,29 @@ def query(words: tuple[str, ...], path: str | None, format_: str, **options: obj
     """
     from .matrix_query import answer
 
-    return answer(words, format_, options, path)
+    return answer(words, flags, path)
 
 
 @matrix.command()
 @click.argument("key", required=False)
 @MATRIX
 @FORMAT
-def sources(key: str | None, path: str | None, format_: str) -> int:
+def sources(key: str | None, path: str | None, **flags: Any) -> int:
     """List where the facts come from, or the rows that rest on one source (KEY, or a part of its text)."""
     from .matrix_sources import show_source, show_sources
 
-    return show_source(key, format_, path) if key else show_sources(format_, path)
+    return show_source(key, flags, path) if key else show_sources(flags, path)
 
 
 @matrix.command()
 @click.option("--on", metavar="DAY", type=click.DateTime(("%Y-%m-%d",)), help="The day to count to. Default: today.")
 @MATRIX
 @FORMAT
-def age(on: datetime | None, path: str | None, format_: str) -> int:
+def age(on: datetime | None, path: str | None, **flags: Any) -> int:
     """List when each table was last compared with its publisher, and those for which a release is overdue."""
     from .matrix_age import show_ages
 
-    return show_ages(on.date() if on else None, format_, path)
+    return show_ages(on.date() if on else None, flags, path)
 
 
 @matrix.command()
@@ -103,8 +109,8 @@ def export(file: str, path: str | None) -> int:
 @matrix.command()
 @MATRIX
 @FORMAT
-def lint(path: str | None, format_: str) -> int:
+def lint(path: str | None, **flags: Any) -> int:
     """Check the data files. Exits 1 when there are problems."""
     from .matrix_show import print_lint
 
-    return print_lint(format_, path)
+    return print_lint(flags, path)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 import msgspec
 
 from compat_matrix import Matrix
 from compat_matrix.drivers import Platform
 from compat_matrix.versions import minor, numbers
-
-from .matrix_show import emit_json
-from .write import echo
 
 Lines = list[str]
 
@@ -32,15 +27,6 @@ class Query(msgspec.Struct, frozen=True):
     os: Platform
     wheels: str
     """Platform of wheels: linux_x86_64, linux_aarch64 or windows."""
-
-
-def emit(format_: str, data: Any, lines: Lines) -> int:
-    """Print an answer as JSON or as its lines; returns 0."""
-    if format_ == "json":
-        emit_json(data)
-    else:
-        echo("\n".join(lines))
-    return 0
 
 
 def unlisted(what: str, newer: bool = False, hint: str = "") -> click.ClickException:

@@ -18,25 +18,24 @@ from .matrix_answer import (
     Found,
     Lines,
     cited,
-    emit,
     listed_cuda,
     named_capabilities,
     named_capability,
     refuse_reported_only,
     unlisted,
 )
-from .matrix_show import load
+from .matrix_show import emit, load
 from .suggest import did_you_mean
 
 
-def answer(words: tuple[str, ...], format_: str, options: Mapping[str, Any], path: str | None = None) -> int:
+def answer(words: tuple[str, ...], options: dict[str, Any], path: str | None = None) -> int:
     """Answer one question. Exit code 0; usage errors and unlisted things are one line and exit code 2."""
     m = load(path)
     try:
         data, lines = ask(m, words, options)
     except MatrixError as error:
         raise click.ClickException(str(error)) from None
-    return emit(format_, data, lines)
+    return emit(options, data, lines)
 
 
 def ask(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -10,6 +11,7 @@ import msgspec
 from compat_matrix import Matrix, MatrixError
 from compat_matrix.tables import TABLES, row_type
 
+from .write import answer as print_answer
 from .write import echo
 
 
@@ -27,10 +29,14 @@ def load(path: str | None = None) -> Matrix:
         raise click.ClickException(str(error)) from None
 
 
-def emit_json(value: Any) -> None:
-    """Print anything made of structs, lists and plain values as JSON."""
-    text = msgspec.json.format(msgspec.json.encode(value), indent=2)
-    echo(text.decode("utf-8"))
+def emit(flags: dict[str, Any], data: Any, lines: Iterable[str]) -> int:
+    """Print an answer as JSON (structs, lists and plain values) or as its lines; returns 0."""
+    if flags["format_"] == "json":
+        text = msgspec.json.format(msgspec.json.encode(data), indent=2).decode()
+    else:
+        text = "\n".join(lines)
+    print_answer(f"{text}\n" if text else "", flags)
+    return 0
 
 
 def rows_of(m: Matrix, table: str) -> tuple[Any, ...]:
@@ -45,34 +51,26 @@ def rows_of(m: Matrix, table: str) -> tuple[Any, ...]:
         raise click.ClickException(str(error)) from None
 
 
-def show_tables(format_: str, path: str | None = None) -> int:
+def show_tables(flags: dict[str, Any], path: str | None = None) -> int:
     """Every table with its number of rows and what a row is."""
     m = load(path)
     about = [
         {"table": table, "rows": len(rows_of(m, table)), "what": (row_type(table).__doc__ or "").split("\n")[0]}
         for table in TABLES
     ]
-    if format_ == "json":
-        emit_json({"version": m.version, "schema_version": m.schema_version, "tables": about})
-        return 0
-    echo(f"matrix {m.version}, schema {m.schema_version}")
-    if m.differs:
-        echo(m.differs)
-    for entry in about:
-        echo(f"{entry['table']:<22}{entry['rows']:>5}  {entry['what']}")
-    return 0
+    lines = [f"matrix {m.version}, schema {m.schema_version}", *filter(None, [m.differs])]
+    lines += [f"{entry['table']:<22}{entry['rows']:>5}  {entry['what']}" for entry in about]
+    return emit(flags, {"version": m.version, "schema_version": m.schema_version, "tables": about}, lines)
 
 
-def show_table(table: str, where: tuple[str, ...], format_: str, path: str | None = None) -> int:
+def show_table(table: str, where: tuple[str, ...], flags: dict[str, Any], path: str | None = None) -> int:
     """The rows of one table, those that match every FIELD=VALUE."""
     m = load(path)
     rows = [row for row in rows_of(m, table) if all(_matches(row, table, text) for text in where)]
-    if format_ == "json":
-        emit_json([_full(m, row) for row in rows])
-        return 0
-    for row in rows:
-        echo("  ".join(f"{name}={plain(value)}" for name, value in filled(row)))
-    return 0
+    if not rows:
+        echo(f"gpudoctor: no row of {table} has {' and '.join(where)}", err=True)
+    lines = ("  ".join(f"{name}={plain(value)}" for name, value in filled(row)) for row in rows)
+    return emit(flags, [_full(m, row) for row in rows], lines)
 
 
 def _matches(row: Any, table: str, condition: str) -> bool:
@@ -81,7 +79,16 @@ def _matches(row: Any, table: str, condition: str) -> bool:
     if not found or field not in names:
         raise click.ClickException(f"--where {condition!r}: give FIELD=VALUE, FIELD one of {', '.join(sorted(names))}")
     value = getattr(row, field)
-    return wanted in map(str, value) if isinstance(value, (tuple, dict)) else str(value) == wanted
+    if isinstance(value, (tuple, dict)):
+        return wanted == plain(value) or wanted in map(str, value)
+    if isinstance(value, bool):
+        return wanted.casefold() == str(value).casefold()
+    if isinstance(value, (int, float)):
+        try:
+            return float(wanted) == value
+        except ValueError:
+            return False
+    return str(value) == wanted
 
 
 def filled(row: Any) -> list[tuple[str, Any]]:
@@ -117,7 +124,7 @@ def _unjudged(path: str) -> Matrix:
         raise click.ClickException(str(error)) from None
 
 
-def print_lint(format_: str, path: str | None = None) -> int:
+def print_lint(flags: dict[str, Any], path: str | None = None) -> int:
     """Problems of the data files; 1 when there are any."""
     m = _unjudged(path) if path else load()
     problems = m.lint()
@@ -125,10 +132,6 @@ def print_lint(format_: str, path: str | None = None) -> int:
         from compat_matrix.lint_reach import dominated, questions
 
         problems = dominated(m, questions(m))
-    if format_ == "json":
-        emit_json({"version": m.version, "problems": problems})
-    else:
-        for line in problems:
-            echo(line)
-        echo(f"matrix {m.version}: {len(problems)} problems" if problems else f"matrix {m.version}: no problems")
+    last = f"matrix {m.version}: {len(problems)} problems" if problems else f"matrix {m.version}: no problems"
+    emit(flags, {"version": m.version, "problems": problems}, [*problems, last])
     return 1 if problems else 0

@@ -10,8 +10,7 @@ import click
 from compat_matrix import Matrix
 from compat_matrix.tables import TABLES
 
-from .matrix_show import emit_json, filled, load, plain, rows_of
-from .write import echo
+from .matrix_show import emit, filled, load, plain, rows_of
 
 
 def _texts(m: Matrix) -> dict[str, str]:
@@ -19,7 +18,7 @@ def _texts(m: Matrix) -> dict[str, str]:
     return texts
 
 
-def show_sources(format_: str, path: str | None) -> int:
+def show_sources(flags: dict[str, Any], path: str | None) -> int:
     """Every source with the number of rows that rest on it, by table. Returns 0."""
     m = load(path)
     used: dict[str, Counter[str]] = {}
@@ -29,16 +28,14 @@ def show_sources(format_: str, path: str | None) -> int:
     about = [
         {"key": key, "text": text, "rows": dict(used[key])} for key, text in sorted(_texts(m).items()) if key in used
     ]
-    if format_ == "json":
-        emit_json(about)
-        return 0
+    lines = []
     for entry in about:
         tables = ", ".join(f"{table} {count}" for table, count in used[str(entry["key"])].items())
-        echo(f"{entry['key']}: {entry['text']} ({tables})")
-    return 0
+        lines.append(f"{entry['key']}: {entry['text']} ({tables})")
+    return emit(flags, about, lines)
 
 
-def show_source(key: str, format_: str, path: str | None) -> int:
+def show_source(key: str, flags: dict[str, Any], path: str | None) -> int:
     """The rows that rest on one source. Returns 0; raises ClickException where no source is called or says that."""
     m = load(path)
     texts = _texts(m)
@@ -51,15 +48,11 @@ def show_source(key: str, format_: str, path: str | None) -> int:
     for table in TABLES:
         rows = [row for row in rows_of(m, table) if row.source in keys]
         found += [{"table": table, "source": m.source(row.source), **_fields(row)} for row in rows]
-    if format_ == "json":
-        emit_json(found)
-        return 0
-    for name in keys:
-        echo(f"{name}: {texts[name]}")
+    lines = [f"{name}: {texts[name]}" for name in keys]
     for entry in found:
         shown = "  ".join(f"{n}={plain(v)}" for n, v in entry.items() if n not in ("table", "source"))
-        echo(f"  {entry['table']}: {shown}")
-    return 0
+        lines.append(f"  {entry['table']}: {shown}")
+    return emit(flags, found, lines)
 
 
 def _fields(row: Any) -> dict[str, Any]:

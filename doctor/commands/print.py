@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import click
 
+from .click_flags import options
+from .flags import OUTPUT
+
 WHAT = {
     "systemd": "a timer that writes series for Prometheus",
     "slurm-prolog": "drains a node on a proven failure",
@@ -24,7 +27,8 @@ WHAT = {
 )
 @click.option("--matrix", metavar="PATH", help="Look a model up in this matrix (see matrix export): for newer GPUs.")
 @click.option("--image", metavar="REF", help="For kubernetes and compose: an image with gpudoctor.")
-def print_(what: str, expect: str | None, matrix: str | None, image: str | None) -> int:
+@options((OUTPUT,))
+def print_(what: str, expect: str | None, matrix: str | None, image: str | None, output: str | None) -> int:
     """Print a file to start from; it says how far it was tried.
 
     A GPU model of --expect must be in the matrix, or reported by the driver of this machine.
@@ -40,4 +44,4 @@ def print_(what: str, expect: str | None, matrix: str | None, image: str | None)
     """
     from .run_print import run_print
 
-    return run_print(what, expect, image, matrix)
+    return run_print(what, expect, image, matrix, output)

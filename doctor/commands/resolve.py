@@ -6,6 +6,9 @@ from typing import Any
 
 import click
 
+from .click_flags import options
+from .flags import report_flags
+
 FORMATS = ("text", "json", "html", "requirements", "pyproject", "dockerfile", "environment-yml", "edited")
 
 
@@ -23,10 +26,7 @@ FORMATS = ("text", "json", "html", "requirements", "pyproject", "dockerfile", "e
 @click.option("-r", "requirements", metavar="FILE", help="Which lines of a file of requirements are dead here.")
 @click.option("--explain-all", is_flag=True, help="Every build: all that fit, and why each other one falls out.")
 @click.option("--verify", is_flag=True, help="Let pip or uv try the first line (a dry run, which asks its index).")
-@click.option(
-    "--format", "format_", type=click.Choice(FORMATS), default="text", help="Default: text; edited: -r's file, changed."
-)
-@click.option("-o", "--output", metavar="FILE", help="Write to this file instead of stdout.")
+@options(report_flags(*FORMATS, words="Default: text; edited: -r's file, changed."))
 @click.option("--matrix", metavar="PATH", help="Judge by this matrix (see matrix export), not by the built-in one.")
 @click.option("--timeout", type=click.FloatRange(0.1, 3600), help="Seconds for looking at this machine. Default: 20.")
 def resolve(**flags: Any) -> int:

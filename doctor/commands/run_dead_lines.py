@@ -41,7 +41,7 @@ def run_dead_lines(m: Matrix, machine: Machine, flags: dict[str, Any]) -> int:
     path = flags["requirements"]
     mark, text = _text(path)
     machine, file, answered = _judged(m, machine, text, flags)
-    from .write import echo, write
+    from .write import answer, echo, write
 
     if flags["format_"] == "json":
         data = {"machine": machine, "file": path, **msgspec.structs.asdict(answered), "regenerate": file.regenerate}
@@ -51,9 +51,11 @@ def run_dead_lines(m: Matrix, machine: Machine, flags: dict[str, Any]) -> int:
     else:
         same = f"gpudoctor resolve -r {shlex.quote(path)} {' '.join(machine_flags(machine))} --verify"
         hint = same if file.kind == "requirements" and path != "-" and not flags["verify"] else ""
-        printed = lines_text(path, machine, file, answered, hint)
-    write(printed.encode("utf-8", "backslashreplace"), flags["output"], as_it_is=flags["format_"] == "edited")
-    if flags["format_"] == "edited":
+        printed = lines_text(path, machine, file, answered, "" if flags["quiet"] else hint)
+    if flags["format_"] != "edited":
+        answer(printed, flags)
+    else:
+        write(printed.encode("utf-8", "backslashreplace"), flags["output"], as_it_is=True)
         dead = () if answered.changes else answered.dead
         left = [f"line {one.number} is dead here, and nothing fits in its place: {one.text}" for one in dead]
         for note in (*left, *answered.unknown, *filter(None, [no_index(file, answered)])):

@@ -12,9 +12,8 @@ from ..images.recipes.instructions import Unparsed
 from ..report.outcome import Level, Outcome, Ruled
 from ..resolve.machine import Unclear
 from .assess import matrix_of
-from .display import styled
 from .outcomes import FORMATS, render_outcomes
-from .write import echo, write
+from .write import answer, echo
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -41,7 +40,7 @@ def run_dockerfile(flags: dict[str, Any]) -> int:
 
         echo(f"gpudoctor: {error}", err=True)
         return 3
-    write(_rendered(found, flags), flags["output"], styled=styled(flags))
+    answer(_rendered(found, flags), flags)
     levels = {one.level for one in found}
     if "fail" in levels or (flags["fail_on"] == "warn" and "warn" in levels):
         return 1
@@ -133,23 +132,21 @@ def _extension_lacks(recipe: Recipe, host: Snapshot, m: Matrix, name: str) -> Ou
     return None
 
 
-def _rendered(found: Sequence[Outcome], flags: dict[str, Any]) -> bytes:
+def _rendered(found: Sequence[Outcome], flags: dict[str, Any]) -> str:
     format_ = flags["format_"]
     if format_ in FORMATS:
-        return render_outcomes(found, _ruled(found), format_, " ".join(flags["paths"]))
+        return render_outcomes(found, _ruled(found), format_, " ".join(flags["paths"])).decode()
     if format_ == "json":
         import json
 
         rows = [one._asdict() for one in found]
-        return (json.dumps({"version": 1, "files": list(flags["paths"]), "findings": rows}, indent=2) + "\n").encode()
-    from ..report.lines import coloured, plain
+        return json.dumps({"version": 1, "files": list(flags["paths"]), "findings": rows}, indent=2) + "\n"
     from ..report.recipe_text import recipe_lines
-    from .display import colour, width
+    from .display import display
 
-    wide = min(100, width()) if not flags["output"] else 100
-    lines = recipe_lines(found, flags["paths"], wide)
-    shown = coloured(lines) if not flags["output"] and colour(flags["no_color"]) else plain(lines)
-    return shown.encode("utf-8", "backslashreplace")
+    how = display(flags)
+    wide = min(100, how.width) if flags["output"] in (None, "-") else 100
+    return how.written(recipe_lines(found, flags["paths"], wide, how.quiet))
 
 
 def _ruled(found: Sequence[Outcome]) -> dict[str, Ruled]:

@@ -14,9 +14,9 @@ from ..formats.given import is_stream
 from ..guard import Refusal
 from .assess import matrix_of
 from .counted import parameter_count
-from .display import styled
 from .run_resolve import looked_at
-from .write import echo, write
+from .write import answer as print_answer
+from .write import echo
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -39,34 +39,32 @@ def run_fit(flags: dict[str, Any]) -> int:
     except Unreadable as error:
         raise Refusal(str(error)) from None
     found = answer(question)
-    write(_rendered(question, found, flags), flags["output"], styled=styled(flags))
+    print_answer(_rendered(question, found, flags), flags)
     return found.exit_code
 
 
-def _rendered(question: Question, found: Answer, flags: dict[str, Any]) -> bytes:
+def _rendered(question: Question, found: Answer, flags: dict[str, Any]) -> str:
     if flags["format_"] == "json":
         import msgspec
 
-        return msgspec.json.format(msgspec.json.encode(found.plain(question)), indent=2) + b"\n"
+        return msgspec.json.format(msgspec.json.encode(found.plain(question)), indent=2).decode() + "\n"
     if flags["format_"] == "html":
         return _page(question, found)
-    from ..report.fit import fit_lines
-    from ..report.lines import coloured, plain
-    from .display import colour, width
+    from ..report.fit import fit_lines, headline
+    from .display import display
 
-    lines = fit_lines(question, found, width() if not flags["output"] else 80)
-    shown = coloured(lines) if not flags["output"] and colour(False) else plain(lines)
-    return shown.encode("utf-8", "backslashreplace")
+    how = display(flags)
+    return how.written((headline if how.quiet else fit_lines)(question, found, how.width))
 
 
-def _page(question: Question, found: Answer) -> bytes:
+def _page(question: Question, found: Answer) -> str:
     from ..report.fit import fit_lines, headline
     from ..report.lines import plain
     from ..report.page_plain import text_page
 
     text = plain(fit_lines(question, found, 100))
     verdict = " ".join(plain(headline(question, found, 100)).split())
-    return text_page("gpudoctor fit", question.name, verdict, [], text).encode("utf-8", "backslashreplace")
+    return text_page("gpudoctor fit", question.name, verdict, [], text)
 
 
 def _question(m: Matrix, flags: dict[str, Any]) -> Question:

@@ -21,11 +21,11 @@ from ..snapshot import Snapshot, known
 from ..snapshot.masks import holds_mask
 from .assess import assess, known_ids, matrix_of
 from .config import base_policy, warn_of_config
-from .display import own_terminal, styled
+from .display import own_terminal
 from .options import make_policy, of_its_day
 from .sources import gather, read
 from .suggest import did_you_mean
-from .write import echo, write
+from .write import answer, echo
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -105,13 +105,13 @@ def _carried_out(
     left = [f.id for key, f in failed_after.items() if key in failed_before]
     if flags["format_"] == "json":
         found = {"repaired": gone, "left": left, "new": new, "restore_file": restore, "verdict": after.verdict}
-        write(msgspec_json.format(msgspec_json.encode(found)) + b"\n", None)
+        answer(msgspec_json.format(msgspec_json.encode(found)).decode() + "\n", flags)
     else:
         lines = [f"repaired: {', '.join(gone) or 'nothing'}", f"still there: {', '.join(left) or 'nothing'}"]
         lines += [f"new: {', '.join(new)}"] if new else []
         lines.append(f"verdict before: {before.verdict}, now: {after.verdict}")
         lines.append(f"what was installed before: {restore}")
-        write(("\n".join(lines) + "\n").encode(), None)
+        answer("\n".join(lines) + "\n", flags)
     return 1 if failed_after else 0
 
 
@@ -141,15 +141,15 @@ def _show(steps: Plan, flags: dict[str, Any], snapshot: Snapshot, policy: Policy
     steps, again = _door(flags, snapshot, sys.stderr if err else sys.stdout)((steps, again))
     again = f"gpudoctor check{AS_BEFORE}" if holds_mask(again) else again
     if flags["format_"] == "json" and not err:
-        write(msgspec_json.format(msgspec_json.encode(steps)) + b"\n", None)
+        answer(msgspec_json.format(msgspec_json.encode(steps)).decode() + "\n", flags)
         return
     from .display import display
 
-    text = plan_text(steps, display({**flags, "output": None, "verbose": 0}), again)
+    text = plan_text(steps, display(flags), again)
     if err:
         echo(text, err=True, nl=False)
     else:
-        write(text.encode("utf-8", "backslashreplace"), None, styled=styled({**flags, "output": None}))
+        answer(text, flags)
 
 
 def _door(flags: dict[str, Any], snapshot: Snapshot, stream: TextIO) -> Callable[[Any], Any]:

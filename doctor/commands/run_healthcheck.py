@@ -16,7 +16,7 @@ from .gather_options import gather_s, health_flags
 from .options import make_policy
 from .sources import gather, read
 from .watchdog import PROVE_S, answered
-from .write import echo
+from .write import echo, write
 
 
 def run_healthcheck(flags: dict[str, Any]) -> int:
@@ -47,7 +47,10 @@ def run_healthcheck(flags: dict[str, Any]) -> int:
     if flags["format_"] == "node-problem-detector" and code == 0 and report.verdict == "unknown":
         code = 2
     answered()
-    echo(text, nl=False)
+    if flags["output"] in (None, "-"):
+        echo(text, nl=False)
+    else:
+        write(text.encode("utf-8", "backslashreplace"), flags["output"])
     return code
 
 

@@ -26,12 +26,12 @@ def run_keep(m: Matrix, flags: dict[str, Any], snapshot: Snapshot) -> int:
         version, note = driver(m, flags["driver"], machine.os)
         machine = msgspec.structs.replace(machine, driver=version, notes=(note,) if note else ())
     kept = keep(m, snapshot, machine.question([wish(text) for text in flags["wishes"]]))
-    from .write import write
+    from .write import answer, first_paragraph
 
     pip = "python -m pip" if machine.os == "windows" else "python3 -m pip"
     lines = (pip_line(kept.request, pip), uv_line(kept.request)) if kept.request else ("", "")
     text = _json(machine, kept, lines) if flags["format_"] == "json" else _text(machine, kept, lines)
-    write(text.encode("utf-8", "backslashreplace"), flags["output"])
+    answer(first_paragraph(text) if flags["quiet"] else text, flags)
     return 3 if kept.wrong and kept.request is None else 0
 
 

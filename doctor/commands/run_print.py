@@ -16,7 +16,9 @@ _IMAGE = re.compile(r"[A-Za-z0-9][\w.\-/:@]{0,254}")
 _EXPECT = re.compile(r"[\w.,+ -]{1,80}")
 
 
-def run_print(what: str, expect: str | None, image: str | None, matrix: str | None = None) -> int:
+def run_print(
+    what: str, expect: str | None, image: str | None, matrix: str | None = None, output: str | None = None
+) -> int:
     """Print the file. Raises Refusal for a flag that the file has no place for, an expectation or a name of an image
     that would break it, and for a GPU that neither the matrix lists nor the driver here reports."""
     text = files(__package__).joinpath("printed").joinpath(f"{what}.txt").read_text("utf-8")
@@ -36,5 +38,5 @@ def run_print(what: str, expect: str | None, image: str | None, matrix: str | No
     count = policy.expect.count or 1
     for mark, value in (("@EXPECT@", expect), ("@IMAGE@", image), ("@COUNT@", f"{count}")):
         text = text.replace(mark, value)
-    write(text.encode(), None)
+    write(text.encode(), output)
     return 0

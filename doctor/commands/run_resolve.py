@@ -13,7 +13,8 @@ from compat_matrix.resolver import Answer, Candidate, Question, resolve
 from ..guard import Refusal
 from ..resolve.machine import NEWEST, Machine, Unclear, card, driver, of_snapshot, python, wish
 from .assess import matrix_of
-from .write import echo, write
+from .write import answer as print_answer
+from .write import echo, first_paragraph
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -67,7 +68,7 @@ def run_resolve(flags: dict[str, Any]) -> int:
         if not answer.candidates:  # no prose where a file of requirements is awaited
             echo(printed, err=True, nl=False)
             return 3
-    write(printed.encode(), flags["output"])
+    print_answer(first_paragraph(printed) if flags["quiet"] else printed, flags)
     if not answer.candidates:
         return 3
     return _verified(m, q, answer.candidates[0]) if flags["verify"] else 0

@@ -10,7 +10,8 @@ from ..topo import Answer, Gap, Garbled, Peers, Table, answer, of_snapshot, pars
 from .assess import matrix_of
 from .counted import parameter_count
 from .read import read_bounded
-from .write import echo, write
+from .write import answer as print_answer
+from .write import echo
 
 _MOST_BYTES = 4 << 20
 
@@ -36,7 +37,7 @@ def run_topo(flags: dict[str, Any]) -> int:
         echo(f"gpudoctor: {gap}", err=True)
         return 3
     found = answer(m, table, count, flags["seq"], flags["gpu"] or "")
-    write(_rendered(found, flags), flags["output"])
+    print_answer(_rendered(found, flags), flags)
     return 3 if found.missing else 0
 
 
@@ -50,9 +51,9 @@ def _print_peers(peers: Peers, flags: dict[str, Any]) -> int:
     if flags["format_"] == "json":
         import msgspec
 
-        write(msgspec.json.format(msgspec.json.encode(peers), indent=2) + b"\n", flags["output"])
+        print_answer(msgspec.json.format(msgspec.json.encode(peers), indent=2).decode() + "\n", flags)
     elif flags["format_"] in ("text", "markdown"):
-        write(("\n".join(peers.verdict) + "\n").encode(), flags["output"])
+        print_answer("\n".join(peers.verdict) + "\n", flags)
     else:
         raise Refusal(f"a matrix of -p2p is printed as text, markdown or json, not as {flags['format_']}")
     return 0
@@ -68,20 +69,21 @@ def _looked_at(flags: dict[str, Any]) -> Table:
     return of_snapshot(looked_at(flags))
 
 
-def _rendered(found: Answer, flags: dict[str, Any]) -> bytes:
+def _rendered(found: Answer, flags: dict[str, Any]) -> str:
     if flags["format_"] == "json":
         import msgspec
 
-        return msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n"
+        return msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n"
     if flags["format_"] == "svg":
         from ..report.plot_topo import render_topo
 
-        return render_topo(found).encode("utf-8", "backslashreplace")
+        return render_topo(found)
     if flags["format_"] == "html":
         from ..report.page_plain import topo_page
 
-        return topo_page(found).encode("utf-8", "backslashreplace")
-    from ..report.topo import topo_markdown, topo_text
+        return topo_page(found)
+    from ..report.topo import topo_markdown, topo_text, topo_verdict
 
-    words = topo_markdown(found) if flags["format_"] == "markdown" else topo_text(found)
-    return words.encode("utf-8", "backslashreplace")
+    if flags["quiet"]:
+        return topo_verdict(found)
+    return topo_markdown(found) if flags["format_"] == "markdown" else topo_text(found)

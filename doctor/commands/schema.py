@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import click
 
+from .click_flags import options
+from .flags import OUTPUT
+
 KINDS = ("check", "image", "topo", "fleet")
 
 
 @click.command()
 @click.argument("what", type=click.Choice(KINDS), default="check", metavar="[check|image|topo|fleet]")
 @click.option("--fleet", is_flag=True, help="The same as `schema fleet`.")
-def schema(what: str, fleet: bool) -> int:
+@options((OUTPUT,))
+def schema(what: str, fleet: bool, output: str | None) -> int:
     """Print the JSON Schema (2020-12) of `check`, `image`, `topo` or `fleet report` with --format json."""
     from ..report import schema as schemas
     from .write import write
@@ -21,5 +25,5 @@ def schema(what: str, fleet: bool) -> int:
         "topo": schemas.topo_schema,
         "fleet": schemas.fleet_schema,
     }
-    write(made["fleet" if fleet else what](), None)
+    write(made["fleet" if fleet else what](), output)
     return 0

@@ -6,6 +6,9 @@ from typing import Any
 
 import click
 
+from .click_flags import options
+from .flags import report_flags
+
 
 @click.command()
 @click.argument("text", required=False, metavar="[TEXT|-]")
@@ -15,9 +18,7 @@ import click
 @click.option("--gpu", metavar="NAME", help="The GPUs' model, where a pasted table does not tell it: 'RTX 3090'.")
 @click.option("--params", default="7B", metavar="N", help="Parameters of the example model. Default: 7B.")
 @click.option("--seq", type=click.IntRange(1, 10_000_000), default=2048, help="Tokens of its step. Default: 2048.")
-@click.option("--format", "format_", type=click.Choice(("text", "json", "markdown", "html", "svg")), default="text",
-              help="Default: text.")  # fmt: skip
-@click.option("-o", "--output", metavar="FILE", help="Write to this file instead of stdout.")
+@options(report_flags("text", "json", "markdown", "html", "svg"))
 @click.option("--matrix", metavar="PATH", help="Take rates from this matrix (see matrix export).")
 @click.option("--timeout", type=click.FloatRange(0.1, 3600), help="Seconds for looking at this machine. Default: 20.")
 def topo(**flags: Any) -> int:

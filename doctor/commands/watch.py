@@ -10,7 +10,7 @@ from .click_flags import options
 from .flags import CHECK, Flag
 
 _LIKE_CHECK = (
-    "format_", "verbose", "ascii_", "no_color", "expect", "only", "skip", "config", "no_config",
+    "format_", "json_", "quiet", "verbose", "ascii_", "no_color", "expect", "only", "skip", "config", "no_config",
     "matrix", "no_redact",
 )  # fmt: skip
 WATCH = (

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import errno
-import os
-import stat
 import sys
 from collections.abc import Iterable, Iterator
-from typing import IO
+from typing import IO, Any
 
-from ..findings.patterns import lazy
 from ..guard import Refusal
-from ..report.clean import visible, visible_bytes
-
-_STREAM = lazy(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d{1,4})")
-_NUMBERS = {"stdout": 1, "stderr": 2}
+from ..report.clean import ascii_only, visible, visible_bytes
+from .file_out import to_file, write_all
 
 
 def echo(text: str, err: bool = False, nl: bool = True) -> None:
@@ -37,9 +31,23 @@ def write(data: bytes, output: str | None, private: bool = False, styled: bool =
         to_stdout(data)
         return
     try:
-        _to_file(output, (data,), private)
+        to_file(output, (data,), private)
     except OSError as error:
         raise Refusal(f"cannot write {output}: {error.strerror or error}") from None
+
+
+def answer(text: str, flags: dict[str, Any]) -> None:
+    """Write a command's answer, in ASCII where its text is to be so. Raises Refusal as `write` does."""
+    from .display import only_ascii, styled
+
+    if flags["format_"] in ("text", "markdown") and only_ascii(flags):
+        text = ascii_only(text)
+    write(text.encode("utf-8", "backslashreplace"), flags["output"], styled=styled(flags))
+
+
+def first_paragraph(text: str) -> str:
+    """Up to the first blank line: the line to type, or the verdict."""
+    return text.partition("\n\n")[0].rstrip("\n") + "\n"
 
 
 def write_parts(parts: Iterable[bytes], output: str | None) -> None:
@@ -54,7 +62,7 @@ def write_parts(parts: Iterable[bytes], output: str | None) -> None:
         with tempfile.TemporaryFile() as kept:
             for part in parts:
                 kept.write(visible_bytes(part))
-            _to_file(output, _Kept(kept), False)
+            to_file(output, _Kept(kept), False)
     except OSError as error:
         raise Refusal(f"cannot write {output}: {error.strerror or error}") from None
 
@@ -82,88 +90,8 @@ def to_stdout(data: bytes) -> None:
         sys.stdout.buffer.flush()
         return
     try:
-        _all(descriptor, (data,))
+        write_all(descriptor, (data,))
     except BrokenPipeError:
         raise
     except OSError as error:
         raise Refusal(f"cannot write the report: {error.strerror or error}") from None
-
-
-def _all(descriptor: int, parts: Iterable[bytes]) -> None:
-    """A write may take a part only: the rest is written until it is out or refused. Raises OSError."""
-    for part in parts:
-        view = memoryview(part)
-        while view:
-            try:
-                view = view[os.write(descriptor, view[: 1 << 20]) :]
-            except BlockingIOError:
-                import select
-
-                select.select([], [descriptor], [])
-
-
-def _to_file(path: str, data: Iterable[bytes], private: bool) -> None:
-    """A new or plain file is replaced as a whole; what must not or cannot be replaced is written in place."""
-    stream = _STREAM.fullmatch(path)
-    if stream:  # opened already, perhaps to append: opening it again would start at its beginning
-        _all(_NUMBERS.get(stream[1]) or int(stream[2]), data)
-        return
-    try:
-        about = os.lstat(path)
-    except FileNotFoundError:
-        _replace(path, data, 0o600 if private else 0o666 & ~_umask())
-        return
-    if stat.S_ISLNK(about.st_mode):
-        if about.st_uid not in (os.geteuid() if hasattr(os, "geteuid") else about.st_uid, 0):
-            raise OSError(errno.ELOOP, "a symbolic link of another user")
-        _in_place(path, data, 0, 0o600 if private else 0o666)
-    elif stat.S_ISREG(about.st_mode) and about.st_nlink == 1:
-        try:
-            _replace(path, data, stat.S_IMODE(about.st_mode))
-        except OSError as error:
-            # A folder that cannot be written, a file that is a mount point, another file system below it.
-            if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV):
-                raise
-            _in_place(path, data, getattr(os, "O_NOFOLLOW", 0))
-    else:
-        _in_place(path, data, getattr(os, "O_NOFOLLOW", 0))
-
-
-def _in_place(path: str, data: Iterable[bytes], flags: int, mode: int = 0o666) -> None:
-    """Over what is there: a device, a pipe that somebody reads, a file that cannot be replaced."""
-    flags |= os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
-    try:
-        descriptor = os.open(path, flags, mode)
-    except OSError as error:
-        if error.errno == errno.ENXIO:
-            raise OSError(errno.ENXIO, "a pipe or socket that nobody reads") from None
-        raise
-    try:
-        _all(descriptor, data)
-    finally:
-        os.close(descriptor)
-
-
-def _replace(path: str, data: Iterable[bytes], mode: int) -> None:
-    """All or nothing: a full disk must not leave half a report behind, nor a name that others could foresee."""
-    beside = f"{path}.{os.urandom(8).hex()}.part"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-    descriptor = os.open(beside, flags, 0o600)
-    try:
-        try:
-            _all(descriptor, data)
-            if hasattr(os, "fchmod"):
-                os.fchmod(descriptor, mode)
-        finally:
-            os.close(descriptor)
-        os.replace(beside, path)  # noqa: PTH105
-    except BaseException:
-        os.unlink(beside)  # noqa: PTH108
-        raise
-
-
-def _umask() -> int:
-    """Reading it means setting it; nothing else makes files meanwhile."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

@@ -23,8 +23,8 @@ _WATCHED = ("gpu-path-unused",)
 """Checks of other layers than speed that a watched run decides."""
 
 
-def verdict(report: Report, width: int, verbose: int) -> list[Line]:
-    """What it comes to, what the exit code says, and what to do next."""
+def verdict(report: Report, width: int, verbose: int, alone: bool = False) -> list[Line]:
+    """What it comes to, what the exit code says, and what to do next. alone: nothing is printed above it."""
     word, style = _VERDICT[report.verdict]
     count = tally(report)
     if report.text is not None:
@@ -32,19 +32,37 @@ def verdict(report: Report, width: int, verbose: int) -> list[Line]:
 
         count = count if verbose else pasted.counted(report)
         return [*_first(report, word, style, count, width), *wrap(pasted.next_step(report), width)]
-    return [*_first(report, word, style, count, width), *_next(report, width, verbose)]
+    return [*_first(report, word, style, count, width), *_next(report, width, verbose, alone)]
+
+
+def in_short(report: Report, width: int) -> list[Line]:
+    """The verdict and the first step alone."""
+    if report.text is None:
+        return verdict(report, width, 0, alone=True)
+    from . import pasted
+
+    word, style = _VERDICT[report.verdict]
+    rows = _first(report, word, style, pasted.counted(report), width)
+    likely = pasted.suspect(report)
+    first = likely or next((f for f in report.findings if f.status == report.verdict), None)
+    if first is None:
+        return [*rows, *wrap(pasted.next_step(report), width)]
+    rows += wrap(f"{'Likely: ' if likely else ''}{first.title.rstrip('.')}.", width, style="bold")
+    if not first.fixes:
+        return [*rows, *wrap(f"Why, and what helps: gpudoctor explain {first.id}", width)]
+    return [*rows, *_step(first.fixes[0].steps[0], width), *wrap("Then run on that machine: gpudoctor check", width)]
 
 
 def _first(report: Report, word: str, style: Style, count: str, width: int) -> list[Line]:
     return wrap("; ".join(filter(None, (exit_words(report), count))), width, first=Span(f"{word}  ", style))
 
 
-def _next(report: Report, width: int, verbose: int) -> list[Line]:
+def _next(report: Report, width: int, verbose: int, alone: bool) -> list[Line]:
     first = next((f for f in report.findings if f.status == report.verdict), None)
     unknown = any(c.status == "unknown" for c in report.checks)
     if first is not None:
         rows = [] if report.verdict == "fail" else wrap(_NOT_FAILED[report.verdict], width)
-        return [*rows, *_again(first, width), *_type(report, first, width)]
+        return [*rows, *_again(first, width), *_type(report, first, width, alone)]
     if unknown:
         rest = "." if verbose else ": -v shows what."
         return [*wrap(f"Nothing failed. Not everything could be looked at{rest}", width), *_prove(report, width)]
@@ -66,11 +84,22 @@ def _again(first: Finding, width: int) -> list[Line]:
     return rows + (wrap(why, width) if why and len(why) <= _MOST_WHY else [])
 
 
-def _type(report: Report, first: Finding, width: int) -> list[Line]:
+def _type(report: Report, first: Finding, width: int, alone: bool) -> list[Line]:
     again = f"gpudoctor {_command(report, first)}"
     step = first.fixes[0].steps[0] if first.fixes else None
     if step is None:
         return wrap(f"Why, and what helps: gpudoctor explain {first.id}", width)
+    rows = _step(step, width)
+    more = len(first.fixes[0].steps) > 1 or _others(report, first)
+    named = " ".join(again.split()[:2]) in step.text  # "... there", which needs other flags
+    if (named or step.where == "operator") and not more:
+        return rows
+    steps = f"{_all_steps(report, alone)} " if more else ""
+    return rows + wrap(f"{steps}Then look again: {again}", width)
+
+
+def _step(step: Step, width: int) -> list[Line]:
+    """What to do first, where, and the lines to type."""
     typed = _typed(step)
     if step.where == "operator":
         rows = wrap(step.text, width)
@@ -78,22 +107,15 @@ def _type(report: Report, first: Finding, width: int) -> list[Line]:
         rows = wrap(f"Do this first, {marks(step)}:", width)
     else:  # never a command without its condition
         rows = wrap(f"Do this first ({marks(step)}): {step.text}", width)
-    if typed:
-        rows += command(typed, "  ")
-    more = len(first.fixes[0].steps) > 1 or _others(report, first)
-    named = " ".join(again.split()[:2]) in step.text  # "... there", which needs other flags
-    if (named or step.where == "operator") and not more:
-        return rows
-    steps = f"{_all_steps(report)} " if more else ""
-    return rows + wrap(f"{steps}Then look again: {again}", width)
+    return rows + command(typed, "  ") if typed else rows
 
 
-def _all_steps(report: Report) -> str:
+def _all_steps(report: Report, alone: bool) -> str:
     """`fix` looks at the machine again, and measures nothing."""
     flags = again_flags(report.policy, report.snapshot, "fix")
     if report.target.kind == "live" and known(report.snapshot.measured.level) is None and flags != AS_BEFORE:
         return f"All steps: gpudoctor fix{flags}."
-    return "All steps stand above."
+    return "All steps: without -q." if alone else "All steps stand above."
 
 
 def _others(report: Report, first: Finding) -> bool:

@@ -13,7 +13,7 @@ from .blocks import marks
 from .clean import printable
 from .fleet_lines import MOST, Shown, cells, columns, more, names, sides
 from .fleet_words import Row
-from .lines import BLANK, Line, Span, Style, coloured, command, line, plain, wrap
+from .lines import BLANK, Line, Span, Style, command, line, wrap
 from .terminal import Display, packed
 
 _COUNTED: dict[str, Style] = {
@@ -29,6 +29,8 @@ _VERDICT: dict[str, tuple[str, Style]] = {
 def render_fleet(report: FleetReport, path: str, display: Display = Display()) -> str:  # noqa: B008
     """The whole report; `path` is the database as the user named it."""
     how = Shown(max(60, min(display.width, 110)), bool(display.verbose), path)
+    if display.quiet:
+        return display.written(_ending(report, how))
     sections = (
         _head(report, how), _repairs(report, how), _findings(report, how), _odd(report, how), _slow(report, how),
         _not_examined(report, how), _loaded(report, how), _since(report, how), _ending(report, how),
@@ -36,7 +38,7 @@ def render_fleet(report: FleetReport, path: str, display: Display = Display()) -
     rows: list[Line] = []
     for section in filter(None, sections):
         rows += [*([BLANK] if rows else []), *section]
-    return coloured(rows, display.ascii_) if display.colour else plain(rows, display.ascii_)
+    return display.written(rows)
 
 
 def _head(report: FleetReport, how: Shown) -> list[Line]:

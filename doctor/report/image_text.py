@@ -6,7 +6,7 @@ from ..judge.preflight_answer import HostAnswer, ImageAbout, LayerAnswer, Prefli
 from .amounts import stored
 from .blocks import cause, families
 from .clean import printable
-from .lines import BLANK, Line, Span, Style, coloured, command, line, plain, wrap
+from .lines import BLANK, Line, Span, Style, command, line, wrap
 from .terminal import Display, packed
 
 GRADES = {
@@ -36,6 +36,8 @@ _IN_FULL = 2
 def render_image(answer: Preflight, display: Display = Display()) -> str:  # noqa: B008
     """The whole answer."""
     width = max(40, min(display.width, 110))
+    if display.quiet:
+        return display.written([*_ending(answer, width), *_first_step(answer, width)])
     rows = [*image_lines(answer, width), BLANK]
     if answer.hosts:
         rows += [*_table(answer.hosts, width, display.verbose), BLANK]
@@ -49,7 +51,7 @@ def render_image(answer: Preflight, display: Display = Display()) -> str:  # noq
     for note in answer.matrix.notes:
         rows += wrap(note, width, first=Span("i ", "dim"), style="dim")
     rows += _ending(answer, width)
-    return coloured(rows, display.ascii_) if display.colour else plain(rows, display.ascii_)
+    return display.written(rows)
 
 
 def image_lines(answer: Preflight, width: int) -> list[Line]:
@@ -162,6 +164,16 @@ def _causes(host: HostAnswer, width: int, verbose: int, short: bool) -> list[Lin
             for step in fix.steps:
                 rows += command(step.command, "      ") if step.command else []
     return rows
+
+
+def _first_step(answer: Preflight, width: int) -> list[Line]:
+    """What is wrong on the first host that it does not run on, and the first step there; else how it is started."""
+    found = [one for host in answer.hosts for one in host.findings if one.status == host.verdict and one.fixes]
+    if not found:
+        return _start(answer, 0, width)
+    fix = found[0].fixes[0]
+    rows = wrap(f"{found[0].title}. {fix.title}", width)
+    return [*rows, *(row for step in fix.steps[:1] if step.command for row in command(step.command, "  "))]
 
 
 def _start(answer: Preflight, verbose: int, width: int) -> list[Line]:

@@ -244,11 +244,11 @@ def next_step(report: Report) -> str:
     if report.verdict == "fail":
         return "Carry out the fix at the top, then run there: gpudoctor check"
     if report.text and report.text.answers:
-        return "The answer stands above. On that machine, gpudoctor check looks at everything."
+        return "On that machine, gpudoctor check looks at everything."
     if report.verdict == "unknown":
-        return "Nothing in the text proves a fault; what would decide it stands above."
+        return "Nothing in the text proves a fault."
     if report.text and (numbers := report.text.unknown_errors):
         return f"{_UNKNOWN_ERROR.format(numbers[0])}. On that machine, gpudoctor check looks at the rest."
     if report.verdict == "warn":
-        return "The text proves no fault; mind the warnings above. On that machine, gpudoctor check looks at the rest."
+        return "The text proves no fault, but it has warnings. On that machine, gpudoctor check looks at the rest."
     return "The text shows nothing wrong. On that machine, gpudoctor check looks at the rest."

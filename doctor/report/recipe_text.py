@@ -16,10 +16,10 @@ _MARKS = {
 }
 
 
-def recipe_lines(found: Sequence[Outcome], names: Sequence[str], width: int) -> list[Line]:
-    """All outcomes of all files, at most `width` columns, and how many failed."""
+def recipe_lines(found: Sequence[Outcome], names: Sequence[str], width: int, quiet: bool = False) -> list[Line]:
+    """All outcomes of all files (quiet: the first of the worst), at most `width` columns, and how many failed."""
     rows: list[Line] = []
-    for one in found:
+    for one in sorted(found, key=lambda one: list(_MARKS).index(one.level))[:1] if quiet else found:
         where = f"{one.file}:{one.line}" if one.line else one.file
         rows += wrap(f"{where}  {one.title} [{one.rule}]", width, first=_MARKS.get(one.level, Span("")), style="title")
         if one.detail:

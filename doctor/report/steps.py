@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..judge.plan import Plan
 from .blocks import marks
+from .clean import ascii_only
 from .terminal import Display
 
 _SORT = {"warn": " (a warning)", "unknown": " (not known)"}
@@ -16,22 +17,22 @@ def plan_text(plan: Plan, display: Display, again: str = "gpudoctor check") -> s
     if plan.ends == "nothing-to-do":
         return "Nothing was found that a step could repair.\n"
     rows: list[str] = []
-    for number, planned in enumerate(plan.fixes, 1):
+    for number, planned in enumerate(plan.fixes[:1] if display.quiet else plan.fixes, 1):
         rows += wrap(f"{number}. {planned.fix.title}", display.width, subsequent_indent="   ")
         also = [check_id for check_id in planned.removes if check_id != planned.finding.id]
         because = f"for {planned.finding.id}{_SORT.get(planned.finding.status, '')}"
         because += f"; also removes {', '.join(also)}" if also else ""
         rows += wrap(because, display.width, initial_indent="   ", subsequent_indent="   ")
-        for step in planned.fix.steps:
+        for step in planned.fix.steps[:1] if display.quiet else planned.fix.steps:
             text = f"- {step.text} ({marks(step)})"
             rows += wrap(text, display.width, initial_indent="   ", subsequent_indent="     ")
             rows += ["", *(f"       {line}" for line in step.command.splitlines()), ""] if step.command else []
-        if planned.look_again:
+        if planned.look_again and not display.quiet:
             rows.append(f"   Then look again: {again}")
         rows.append("")
     for finding in plan.unfixed:
         rows += wrap(f"No step is known for {finding.id}: {finding.title}", display.width)
-    if plan.fixes and not plan.fixes[-1].look_again:
+    if plan.fixes and not plan.fixes[-1].look_again and not display.quiet:
         rows.append(f"When all is done: {again}")
     text = "\n".join(rows).rstrip() + "\n"
-    return text.encode("ascii", "replace").decode() if display.ascii_ else text
+    return ascii_only(text) if display.ascii_ else text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ..findings import Finding, Layer
@@ -12,7 +12,7 @@ from . import facts
 from .amounts import several
 from .blocks import cause, families
 from .clean import printable
-from .ending import verdict
+from .ending import in_short, verdict
 from .groups import group_lines, remark_text
 from .lines import BLANK, Line, Span, Style, coloured, line, plain, wrap
 from .own_error import own_error
@@ -28,12 +28,17 @@ memory."""
 
 
 class Display(NamedTuple):
-    """How to write: columns, -v count, ASCII only, colour."""
+    """How to write: columns, -v count, ASCII only, color, only the verdict and the first step."""
 
     width: int = 80
     verbose: int = 0
     ascii_: bool = False
     colour: bool = False
+    quiet: bool = False
+
+    def written(self, rows: Sequence[Line]) -> str:
+        """The lines as text."""
+        return coloured(list(rows), self.ascii_) if self.colour else plain(list(rows), self.ascii_)
 
 
 def render_terminal(
@@ -44,6 +49,8 @@ def render_terminal(
 ) -> str:
     """The whole report; `layers` and `titles` are the catalogue's check id to layer, and to title."""
     width = max(40, min(display.width, 110))
+    if display.quiet:
+        return display.written(in_short(report, width))
     rows = [*header(report, width), BLANK]
     rows += _host_beside(report, width)
     if known(report.snapshot.measured.level) is not None:
@@ -64,7 +71,7 @@ def render_terminal(
 
         rows += [*fact_lines(report.snapshot, width), BLANK]
     rows += verdict(report, width, display.verbose)
-    return coloured(rows, display.ascii_) if display.colour else plain(rows, display.ascii_)
+    return display.written(rows)
 
 
 def _host_beside(report: Report, width: int) -> list[Line]:

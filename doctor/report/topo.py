@@ -15,9 +15,7 @@ def topo_text(found: Answer) -> str:
     rows = _matrix(found)
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    lines += ["", *(f"  {name:<4}  {words}" for name, words in _legend(found)), ""]
-    for words in (*found.odd, found.verdict):
-        lines += _wrapped(words, "", "  ")
+    lines += ["", *(f"  {name:<4}  {words}" for name, words in _legend(found)), "", *_verdict(found)]
     for words in _facts(found):
         lines += _wrapped(words, "  ", "  ")
     if found.costs:
@@ -25,9 +23,20 @@ def topo_text(found: Answer) -> str:
         for row in _ways(found):
             lines.append(f"  {row[0]:<18} {row[1]:>12} {row[2]:>9}".rstrip())
             lines += _wrapped(row[3], "      ", "      ") if row[3] else []
-    for words in found.missing:
-        lines += _wrapped(f"Not known: {words}", "", "  ")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_missing(found)]) + "\n"
+
+
+def topo_verdict(found: Answer) -> str:
+    """What lies between the GPUs in a sentence, and what is not known of it."""
+    return "\n".join([*_verdict(found), *_missing(found)]) + "\n"
+
+
+def _verdict(found: Answer) -> list[str]:
+    return [row for words in (*found.odd, found.verdict) for row in _wrapped(words, "", "  ")]
+
+
+def _missing(found: Answer) -> list[str]:
+    return [row for words in found.missing for row in _wrapped(f"Not known: {words}", "", "  ")]
 
 
 def topo_markdown(found: Answer) -> str:

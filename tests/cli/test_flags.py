@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from doctor.commands.check import check
+from doctor.commands.click_flags import settled
 from doctor.commands.flags import CHECK, HEALTHCHECK, Flag, read_flags
 from doctor.commands.healthcheck import healthcheck
 
@@ -33,6 +34,8 @@ WORDS = st.sampled_from(
         "-ox",
         "--ascii=1",
         "--form",
+        "-fmd",
+        "md",
         "-vo",
         "fail",
         "--fail-on=warn",
@@ -45,7 +48,7 @@ WORDS = st.sampled_from(
 
 def by_click(command: click.Command, arguments: list[str]) -> dict[str, object] | None:
     try:
-        return dict(command.make_context("x", list(arguments)).params)
+        return settled(dict(command.make_context("x", list(arguments)).params))
     except (click.ClickException, click.exceptions.Exit):
         return None
 

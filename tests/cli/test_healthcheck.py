@@ -46,6 +46,22 @@ def test_unknown_is_0_and_strict_makes_it_1(tmp_path: Path) -> None:
     assert answer(half, tmp_path, "--strict") == (1, text)
 
 
+def test_a_file_gets_the_answer_that_stdout_would_get(tmp_path: Path) -> None:
+    """Also where the time is over: the last answer in the file would look like a new one."""
+    out = tmp_path / "gpudoctor.prom"
+    flags = ("--from", save(tmp_path, healthy()), "--format", "prometheus")
+    whole = gpudoctor("healthcheck", *flags)
+    written = gpudoctor("healthcheck", *flags, "-o", out)
+    assert (written.returncode, written.stdout) == (whole.returncode, b"")
+    assert out.read_bytes().count(b"\n") == whole.stdout.count(b"\n") and b"gpudoctor_answered 1" in out.read_bytes()
+    for words in (["-o", str(out)], [f"--output={out}"], [f"-o{out}"]):
+        line = [sys.executable, "-m", "gpudoctor", "healthcheck", "--timeout", "0.1", "--format", "prometheus", *words]
+        late = subprocess.run(line, capture_output=True, timeout=60, check=False)
+        assert (late.returncode, late.stdout) == (0, b"") and b"gpudoctor_answered 0" in out.read_bytes()
+        out.write_text("gpudoctor_answered 1\n")
+    assert [one.name for one in tmp_path.iterdir() if one.suffix == ".part"] == []
+
+
 def test_a_long_line_is_cut(tmp_path: Path) -> None:
     _, text = answer(
         healthy("h100", "a100", "l4", "t4", "rtx4090", "gtx1080"), tmp_path, "--skip", "torch-dropped-old-gpu-sm"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -137,6 +138,66 @@ def test_every_format_of_every_command_parses(
         for name, line, format_ in rows:
             with faults.of(f"{' '.join(line[:3])} --format {format_}"):
                 parse(name, format_, *answer(name, [*line, "--format", format_], capfdbinary))
+
+
+NO_STEPS = {"healthcheck", "list-checks", *(name for name in FORMATS if name.startswith("matrix "))}
+"""Commands that list, or answer in a line: nothing of it is left out by -q."""
+
+
+def test_every_command_with_formats_has_the_same_ways_to_write() -> None:
+    with Faults() as faults:
+        for name, formats in FORMATS.items():
+            with faults.of(name):
+                command: Any = program
+                for word in name.split():
+                    command = command.get_command(click.Context(command), word)
+                names = {opt for param in command.params for opt in param.opts}
+                assert {"-f", "-o", "--output"} <= names
+                assert ("--json" in names) == ("json" in formats)
+                assert name == "healthcheck" or {"--ascii", "--no-color"} <= names
+                assert ("-q" in names) == (name not in NO_STEPS)
+
+
+def test_short_ways_to_ask_for_a_format_give_the_same_bytes(
+    commands: dict[str, list[tuple[str, ...]]], capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path
+) -> None:
+    written = tmp_path / "answer"
+    with Faults() as faults:
+        for name, formats in FORMATS.items():
+            if name in ("watch", "healthcheck"):
+                continue
+            line = commands[name][0]
+            for short, long in ((["--json"], "json"), (["-f", "md"], "markdown")):
+                if long not in formats:
+                    continue
+                with faults.of(f"{name} {short}"):
+                    code, data = answer(name, [*line, *short], capfdbinary)
+                    again, whole = answer(name, [*line, "--format", long, "-o", str(written)], capfdbinary)
+                    assert code == again and whole == b""
+                    assert undated(written.read_bytes()) == undated(data)
+
+
+def undated(data: bytes) -> bytes:
+    """Without the time at which it was made, and how long that took."""
+    return re.sub(rb'\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d|"duration_ms": [\d.e-]+', b"", data)
+
+
+def test_a_quiet_answer_is_a_verdict_and_a_step(
+    commands: dict[str, list[tuple[str, ...]]], capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """Some lines of the whole answer's end or beginning, with the same exit code and without characters beyond ASCII."""
+    with Faults() as faults:
+        for name in FORMATS:
+            if name in NO_STEPS or name == "watch":
+                continue
+            for line in commands[name]:
+                with faults.of(" ".join(line[:3])):
+                    code, whole = answer(name, [*line], capfdbinary)
+                    short_code, short = answer(name, [*line, "-q", "--ascii"], capfdbinary)
+                    assert short_code == code and short.strip()
+                    assert short.isascii()
+                    assert len(short.splitlines()) <= min(len(whole.splitlines()), 16)
+                    assert "above" not in short.decode()
 
 
 @pytest.mark.slow
