@@ -69,10 +69,11 @@ def test_flags_win_over_the_file_key_by_key(project: Path) -> None:
 
 
 def test_it_changes_the_verdict_of_check_and_healthcheck(project: Path) -> None:
-    (project / "gpudoctor.toml").write_text('expect = "any"\n')
+    (project / "own.toml").write_text('expect = "any"\n')
+    own = ("--config", "own.toml")
     for command in (["check", "--no-import"], ["healthcheck"]):
-        assert gpudoctor(*command, cwd=project).returncode == 0
-    without = gpudoctor("healthcheck", "--no-config", cwd=project), gpudoctor("healthcheck", cwd=project)
+        assert gpudoctor(*command, *own, cwd=project).returncode == 0
+    without = gpudoctor("healthcheck", cwd=project), gpudoctor("healthcheck", *own, cwd=project)
     assert without[0].stdout != without[1].stdout
 
 

@@ -47,7 +47,9 @@ HOSTILE = [
     {"skip": [*ALL]},
     {"only": ["gpu-too-hot"]},
     {"expect": "none"},
+    {"expect": "any"},
     {"expect": "none", "skip": [*ALL], "fail-on": "fail"},
+    {"expect": "any", "skip": [*ALL], "only": ["gpu-too-hot"]},
     {"thresholds": {"temperature_warn_c": 1000, "shm_warn_mib": 0}},
 ]
 
@@ -92,7 +94,11 @@ def test_it_tightens_and_never_loosens_the_users_own() -> None:
     assert (policy.expect, policy.fail_on, policy.building) == (own.expect, "warn", True)
     assert policy.require == ("torch", "numpy") and policy.found is not None and policy.found.require == ("numpy",)
     assert found_policy("x", {"expect": "8xH100"}, None).expect == own.expect
-    assert found_policy("x", {"expect": "any"}, None).expect == Expect(kind="any")
+    for loose in ("any", "none"):
+        policy = found_policy("x", {"expect": loose}, None)
+        assert policy.expect == Expect() and policy.found and policy.found.ignored == (f'expect = "{loose}"',)
+    for other in ("gpu", "4", "8xA100", "8xH100"):
+        assert found_policy("x", {"expect": other}, own).expect == own.expect
 
 
 def test_the_readmes_file_works_without_trust(clone: Path) -> None:
@@ -167,9 +173,9 @@ def test_what_cannot_be_trusted_is_one_line(tmp_path: Path, words: list[str], sa
 
 def test_a_found_file_installs_no_package_of_its_own(clone: Path) -> None:
     """`fix --apply --yes`: the index and the matrix are the built-in ones, and the package is not installed."""
-    (clone / "gpudoctor.toml").write_text('require = ["strange-package"]\nmatrix = ".m.json"\nexpect = "any"\n')
+    (clone / "gpudoctor.toml").write_text('require = ["strange-package"]\nmatrix = ".m.json"\n')
     (clone / ".m.json").write_text("not even JSON: it is not opened")
-    done = gpudoctor("fix", "--apply", "--yes", "--no-import", cwd=clone, env=env(clone))
+    done = gpudoctor("fix", "--apply", "--yes", "--no-import", "--expect", "any", cwd=clone, env=env(clone))
     said = done.stderr.decode()
     assert "strange-package is not installed" in said and "Ignored from gpudoctor.toml: matrix" in said
     assert b"pip install strange-package" not in done.stdout and "[1/" not in said
