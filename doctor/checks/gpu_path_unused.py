@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..findings import Check, Findings, NotExamined, Policy, Skip
+from ..findings import Check, Findings, Fix, NotExamined, Policy, Skip
 from ..snapshot import Missing, NeedsFact, Snapshot, known
 from ._measured import measured
 from ._seen import ALL_CAUSES
@@ -109,6 +109,15 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         )
 
 
+def _again(interrupted: bool) -> Fix:
+    from ..fixes.speed import here
+
+    if interrupted:
+        return here("prove-again", "Prove it again", "Let it run to the end.", "gpudoctor prove --device cpu")
+    more = "gpudoctor prove --device cpu --timeout 600"
+    return here("prove-again", "Prove it again with more time", "Say how much in seconds.", more)
+
+
 def _on_cpu(s: Snapshot) -> Findings:
     """Where the CPU was asked for and torch's proof did not come to a result there."""
     from ..fixes.speed import here
@@ -142,14 +151,7 @@ def _on_cpu(s: Snapshot) -> Findings:
             words,
             facts=facts,
             subject="cpu",
-            fixes=(
-                here(
-                    "prove-again",
-                    "Prove it again with more time",
-                    "Say how much in seconds.",
-                    "gpudoctor prove --device cpu --timeout 600",
-                ),
-            ),
+            fixes=(_again(s.measured.interrupted),),
         )
 
 

@@ -146,7 +146,11 @@ def _words(one: ChangedFile) -> str:
     if one.state == "needs":
         return f"it needs {one.detail}, which is nowhere"
     if one.state == "size":
-        return f"intact, {_size(one.size)}; {_size(one.whole or 0)} were installed (stripped, or changed by patchelf)"
+        whole, why = one.whole or 0, "stripped, or changed by patchelf" if ".so" in one.path else "edited since"
+        sizes = (_size(one.size), _size(whole))
+        if sizes[0] == sizes[1]:
+            sizes = (f"{one.size:,} bytes", f"{whole:,}")
+        return f"intact, {sizes[0]}; {sizes[1]} were installed ({why})"
     if one.state == "content":
         return "its hash is not that in RECORD, its size is"
     what = {"empty": "it is empty", "zeros": "it holds zeros", "pointer": "a git-lfs pointer, not the library"}

@@ -99,8 +99,17 @@ def _lost(s: Snapshot, base: Baseline, key: str, lost: list[Change]) -> Finding:
         " ".join(words),
         facts={**_facts(s, base), "changes": [_fact(change) for change in lost]},
         subject=key,
-        fixes=(here("prove-again", "Measure again on a free GPU", "With the same --baseline."),),
+        fixes=(
+            here(
+                "prove-again",
+                "Measure again on a free GPU",
+                "Add the same --baseline REPORT: without it, nothing is compared.",
+            ),
+        ),
     )
+
+
+_AGAIN = "Add the same --baseline REPORT: without it, nothing is compared."
 
 
 def _words(change: Change) -> str:

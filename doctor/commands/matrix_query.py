@@ -169,7 +169,7 @@ def _build(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tup
         options["driver"],
         options["os_"],
         options["arch"],
-        options["python"],
+        _python(options["python"]),
         options["torch"],
         options["forward_compat"] and not refused,
     )
@@ -184,6 +184,16 @@ def _build(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tup
     lines += [f"{best.more} more fit: gpudoctor resolve --explain-all"] if best.more else []
     lines += [f"cuda-compat is not for {' and '.join(refused)} (error 804): left out"] if refused else []
     return {"reason": best.reason, "builds": for_json, "more": best.more, "no_forward_compat": refused}, lines
+
+
+def _python(text: str | None) -> str | None:
+    """As `resolve` reads it. Raises UsageError."""
+    from ..resolve.machine import Unclear, python
+
+    try:
+        return python(text) if text else None
+    except Unclear as unclear:
+        raise click.UsageError(str(unclear)) from None
 
 
 def _row(m: Matrix, row: Any, what: str, text: str) -> tuple[Any, Lines]:

@@ -61,14 +61,16 @@ def print_report(
     flags: dict[str, Any],
     redacted: bool = False,
     masks: Redactor | None = None,
+    exit_code: int | None = None,
 ) -> int:
     """Judge, redact, print; returns the exit code.
 
-    `masks`: those that the text has already been masked with.
+    `masks`: those that the text has already been masked with; `exit_code`: the command's, if not the report's own.
     """
     from .assess import assess, matrix_of
 
     report = assess(snapshot, matrix_of(flags), policy)
+    report = report if exit_code is None else replace(report, exit_code=exit_code)
     report = replace(shown_to(flags, report, masks), redacted=redacted or not flags["no_redact"])
     if flags.get("plot"):
         from .pictures import plot

@@ -52,8 +52,8 @@ def run_prove(flags: dict[str, Any]) -> int:
     snapshot = _facts(flags, device, links)
     if links is not None and not links.reports:
         return quiet_end([end.detail for end in snapshot.measured.ended if end.fault != "skipped"], links)
-    code = print_report(snapshot, of_its_day(policy, snapshot) if flags["replay"] else policy, flags)
-    return INTERRUPTED if snapshot.measured.interrupted and not flags["replay"] else code
+    code = INTERRUPTED if snapshot.measured.interrupted and not flags["replay"] else None
+    return print_report(snapshot, of_its_day(policy, snapshot) if flags["replay"] else policy, flags, exit_code=code)
 
 
 def _facts(flags: dict[str, Any], device: str, links: Links | None) -> Snapshot:

@@ -6,6 +6,7 @@ import json
 import shlex
 from datetime import date, timedelta
 
+import msgspec
 import pytest
 
 from compat_matrix import Matrix
@@ -101,6 +102,7 @@ def test_query(capsys: Capture, question: str, words: list[str]) -> None:
         ("show driver", "did you mean drivers"),
         ("show drivers --where branch", "FIELD=VALUE"),
         ("show drivers --where colour=red", "FIELD one of"),
+        ("show --where branch=535", "name the TABLE"),
         ("show --format yaml", "yaml"),
     ],
 )
@@ -108,6 +110,22 @@ def test_what_cannot_be_answered_is_one_line(capsys: Capture, arguments: str, wo
     assert run(["matrix", *arguments.split()]) == 2
     printed = capsys.readouterr()
     assert printed.out == "" and words in printed.err and printed.err.count("\n") == 1
+
+
+def test_a_condition_takes_what_show_and_json_print(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every value of every row: as its JSON writes it, and as `show` does."""
+    gpus = [msgspec.structs.asdict(row) for row in Matrix.load().gpus[:12]]
+    for row in gpus:
+        for name, value in row.items():
+            if value in (None, "", (), {}, False):
+                continue
+            shown = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            as_json = "true" if value is True else f"{value:g}" if isinstance(value, float) else shown
+            for text in {shown, as_json} if not isinstance(value, dict) else ():
+                assert run(["matrix", "show", "gpus", "--where", f"{name}={text}", "--json"]) == 0
+                assert row["name"] in {one["name"] for one in json.loads(capsys.readouterr().out)}, (name, text)
+    assert run(["matrix", "show", "gpus", "--where", "name=Voodoo 2"]) == 0
+    assert capsys.readouterr() == ("", "gpudoctor: no row of gpus has name=Voodoo 2\n")
 
 
 def test_show(capsys: Capture) -> None:

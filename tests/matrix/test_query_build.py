@@ -57,3 +57,24 @@ def test_what_would_not_be_answered_is_refused(question: tuple[str, ...], rest: 
         [sys.executable, "-m", "doctor", "matrix", "query", *question], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (2, "") and f"not also {rest!r}" in done.stderr
+
+
+@for_each(
+    ("words", "reason"),
+    [
+        ("--gpu 9.0 --driver 580.82.07 --python 3.6", "has a wheel for Python 3.6 and serves 9.0"),
+        ("--gpu 12.0 --python 3.8", "has a wheel for Python 3.8 and serves 12.0"),
+        ("--gpu 9.0 --driver 390.1 --python 3.6", "runs on driver 390.1 and serves 9.0"),
+        ("--gpu 3.0 --python 3.12", "holds machine code for 3.0"),
+    ],
+)
+def test_the_reason_is_what_the_best_builds_lack(words: str, reason: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["matrix", "query", "build", *words.split()]) == 0
+    assert capsys.readouterr().out == f"none: no published torch build for linux_x86_64 {reason}\n"
+
+
+@for_each("version", ["abc", "3", "2.7", "3.x", "py3.12"])
+def test_a_python_is_read_as_resolve_reads_it(version: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["matrix", "query", "build", "--gpu", "9.0"], ["resolve", "--gpu", "H100", "--driver", "580"]):
+        assert run([*words, "--python", version]) == 2
+        assert f"--python '{version}' is no version of Python 3" in capsys.readouterr().err

@@ -242,11 +242,16 @@ def _children(pid: int) -> set[int]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_leaves_no_child_behind(fakes: Path, fake: Path, tmp_path: Path, number: int) -> None:
+@pytest.mark.parametrize(
+    ("number", "format_"), [(signal.SIGINT, "text"), (signal.SIGINT, "json"), (signal.SIGTERM, "text")]
+)
+def test_a_signal_leaves_no_child_behind(fakes: Path, fake: Path, tmp_path: Path, number: int, format_: str) -> None:
     env = variables(fakes, tmp_path, faults={"cuda:0": {"mm": "hang"}})
     at_work = subprocess.Popen(
-        command("prove", "--quick", "--python", str(fake)), env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        command("prove", "--quick", "--python", str(fake), "--format", format_),
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     until = time.monotonic() + 60
     children: set[int] = set()
@@ -261,7 +266,10 @@ def test_a_signal_leaves_no_child_behind(fakes: Path, fake: Path, tmp_path: Path
     out, err = at_work.communicate(timeout=60)
     assert at_work.returncode == (130 if number == signal.SIGINT else -number)
     assert b"Traceback" not in err
-    if number == signal.SIGINT:  # what was measured is told: here by libcuda alone
+    if format_ == "json":
+        report = json.loads(out)
+        assert report["exit_code"] == 130 and report["snapshot"]["measured"]["interrupted"] is True
+    elif number == signal.SIGINT:  # what was measured is told: here by libcuda alone
         text = " ".join(out.decode().split())
         assert "quick run on cuda, interrupted" in text and "1x NVIDIA H100" in text
         assert "proof by torch: interrupted" in text and "left out (interrupted before it)" in text

@@ -76,6 +76,15 @@ def test_good_files_have_no_fault(tmp_path: Path, name: str, case: str, text: st
     assert read_recipe(file, Matrix.load(), {}).faults == ()
 
 
+@for_each("base", ["ubuntu:22.04", "python:3.11", "registry.example/own:1"])
+def test_a_demand_on_the_driver_is_read_whatever_the_base(base: str, tmp_path: Path) -> None:
+    """The toolkit evaluates it in every image; what hides GPUs from an image without use for them is no fault."""
+    path = tmp_path / "Dockerfile"
+    path.write_text(f'FROM {base}\nENV NVIDIA_VISIBLE_DEVICES=none\nENV NVIDIA_REQUIRE_CUDA="cuda=>12.4"\n')
+    (fault,) = read_recipe(path, Matrix.load(), {}, "").faults
+    assert (fault.rule, fault.line) == ("requirement-not-readable", 3)
+
+
 def test_at_least_25_faults_are_planted_and_every_rule_has_one() -> None:
     assert len(PLANTED) >= 25 and len(GOOD) >= 10
     assert {case.partition(":")[0] for _, case, _ in PLANTED} == rules().keys()

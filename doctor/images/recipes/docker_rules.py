@@ -28,11 +28,16 @@ def docker_faults(j: Judged) -> Iterator[Fault]:
     yield from _in_build(j)
 
 
+_DEMANDS = ("NVIDIA_REQUIRE_", "NVIDIA_DISABLE_REQUIRE")
+"""Variables that the container toolkit evaluates in every image, and that only an image for GPUs has a use for."""
+
+
 def _variables(j: Judged) -> Iterator[Fault]:
     env, line = j.stage.env, _uses_gpu(j)
-    for step in j.stage.whole if line or j.base.gpu else ():
+    for step in j.stage.whole:
         for name, value in step.sets.items():
-            yield from _variable(j, step, name, value)
+            if line or j.base.gpu or name.startswith(_DEMANDS):
+                yield from _variable(j, step, name, value)
     asks = {"NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"} <= env.keys()
     if line and j.base.bare and not asks:
         lacking = [n for n in ("NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES") if n not in env]
