@@ -101,8 +101,8 @@ def best_builds(
     found, out, _ = ranked(m, q)
     if not found:
         if python:  # the filters ask for the Python first: what would any other Python lack?
-            fitting, lacking, _ = ranked(m, msgspec.structs.replace(q, python=""))
-            out = [one for one in out if one.filter == "python"] if fitting else lacking
+            others, lacking, _ = ranked(m, msgspec.structs.replace(q, python=""))
+            out = tuple(one for one in out if one.filter == "python") if others else lacking
         rejected: dict[str, int] = {}
         for one in out:
             if one.filter in _STEPS and _allowed(torch, one.build):

@@ -109,9 +109,6 @@ def _lost(s: Snapshot, base: Baseline, key: str, lost: list[Change]) -> Finding:
     )
 
 
-_AGAIN = "Add the same --baseline REPORT: without it, nothing is compared."
-
-
 def _words(change: Change) -> str:
     was, now = change.was, change.now
     return f"{_name(change)} {_figure(was.value)} -> {_figure(now.value)} {was.unit} ({change.percent:+.0f} %)"

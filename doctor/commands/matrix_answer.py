@@ -6,6 +6,7 @@ import click
 import msgspec
 
 from compat_matrix import Matrix
+from compat_matrix.close_names import unlisted_gpu
 from compat_matrix.drivers import Platform
 from compat_matrix.versions import minor, numbers
 
@@ -47,7 +48,7 @@ def named_capabilities(m: Matrix, text: str) -> dict[str, str]:
     rows = m.gpu(name=text).rows or m.gpus_like(text).rows
     found = {row.cc: f"{row.name} with {row.chip or row.architecture}" for row in reversed(rows) if row.cc}
     if not found:
-        raise unlisted(f"GPU {text!r}")
+        raise click.ClickException(unlisted_gpu(m, text))
     return dict(sorted(found.items(), key=lambda one: numbers(one[0])))
 
 

@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from compat_matrix import Matrix, MatrixError
+from compat_matrix.close_names import unlisted_gpu
 from compat_matrix.drivers import Platform, branch_ended
 from compat_matrix.forward import for_all_of
 
@@ -131,7 +132,7 @@ def _gpu(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple
         parts = text.casefold().split()
         rows = tuple(row for row in m.gpus if all(part in row.name.casefold() for part in parts))
     if not rows:
-        raise unlisted(f"GPU {text!r}")
+        raise click.ClickException(unlisted_gpu(m, text))
     lines = []
     for row in rows:
         memory = f", {row.memory_gib:g} GiB" if row.memory_gib else ""

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ..formats.given import near_names
 from ..guard import Refusal
 from .read import read_bounded
 from .write import write
@@ -30,7 +31,8 @@ def run_explain(what: str, flags: dict[str, Any]) -> int:
         if not word:
             raise Refusal("explain: an empty text; give a check's id, a file, '-' or a text")
         if len(word.split()) == 1 and len(word) < _TRIED_WORDS:
-            raise Refusal(f"no such check, error or file: {word!r}{suggestions(word)} (see gpudoctor list-checks)")
+            near = near_names(word) or f"{suggestions(word)} (see gpudoctor list-checks)"
+            raise Refusal(f"no such check, error or file: {word!r}{near}")
         return explain_text(what.encode("utf-8", "surrogateescape"), "argument", flags)
     return explain_text(read_input(what), "standard input" if what == "-" else what, flags)
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ..fit import Board, Unbuildable, Unclear, Unreadable, Work, boards, of_snapshot, read_model, typical
 from ..fit.question import Answer, Question, answer
-from ..formats.given import is_stream
+from ..formats.given import is_stream, near_names
 from ..guard import Refusal
 from .assess import matrix_of
 from .counted import parameter_count
@@ -73,7 +73,8 @@ def _question(m: Matrix, flags: dict[str, Any]) -> Question:
     if flags["model"]:
         path = Path(flags["model"])
         if not is_stream(flags["model"]) and not path.exists():
-            raise Refusal(f"{path}: there is no such file or folder; models of a hub are not asked for")
+            near = near_names(str(path)) or "; models of a hub are not asked for"
+            raise Refusal(f"{path}: there is no such file or folder{near}")
         model = read_model(path)
         shape, count, name, notes = model.shape, float(model.most or model.count), model.name, model.notes
         fewest = float(model.fewest or model.count)

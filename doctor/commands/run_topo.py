@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from compat_matrix.close_names import unlisted_gpu
+
 from ..guard import Refusal
 from ..topo import Answer, Gap, Garbled, Peers, Table, answer, of_snapshot, parse_peers, parse_table
 from .assess import matrix_of
@@ -23,7 +25,7 @@ def run_topo(flags: dict[str, Any]) -> int:
     count = parameter_count(flags["params"])
     m = matrix_of(flags)
     if flags["gpu"] and not (m.gpu(flags["gpu"]).rows or m.gpus_like(flags["gpu"]).rows):
-        echo(f"gpudoctor: GPU {flags['gpu']!r} is not listed in this matrix", err=True)
+        echo(f"gpudoctor: {unlisted_gpu(m, flags['gpu'])}", err=True)
         return 3
     try:
         text = _pasted(flags) if flags["text"] else ""

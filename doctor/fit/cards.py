@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from compat_matrix.close_names import unlisted_gpu
+
 from ..snapshot import Snapshot, known
 
 if TYPE_CHECKING:
@@ -91,8 +93,10 @@ def boards(m: Matrix, text: str) -> tuple[Board, ...]:
     if not rows and wanted:
         rows, whole = _named(m, name.replace(wanted[0], "")), False
     if not rows:
-        hint = f": say its memory, such as {name}=24GB" if "=" not in name else ""
-        raise Unclear(f"GPU {name!r} is not listed in this matrix{hint}", unknown=True)
+        sentence = unlisted_gpu(m, name)
+        hint = " Or say" if sentence.endswith("?") else ": say"
+        hint += f" its memory, such as {name}=24GB"
+        raise Unclear(f"{sentence}{hint if '=' not in name else ''}", unknown=True)
     sizes: dict[float, tuple[float, Gpu]] = {}
     for row in rows:
         for gib, memory in _sizes(row).items():

@@ -36,6 +36,21 @@ def shown(path: str) -> str:
     return "standard input" if path == "-" else path
 
 
+def near_names(path: str) -> str:
+    """`; did you mean a, b?`: files of a like name in the folder of a missing one; else an empty string."""
+    from difflib import get_close_matches
+    from itertools import islice
+
+    folder, name = os.path.split(path)
+    try:
+        with os.scandir(folder or ".") as entries:
+            names = [entry.name for entry in islice(entries, 2000)]
+    except (OSError, ValueError):
+        return ""
+    close = get_close_matches(name, names, n=2, cutoff=0.75)
+    return f"; did you mean {', '.join(os.path.join(folder, one) for one in close)}?" if close else ""
+
+
 def open_given(path: str, streams: bool = True) -> int:
     """A descriptor of the regular file, or of the stream. Raises Unopened.
 
@@ -49,7 +64,8 @@ def open_given(path: str, streams: bool = True) -> int:
         descriptor = _stream(path) if stream else os.open(path, _flags())
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise Unopened(f"cannot read {shown(path)}: {reason or error}") from None
+        near = near_names(path) if isinstance(error, FileNotFoundError) else ""
+        raise Unopened(f"cannot read {shown(path)}: {reason or error}{near}") from None
     try:
         mode = os.fstat(descriptor).st_mode
         if not (stream and streams) or stat.S_ISDIR(mode):

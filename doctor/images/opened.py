@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..formats.given import Unopened, file_given, is_stream
+from ..formats.given import Unopened, file_given, is_stream, near_names
 from .source import ImageError, Source
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _on_disk(text: str) -> Opened | None:
             return Opened("folder", None, str(path))
         return _archive(str(path), tag)
     if is_path:
-        raise ImageError(f"{rest}: there is no such file or folder")
+        raise ImageError(f"{rest}: there is no such file or folder{near_names(rest)}")
     return None
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from compat_matrix.close_names import unlisted_gpu
 from compat_matrix.forward import for_all_of
 from compat_matrix.resolver import Question
 from compat_matrix.versions import numbers
@@ -115,7 +115,7 @@ def card(m: Matrix, text: str) -> Card:
     if not match.rows:
         if re.search(r"(?i)\b(radeon|instinct|amd|intel|arc|apple|mi\d{2,3}x?)\b", name):
             raise Unclear(f"{name!r} is not an NVIDIA GPU")
-        raise Unclear(f"GPU {name!r} is not listed in this matrix{_close(m, name)}", unknown=True)
+        raise Unclear(unlisted_gpu(m, name), unknown=True)
     if not match.capability:
         several = ", ".join(sorted({f"{row.name} ({row.cc})" for row in match.rows})[:6])
         raise Unclear(f"{name!r} may be {several}: say which")
@@ -132,14 +132,6 @@ def _jetson(m: Matrix, name: str, count: int) -> Card:
         if row.tegra and words & set(re.findall(r"[a-z]+\d*", row.examples.casefold())):
             return Card(name, row.cc, count, tegra=True)
     raise Unclear(f"{name!r} is not listed in this matrix", unknown=True)
-
-
-def _close(m: Matrix, name: str) -> str:
-    names = {row.name.removeprefix("NVIDIA ").removeprefix("GeForce "): row.name for row in m.gpus}
-    short = re.sub(r"(?i)\b(nvidia|geforce)\b", "", name).strip()
-    found = get_close_matches(short.upper(), [key.upper() for key in names], n=3, cutoff=0.6)
-    by_upper = {key.upper(): value for key, value in names.items()}
-    return f"; did you mean {', '.join(by_upper[key] for key in found)}?" if found else ""
 
 
 def driver(m: Matrix, text: str, os: str) -> tuple[str, str]:
@@ -172,6 +164,8 @@ def wish(text: str) -> Wish:
     name = found[1].lower().replace("_", "-")
     name = _AKIN.get(name, name)
     if name not in KNOWN:
+        from difflib import get_close_matches
+
         close = get_close_matches(name, KNOWN, n=2, cutoff=0.7) or [one for one in KNOWN if name.startswith(f"{one}-")]
         hint = f"; did you mean {' or '.join(close)}?" if close else f" (known: {', '.join(KNOWN)})"
         raise Unclear(f"nothing is known of {name!r}{hint}", unknown=not close)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
-from doctor.cli import ALIASES, COMMANDS, GROUPS
+import pytest
+
+from doctor.cli import ALIASES, COMMANDS, GROUPS, run
 
 from ..healthy import healthy
 from ..rows import for_each
@@ -80,3 +83,58 @@ def test_no_name_is_suggested_twice() -> None:
     line = one_line(gpudoctor("matrix", "query", "torhc"))
     names = line.partition("did you mean ")[2].partition("?")[0].split(", ")
     assert "torch" in names and len(set(names)) == len(names)
+
+
+@for_each(
+    "words",
+    [
+        "resolve --gpu 'RTX 509O' --driver 570",
+        "fit --params 7B --gpus '2xRTX 509O'",
+        "topo --gpu 'RTX 509O' table.txt",
+        "matrix query gpu 'RTX 509O'",
+        "matrix query build --gpu 'RTX 509O'",
+        "what-if --gpu 'RTX 509O' --from report.json",
+        "image ./root --driver 570 --gpu 'RTX 509O'",
+        "dockerfile Dockerfile --driver 570 --gpu 'RTX 509O'",
+    ],
+)
+def test_a_misspelt_gpu_gets_the_names_that_it_is_close_to(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    save(tmp_path, healthy())
+    (tmp_path / "Dockerfile").write_text("FROM pytorch/pytorch:2.6.0-cuda12.4-cudnn9-runtime\n")
+    (tmp_path / "table.txt").write_text("\tGPU0\tGPU1\nGPU0\t X \tPIX\nGPU1\tPIX\t X \n")
+    (tmp_path / "root" / "etc").mkdir(parents=True, exist_ok=True)
+    assert run(shlex.split(words)) in (2, 3)
+    assert "did you mean NVIDIA GeForce RTX 5090" in capsys.readouterr().err
+
+
+@for_each(
+    "words",
+    [
+        "check --from reprot.json",
+        "prove --from reprot.json",
+        "what-if --driver 580 --from reprot.json",
+        "fix --from reprot.json",
+        "resolve -r reprot.json --gpu H100 --driver 580",
+        "explain reprot.json",
+        "dockerfile reprot.json",
+        "fit reprot.json --gpus H100",
+        "topo reprot.json",
+        "check --config reprot.json",
+        "check --matrix ./reprot.json",
+        "fleet report reprot.json",
+        "fleet load reprot.json -o new.db",
+        "image ./reprot.json",
+        "trust reprot.json",
+    ],
+)
+def test_a_misspelt_file_gets_the_name_of_one_that_is_there(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    save(tmp_path, healthy())
+    assert run(shlex.split(words)) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1) and "report.json?" in err
