@@ -126,7 +126,7 @@ def test_every_reason_is_needed() -> None:
 
 CALLED_BY_OTHERS = {
     "the reader of layers": ("open_layer",),
-    "click": ("list_commands", "get_command", "format_commands"),
+    "click": ("list_commands", "get_command", "format_commands", "format_options"),
     "whoever imports gpudoctor": ("ok", "best", "to_dict", "to_json", "to_markdown", "to_text", "to_html"),
     "a notebook": ("_repr_html_",),
     "the import system": ("find_spec", "set_data"),

@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from .click_flags import options
+from .click_flags import Command, options
 from .flags import CHECK
 
 
-@click.command()
+@click.command(cls=Command)
 @options(CHECK)
 def check(**flags: Any) -> int:
     """Diagnose this machine, and print the root cause with its fix.

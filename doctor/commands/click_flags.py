@@ -26,6 +26,38 @@ class Format(click.Choice):  # type: ignore[type-arg]  # generic since click 8.2
         return super().convert(SHORT.get(value, value), param, ctx)
 
 
+HEADINGS = {
+    "Where": {"--python", "--target", "--root", "--from", "--replay", "--pid", "--device", "--nodes", "--nproc"},
+    "How to judge": {
+        "--expect", "--require", "--only", "--skip", "--fail-on", "--building", "--config", "--no-config", "--matrix",
+        "--strict", "--baseline", "--regression-percent",
+    },
+    "Output": {
+        "--format", "--json", "--output", "--quiet", "--verbose", "--brief", "--ascii", "--no-color", "--no-redact",
+        "--plot", "--help",
+    },
+}  # fmt: skip
+"""Heading in a command's help to its options; the others are what the command is about, and come first."""
+_FEW = 12
+
+
+class Command(click.Command):
+    """A command whose help has its options in groups, where there are many."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Below `HEADINGS`; in one list where there are few."""
+        params = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
+        rows = [(param, row) for param in params if (row := param.get_help_record(ctx)) is not None]
+        groups: dict[str, list[tuple[str, str]]] = {"What to examine": [], **{heading: [] for heading in HEADINGS}}
+        for param, row in rows:
+            of = (heading for heading, names in HEADINGS.items() if names & set(param.opts))
+            groups[next(of, "What to examine")].append(row)
+        for heading, found in (groups if len(rows) > _FEW else {"Options": [row for _, row in rows]}).items():
+            if found:
+                with formatter.section(heading):
+                    formatter.write_dl(found)
+
+
 def options(flags: Sequence[Flag]) -> Callable[[Function], Function]:
     """A decorator that gives a command these options, in this order."""
 

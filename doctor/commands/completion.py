@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import click
 
+from .click_flags import Command
 
-@click.command()
+
+@click.command(cls=Command)
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 def completion(shell: str) -> int:
     """Print the completion of a shell.

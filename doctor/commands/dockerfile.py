@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
-from .click_flags import options
+from .click_flags import Command, options
 from .flags import report_flags
 
 FORMATS = ("text", "json", "sarif", "junit", "github")
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...")
 @click.option("--target", metavar="STAGE", help="The stage that is built. Default: the last.")
 @click.option("--build-arg", "arguments", multiple=True, metavar="NAME=VALUE", help="As in docker build. Repeatable.")

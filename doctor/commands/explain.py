@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from .click_flags import options
+from .click_flags import Command, options
 from .flags import EXPLAIN
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("what", metavar="ID|FILE|-|TEXT...", nargs=-1, required=True)
 @options(EXPLAIN)
 def explain(what: tuple[str, ...], **flags: Any) -> int:

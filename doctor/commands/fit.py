@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from .click_flags import options
+from .click_flags import Command, options
 from .flags import report_flags
 
 TYPES = ("mixed", "fp32", "fp16", "bf16", "fp8", "int8", "int4", "nf4", "awq", "gptq", "q8_0", "q6_k", "q5_k_m",
@@ -16,7 +16,7 @@ RULES = ("zero", "megatron", "hugging-face", "sagemaker")
 COUNT = click.IntRange(1, 1 << 30)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("model", required=False, metavar="[FOLDER|FILE]")
 @click.option("--params", metavar="N", help="Parameters, such as 10e9, 7B or 350M: a typical decoder of that size.")
 @click.option("--gpus", metavar="GPUS", help="Such as 8xA100-40GB, 'RTX 4090' or A100-40GB:1g.5gb.")

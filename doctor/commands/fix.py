@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from .click_flags import options
+from .click_flags import Command, options
 from .flags import report_flags
 
 
-@click.command(context_settings={"show_default": False})
+@click.command(cls=Command, context_settings={"show_default": False})
 @click.argument("check_id", metavar="[ID]", required=False)
 @click.option("--apply", "apply_", is_flag=True, help="Carry out the steps in the Python environment, after asking.")
 @click.option("--dry-run", is_flag=True, help="Print the steps and change nothing, as without --apply.")

@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from .click_flags import options
+from .click_flags import Command, options
 from .flags import HEALTHCHECK
 
 
-@click.command()
+@click.command(cls=Command)
 @options(HEALTHCHECK)
 def healthcheck(**flags: Any) -> int:
     """One line of at most 80 characters, exit 0 (OK, UNKNOWN) or 1 (FAIL). torch is not imported."""

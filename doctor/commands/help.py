@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from .click_flags import Command
 from .suggest import did_you_mean
 
 
-@click.command("help")
+@click.command("help", cls=Command)
 @click.argument("words", nargs=-1, metavar="[COMMAND]...")
 @click.pass_context
 def help_(context: click.Context, words: tuple[str, ...]) -> int:

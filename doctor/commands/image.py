@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from .click_flags import options
+from .click_flags import Command, options
 from .flags import report_flags
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("reference", metavar="REF")
 @click.option("--against", multiple=True, metavar="HOST", help="this, or a saved JSON report of check. Repeatable.")
 @click.option("--driver", "drivers", multiple=True, metavar="VERSION", help="A host in words: its driver. Repeatable.")

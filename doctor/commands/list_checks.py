@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from .click_flags import options
+from .click_flags import Command, options
 from .flags import answer_flags
 
 
-@click.command()
+@click.command(cls=Command)
 @options(answer_flags("text", "json"))
 def list_checks(**flags: Any) -> int:
     """List every check: its id, severity and what it looks for."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from ..guard import Refusal
+from .click_flags import Command
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option(
     "--allow-target", is_flag=True, help="Let the assistant examine containers, pods and hosts (check --target)."
 )

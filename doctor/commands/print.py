@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .click_flags import options
+from .click_flags import Command, options
 from .flags import OUTPUT
 
 WHAT = {
@@ -18,7 +18,7 @@ WHAT = {
 }
 
 
-@click.command("print")
+@click.command("print", cls=Command)
 @click.argument("what", type=click.Choice(list(WHAT)), metavar="WHAT")
 @click.option(
     "--expect",

@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from .click_flags import options
+from .click_flags import Command, options
 from .flags import PROVE
 
 
-@click.command()
+@click.command(cls=Command)
 @options(PROVE)
 def prove(**flags: Any) -> int:
     """Show that the GPU path is really used, how fast it is, and what limits a training.

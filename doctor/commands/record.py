@@ -9,10 +9,11 @@ from typing import Any
 
 import click
 
+from .click_flags import Command
 from .write import echo
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("folder", metavar="DIR")
 @click.option("--no-import", is_flag=True, help="Do not import torch.")
 @click.option("--prove", is_flag=True, help="Compute on the GPU too, and save the measurements: prove --quick.")

@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
-from .click_flags import options
+from .click_flags import Command, options
 from .flags import report_flags
 
 FORMATS = ("text", "json", "html", "requirements", "pyproject", "dockerfile", "environment-yml", "edited")
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("wishes", nargs=-1, metavar="[PACKAGE]...")
 @click.option("--gpu", "gpus", multiple=True, metavar="GPU", help="A name, 2xNAME, capability or PCI id. Repeatable.")
 @click.option("--driver", metavar="VERSION", help="Its version or branch; none: what to install first.")

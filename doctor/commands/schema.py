@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from .click_flags import options
+from .click_flags import Command, options
 from .flags import OUTPUT
 
 KINDS = ("check", "image", "topo", "fleet")
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("what", type=click.Choice(KINDS), default="check", metavar="[check|image|topo|fleet]")
 @click.option("--fleet", is_flag=True, help="The same as `schema fleet`.")
 @options((OUTPUT,))

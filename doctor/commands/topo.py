@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from .click_flags import options
+from .click_flags import Command, options
 from .flags import report_flags
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("text", required=False, metavar="[TEXT|-]")
 @click.option(
     "--from", "from_", metavar="REPORT", help="A saved JSON report ('-': stdin), or the folder of a recording."

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from .click_flags import Command
 from .write import echo
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("config", metavar="[FILE]", required=False)
 @click.option("--remove", is_flag=True, help="Stop trusting FILE.")
 @click.option("--list", "list_", is_flag=True, help="List the trusted files, and those that changed since.")

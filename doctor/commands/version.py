@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from .click_flags import Command
 from .write import echo
 
 
-@click.command()
+@click.command(cls=Command)
 def version() -> int:
     """Print the version of gpudoctor and of its matrix."""
     from compat_matrix import Matrix

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from .click_flags import options
+from .click_flags import Command, options
 from .flags import CHECK, Flag
 
 _LIKE_CHECK = (
@@ -22,7 +22,7 @@ WATCH = (
 )
 
 
-@click.command(context_settings={"allow_interspersed_args": False})
+@click.command(cls=Command, context_settings={"allow_interspersed_args": False})
 @click.option("--pid", type=click.IntRange(min=1), metavar="PID", help="Watch this process, which runs already.")
 @click.option(
     "--interval",

@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
-from .click_flags import options
+from .click_flags import Command, options
 from .flags import CHECK
 
 _NOT_HERE = ("prove", "python_", "root")
 
 
-@click.command(name="what-if")
+@click.command(cls=Command, name="what-if")
 @click.option("--driver", metavar="VERSION", help="Another driver: its version, or its branch for the newest of it.")
 @click.option("--gpu", "gpus", multiple=True, metavar="GPU", help="These GPUs: NAME, 2xNAME, capability or PCI id.")
 @click.option("--torch", metavar="VERSION", help="Another build: 2.8 (a plain install), 2.8.0+cu126, or none.")

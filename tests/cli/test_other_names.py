@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
+import click
 import pytest
 
 from doctor.cli import ALIASES, COMMANDS, GROUPS, run
+from doctor.cli import gpudoctor as program
 
 from ..healthy import healthy
 from ..rows import for_each
@@ -138,3 +141,22 @@ def test_a_misspelt_file_gets_the_name_of_one_that_is_there(
     assert run(shlex.split(words)) == 2
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1) and "report.json?" in err
+
+
+def test_the_help_of_a_command_with_many_options_has_them_in_groups() -> None:
+    """Each option once, as click's own list has it."""
+    context = click.Context(program, info_name="gpudoctor")
+    for name in COMMANDS:
+        command = program.get_command(context, name)
+        if command is None or isinstance(command, click.Group):
+            continue
+        text = command.get_help(click.Context(command, parent=context, info_name=name))
+        options = [one for one in command.get_params(click.Context(command)) if isinstance(one, click.Option)]
+        _, lists = re.split(rf"^(?:Options|{'|'.join(ORDER)}):$", text, maxsplit=1, flags=re.M)
+        assert len(re.findall(r"^  -", lists, re.M)) == len(options), name
+        headings = re.findall(r"^([A-Z][a-z ]+):$", text, re.M)
+        assert headings == (["Options"] if len(options) <= 12 else [h for h in ORDER if h in headings]), name
+        assert len(options) <= 12 or "Output" in headings, name
+
+
+ORDER = ("What to examine", "Where", "How to judge", "Output")
