@@ -48,10 +48,12 @@ CHECK = Check(
 
 _SPARE = lazy(
     r"(.*/)?(lib(backend_with_compiler|jitbackend_test|torchbind_test|aoti_custom_ops|nvperf_\w+|pcsamplingutil|"
-    r"checkpoint|cufile_rdma|nvToolsExt|cupti_\w+|proton|nvblas|cufftw|cusolverMg)|nvshmem_(transport|bootstrap)_|"
+    r"checkpoint|cufile_rdma|nvToolsExt|cupti_\w+|proton|nvblas|cufftw|cusolverMg|"
+    r"caffe2_(detectron_ops|observers|module_test_dynamic)\w*)|nvshmem_(transport|bootstrap)_|"
     r"libnvshmem_|test_)[^/]*"
 )
-"""What no program loads, or only one that measures, tests or needs this transport."""
+"""What no program loads, or only one that measures, tests, needs this transport or asks for Caffe2's own operators:
+Debian's python3-torch links to those, and no package has the files (packages.debian.org/bookworm/libtorch1.13)."""
 _UNUSED = lazy(r"(^|/)(tests?|testing|_?benchmarks?|examples?|include)/|(^|/)test_[^/]*$")
 _HOW = {
     "missing": "is missing", "empty": "is empty", "zeros": "holds zeros", "cut": "is cut off",

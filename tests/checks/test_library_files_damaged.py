@@ -65,6 +65,8 @@ def test_what_cannot_load_fails(state: str) -> None:
         changed("torch/lib/libjitbackend_test.so", "torch", state="missing"),
         changed("nvidia/cuda_cupti/lib/libnvperf_host.so", "nvidia-cuda-cupti-cu12", state="missing"),
         changed("nvidia/nvshmem/lib/nvshmem_transport_ucx.so.3", "nvidia-nvshmem-cu12", state="missing"),
+        changed("torch/lib/libcaffe2_detectron_ops_gpu.so", "torch", state="missing"),
+        changed("torch/lib/libcaffe2_observers.so", "torch", state="missing", detail="../libcaffe2_observers.so.1.13"),
     ],
 )
 def test_what_programs_can_do_without_is_a_remark(library: ChangedFile) -> None:
@@ -72,6 +74,10 @@ def test_what_programs_can_do_without_is_a_remark(library: ChangedFile) -> None:
     assert ids(odd) == []
     (remark,) = run(ID, odd)[2]
     assert (remark.status, remark.fixes) == ("pass", ())
+
+
+def test_a_library_that_torch_loads_when_it_compiles_a_kernel_fails() -> None:
+    assert run(ID, with_changed(changed("torch/lib/libcaffe2_nvrtc.so", "torch", state="missing")))[0] == "fail"
 
 
 def test_a_library_that_was_loaded_is_not_called_broken() -> None:
