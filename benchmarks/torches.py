@@ -224,12 +224,12 @@ def watched(prefix: Path, folder: Path) -> Seen:
     return Seen(f"exit {done.returncode}" + (f", {cores:.1f} cores" if cores else ""), f"watch: {wrong}" * bool(wrong))
 
 
-def as_gpu(prefix: Path) -> Seen:
-    """The agent of rates on a GPU that is not there."""
+def as_gpu(prefix: Path, only: str = "") -> Seen:
+    """The agent of rates on a GPU that is not there; `only`: names of its steps, with commas."""
     agent = HERE / "doctor/patient/torch_speed.py"
     words = [prefix / "bin/python", HERE / "tests/proof/gpu_on_cpu.py", agent, "--device", "cuda:0", "--level", "quick"]
     env = {**os.environ, "FAKE_GPU": json.dumps(GPU), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([*words, "--seconds", "150"], env=env, capture_output=True, text=True)
+    done = subprocess.run([*words, "--only", only, "--seconds", "150"], env=env, capture_output=True, text=True)
     rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     right = [row["product"]["right"] for row in rows if "product" in row]
     ends = [row["ended"] for row in rows if "ended" in row]

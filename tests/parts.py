@@ -67,6 +67,16 @@ def _network() -> str:
     return why_not()
 
 
+def _debian_torch() -> str:
+    """Whether Debian's python3-torch was unpacked, or apt offers it."""
+    reason = _root() or _tools("apt-get", "dpkg")
+    if reason:
+        return reason
+    from tests.proof.debian_torch import why_not
+
+    return why_not()
+
+
 def _buildah() -> str:
     """The script also needs the Debian base that it keeps, or apt's mirrors to make it."""
     return _root() or _tools("buildah", "debootstrap", "dpkg") or ("" if any(_bases()) else _network())
@@ -118,6 +128,7 @@ NEEDS: dict[str, Callable[[], str]] = {
     "sshd": lambda: _root() or ("" if os.path.exists("/usr/sbin/sshd") else "no /usr/sbin/sshd") or _tools("ssh"),
     "registry": lambda: _tools("docker-registry", "skopeo", "openssl"),
     "torch_wheel": lambda: "" if torch_wheel() else f"no CPU wheel of torch {TORCH} in a find-links folder of pip",
+    "debian_torch": _debian_torch,
     "chromium": lambda: _tools("chromium", "chromedriver") or _packages("selenium"),
     "zsh": lambda: _tools("zsh"),
     "site": lambda: _packages("mkdocs", "material"),
