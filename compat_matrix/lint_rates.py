@@ -15,6 +15,7 @@ _PEAK = {
     "fp4": "fp4_tensor_tflops",
 }  # fmt: skip
 _PRODUCTS = ("matmul_tflops", "matmul_tflops_best_shape", "gemm_tops")
+_BANDS = (*_PRODUCTS, "gemm_tflops", "device_memory_bw", "h2d_bw", "d2h_bw")
 _HALF_PERCENT = 0.006
 _CORES = {"3": 192, "5": 128, "6": 128, "6.0": 64, "7": 64, "8": 128, "8.0": 64}
 """fp32 lanes of an SM by capability or its major, 128 where it is neither: CUDA C++ Programming Guide, arithmetic
@@ -85,4 +86,13 @@ def derived_specs(m: Store) -> list[str]:
     return problems
 
 
-RATES = (derived_specs, measured_shares, thresholds, boards_of_skus)
+def conditions_of_measured(m: Store) -> list[str]:
+    """A measured rate of which nobody knows how it was measured: a band would stand on it."""
+    return [
+        f"performance {row.gpu} {row.metric} {row.pattern}: measured, without tool and conditions"
+        for row in m.performance
+        if row.kind == "measured" and row.metric in _BANDS and not (row.pattern and row.conditions)
+    ]
+
+
+RATES = (derived_specs, measured_shares, thresholds, boards_of_skus, conditions_of_measured)

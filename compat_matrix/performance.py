@@ -32,6 +32,8 @@ _FEW, _SHARE_OF_FEW = 5, 0.4
 _SLOT_W, _THRIFT = 75.0, 0.6
 """A board on a slot's power holds its clocks for moments: a T4, 42 TFLOP/s of fp16 over 30 runs, does 24 over 100 (as
 NVIDIA expects: forums.developer.nvidia.com, "About GPU peak performance")."""
+_SUSTAINED = "sustained"
+"""In the conditions of a row whose smallest sample was taken at the board's power limit."""
 _GEFORCE = "consumer"
 _SLICE = 0.55
 """The few SMs of a MIG slice need not fill its share of the memory's bandwidth."""
@@ -126,6 +128,8 @@ def _one(m: Store, row: Gpu, kind: Kind, what: str, mig: str, gen: int | None, w
     if measured and not mig and row.form_factor != "laptop":
         # Of several samples one may be an outlier (an RTX 3080 at 42 % of the others), and a sample above the peak is
         # of a board that boosts above its listed clock: not every board does.
+        held = any(_SUSTAINED in r.conditions for r in measured)
+        thrift = 1.0 if held else thrift
         least = min(peak, *(max(r.least, FAIL * (r.median or 0.0)) for r in measured))
         faster = [r for r in measured_rows(m).get(row.name, ()) if kind == "memory" and r.pattern == _TRIAD]
         best = max(r.most for r in (*measured, *faster))
@@ -136,7 +140,9 @@ def _one(m: Store, row: Gpu, kind: Kind, what: str, mig: str, gen: int | None, w
             typical=middle,
             high=best,
             # An old torch or cuBLAS lacks good kernels for the newer types: slow, and no fault of the board.
-            floor=thrift * FAIL * min(middle, peak, least / WARN) if kind == "memory" or what in _PLAIN else 0.0,
+            floor=thrift * FAIL * min(middle, peak, least if held else least / WARN)
+            if kind == "memory" or what in _PLAIN
+            else 0.0,
             peak=peak,
             unit=unit,
             reason=f"rates measured on {row.name}",

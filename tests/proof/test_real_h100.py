@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import msgspec
 from msgspec.structs import replace
 
 from doctor.probes.collect import snapshot_of
+from doctor.report.lines import plain
+from doctor.report.measured_blocks import measured_lines
 from doctor.snapshot import Measured, Missing, Snapshot, known
 from doctor.targets.recording import read_recording
 
@@ -22,6 +25,7 @@ from ..rows import for_each
 
 HERE = Path(__file__).parents[1] / "fixtures" / "h100"
 WATCHED = json.loads((HERE / "watched.json").read_text())
+FULL = msgspec.convert(json.loads((HERE / "full.json").read_text()), Measured, strict=False)
 # SMs' activity of a context alone was 0.000 %; its power rose from 77 W to 128 W with the clocks, without any work.
 
 
@@ -47,11 +51,10 @@ def test_a_sound_h100_has_no_findings() -> None:
 
 
 def test_the_full_measurements_pass_too() -> None:
-    full = msgspec.convert(json.loads((HERE / "full.json").read_text()), Measured, strict=False)
-    done = report(machine().replace({"measured": full}))
+    done = report(machine().replace({"measured": FULL}))
     assert (done.verdict, [f.id for f in done.findings]) == ("pass", [])
     assert done.measured is not None and done.measured.cuda_compatibility == "cleared"
-    assert {c.right for c in known(full.products) or ()} == {True}
+    assert {c.right for c in known(FULL.products) or ()} == {True}
 
 
 @for_each(
@@ -97,15 +100,26 @@ def test_what_shows_that_a_gpu_was_used(program: str, changes: dict[str, Any], f
 )
 def test_memory_is_held_against_sound_boards(gb_s: float, status: str) -> None:
     """A threshold of an acceptance test (1,905 GB/s) is not what is usual: sound boards read 2,570 and 3,000."""
-    full = msgspec.convert(json.loads((HERE / "full.json").read_text()), Measured, strict=False)
-    rates = tuple(replace(r, value=gb_s) if r.kind == "memory" else r for r in known(full.rates) or ())
-    done = report(machine().replace({"measured": replace(full, rates=rates)}))
+    rates = tuple(replace(r, value=gb_s) if r.kind == "memory" else r for r in known(FULL.rates) or ())
+    done = report(machine().replace({"measured": replace(FULL, rates=rates)}))
     assert next(c.status for c in done.checks if c.id == "memory-bandwidth-below-range") == status
+    (row,) = [line for line in plain(measured_lines(done, 100, 0)).splitlines() if line.strip().startswith("memory")]
+    share, low, high = map(int, re.findall(r"(\d+) % of peak, normal (\d+) to (\d+)", row)[0])
+    assert (low <= share <= high, "▲" in row) == (status == "pass", status != "pass"), row
 
 
-def test_the_default_power_limit_explains_a_product() -> None:
+@for_each("tflops", [640.0, 700.0])
+def test_the_default_power_limit_explains_a_product(tflops: float) -> None:
     """At 700 W and 1,464 of 1,980 MHz, 640 TFLOP/s of bf16 is what this board does with random numbers."""
-    full = msgspec.convert(json.loads((HERE / "full.json").read_text()), Measured, strict=False)
-    rates = tuple(replace(r, value=640.0) if r.what == "bf16" else r for r in known(full.rates) or ())
-    done = report(machine().replace({"measured": replace(full, rates=rates)}))
+    rates = tuple(replace(r, value=tflops) if r.what == "bf16" else r for r in known(FULL.rates) or ())
+    done = report(machine().replace({"measured": replace(FULL, rates=rates)}))
     assert [f.id for f in done.findings] == []
+
+
+def test_a_clock_that_power_does_not_explain_is_reported() -> None:
+    """1,590 of 1,980 MHz at half of the limit: as locked clocks show, whatever the rates are."""
+    slow = {"clock_sm_mhz": 1590.0, "power_w": 350.0, "reasons_percent": {}}
+    held = tuple(replace(load, **slow) for load in known(FULL.loads) or ())
+    done = report(machine().replace({"measured": replace(FULL, loads=held)}))
+    assert [f.id for f in done.findings] == ["clock-held-low"]
+    assert "1590 of" in done.findings[0].title
