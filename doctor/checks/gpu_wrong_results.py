@@ -26,7 +26,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..findings import Check, Finding, Findings, Fix, Matrix, NotExamined, Policy, Skip
-from ..snapshot import Gpu, Measured, Missing, NeedsFact, Snapshot, known
+from ..snapshot import Gpu, Measured, Missing, NeedsFact, Snapshot, StepEnd, known
 from ._measured import measured
 from ._readings import name_of
 
@@ -45,7 +45,7 @@ CHECK = Check(
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails for each device with a wrong result, through libcuda alone or through torch."""
     found_by = measured(s)
-    from ..findings.measured_results import not_compared
+    from ..findings.measured_results import not_compared, not_verified
 
     drivers, proofs = known(found_by.driver) or (), known(found_by.torch) or ()
     pairs = known(found_by.pairs) or ()
@@ -76,6 +76,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             facts = {"device": path.device, **_facts(found_by, path.device)}
             yield _finding(s, gpu, path.device, path.device, f"{path.reason}.", facts)
     yield from _between(s)
+    for end in not_verified(found_by):
+        yield _unverified(s, end)
     gpus = [d.right for d in drivers] + [t.right for t in proofs if t.device != "cpu"]
     for proof in proofs:
         if proof.device == "cpu" and known(proof.right) is False:
@@ -117,6 +119,28 @@ def _between(s: Snapshot) -> Findings:
         facts={"pairs": [[pair.source, pair.target] for pair in pairs], "peer_access": known(first.peer_access)},
         subject=gpu.key if gpu else device,
         fixes=of_pairs(s) if known(first.peer_access) else (again,),
+    )
+
+
+def _unverified(s: Snapshot, end: StepEnd) -> Finding:
+    """Rates without one product that was checked: what is fast may be wrong."""
+    from ..findings.measured_gpu import gpu_of
+    from ..fixes.speed import here
+
+    gpu = gpu_of(s, end.device)
+    return CHECK.unknown(
+        f"No product that was timed on {end.device} could be verified",
+        f"The check failed in {end.step}: {end.detail.rstrip('.')}. The rates were measured; whether the products "
+        "behind them are right is unknown.",
+        facts={"device": end.device, "step": end.step, "fault": end.fault},
+        subject=gpu.key if gpu else end.device,
+        fixes=(
+            here(
+                "prove-again",
+                "Prove it again, with a newer torch if there is one",
+                "Where each check fails, this torch may lack something that the checks use.",
+            ),
+        ),
     )
 
 

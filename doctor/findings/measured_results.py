@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..snapshot import CopyProof, Measured, Missing, PairProof, ProductProof, Snapshot, known
+from ..snapshot import CopyProof, Measured, Missing, PairProof, ProductProof, Snapshot, StepEnd, known
 from ..snapshot.device_names import in_short
 from ..snapshot.measured_proof import PROVES_NOTHING
 
@@ -114,6 +114,21 @@ def not_compared(s: Snapshot) -> Missing | None:
     ends = [end for end in m.ended if end.agent == "torch_proof"]
     words = next((end.detail for end in ends if end.device == left[0] or end.fault in PROVES_NOTHING), reason.detail)
     return Missing(reason.reason, f"no result of {in_short(left)} was compared" + (f": {words}" if words else ""))
+
+
+def not_verified(m: Measured) -> list[StepEnd]:
+    """How the first check ended on each device whose timed products could not be checked, not one.
+
+    A check that time or memory left out proves nothing: torch's own product in float32 was compared."""
+    timed = {(rate.device, rate.what) for rate in known(m.rates) or () if rate.kind == "matmul"}
+    found = []
+    for device in sorted({device for device, _ in timed}):
+        steps = {f"{check}matmul {what}" for name, what in timed if name == device for check in ("", "check of ")}
+        ends = [end for end in m.ended if end.device == device and end.step in steps]
+        broken = [end for end in ends if end.fault not in PROVES_NOTHING]
+        if broken and all(known(p.right) is None for p in products_of(m, device)):
+            found.append(broken[0])
+    return found
 
 
 def damaged(m: Measured) -> list[PairProof]:

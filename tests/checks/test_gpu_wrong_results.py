@@ -100,6 +100,36 @@ def test_a_gpu_that_was_not_compared_is_no_pass() -> None:
     assert run(ID, proven(B, torch_devices=both, driver=(driver_proof(B), alone)))[0] == "pass"
 
 
+@for_each(
+    ("fault", "products", "status"),
+    [
+        ("failed", (), "unknown"),
+        ("crash", (), "unknown"),
+        ("failed", ("fp32",), "pass"),  # one was, and the report names those that were not
+        ("skipped", (), "pass"),
+        ("starved", (), "pass"),
+    ],
+)
+def test_rates_of_products_that_nothing_could_verify_are_no_pass(
+    fault: str, products: tuple[str, ...], status: str
+) -> None:
+    """As torch 1.13.1 raised for names that its settings lack: all rates were there, and no product was checked."""
+    ends = tuple(
+        StepEnd(
+            agent="torch_speed", step=f"{check}matmul {what}", device="cuda:0", fault=fault, detail="AssertionError"
+        )  # type: ignore[arg-type]
+        for check, what in (("", "bf16"), ("check of ", "fp32"))
+        if what not in products
+    )
+    s = proven(B, ended=ends, products=tuple(product(what=what) for what in products))
+    found, _, findings = run(ID, s)
+    assert found == status
+    assert report(s).exit_code == (3 if status == "unknown" else 0)
+    for finding in findings:
+        assert finding.status == "unknown" and finding.subject == KEY and "AssertionError" in finding.detail
+        assert_every_fix_is_looked_at_again(s, finding)
+
+
 def test_of_a_gpu_that_nobody_asked_nothing_is_said() -> None:
     cpu = torch_proof(B, device="cpu", key="", tensor_device="cpu")
     assert run(ID, proven(B, device="cpu", driver=NOT_ASKED, torch=(cpu,)))[0] == "skipped"

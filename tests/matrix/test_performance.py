@@ -167,14 +167,21 @@ def test_boards_on_a_slots_power_may_fall_to_their_base_clock(m: Matrix) -> None
 
 
 @for_each(
-    ("what", "sustained", "slow"),
-    [("bf16", 54.91, 40.0), ("fp16", 52.47, 38.0), ("tf32", 24.0, 18.0), ("fp32", 10.66, 8.0)],
+    ("name", "what", "sustained", "slow"),
+    [
+        ("NVIDIA L4", "bf16", 54.91, 40.0),
+        ("NVIDIA L4", "fp16", 52.47, 38.0),
+        ("NVIDIA L4", "tf32", 24.0, 18.0),
+        ("NVIDIA L4", "fp32", 10.66, 8.0),
+        ("NVIDIA RTX A2000 12GB", "fp16", 27.6, 20.0),
+        ("NVIDIA RTX A2000 12GB", "fp32", 4.4, 3.3),
+    ],
 )
-def test_an_l4_that_was_measured_at_its_power_limit_is_the_measure(
-    m: Matrix, what: str, sustained: float, slow: float
+def test_a_board_that_was_measured_at_its_power_limit_is_the_measure(
+    m: Matrix, name: str, what: str, sustained: float, slow: float
 ) -> None:
-    """At 4096 and more it does three quarters of its best size: no further share is taken off for its 72 W."""
-    e = of(m, "NVIDIA L4", what=what)
+    """At 4096 and more an L4 does three quarters of its best size: no further share is taken off for its 72 W."""
+    e = of(m, name, what=what)
     assert e.floor < slow < e.low < 0.85 * sustained and sustained < e.typical <= e.high
 
 

@@ -72,6 +72,18 @@ def test_what_launches_mean_for_a_program() -> None:
     assert "CUDA graphs" in done.advice[0] and "NCCL" not in done.advice[0]
 
 
+@for_each(
+    ("mb_s", "advised"),
+    [(9_000.0, True), (36_000.0, True), (38_000.0, False), (43_000.0, False), (52_000.0, False)],
+)
+def test_what_slow_copies_mean_for_a_program(mb_s: float, advised: bool) -> None:
+    """Below two thirds of the 55.4 GB/s that pinned copies reach on PCIe 5 with 16 lanes."""
+    copying = {"gpu_busy_percent": 0.0, "main_cores": 0.99, "busiest_thread": 0.99}
+    done = judged(copying, {"power_w": 130.0, "pcie_rx_mb_s": mb_s})
+    assert done.watch_bound == "copies"
+    assert any("pin_memory=True" in line and "fewer, larger copies" in line for line in done.advice) is advised
+
+
 def test_the_gpu_that_works_while_the_others_wait_is_named() -> None:
     done = judged({**SPINS, "gpu_keys": (KEY, OTHER)}, {"power_w": 130.0}, {"key": OTHER, "power_w": 600.0})
     assert done.watch_bound == "waiting"
