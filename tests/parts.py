@@ -68,7 +68,7 @@ def _network() -> str:
 
 
 def _debian_torch() -> str:
-    """Whether Debian's python3-torch was unpacked, or apt offers it."""
+    """Whether Debian's python3-torch is unpacked; the first call fetches it."""
     reason = _root() or _tools("apt-get", "dpkg")
     if reason:
         return reason

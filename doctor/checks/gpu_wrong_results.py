@@ -16,7 +16,8 @@ How it is judged: float32 is held against float64 on the CPU. Each product that 
 fp4, fp32) is held against float64 on the same GPU by Freivalds' check, whose bound follows from the roundoff of the
 format, sums in float32 and the inner size k; it is then repeated 20 times. Elements that differ between repeats and are
 off by more than the bound are wrong; within it they are `gpu-results-not-repeatable`, a warning. A product that is off
-by less, but by more than rounding usually makes, is `gpu-results-suspect`. Copies are compared in bits.
+by less, but by more than rounding usually makes, is `gpu-results-suspect`. Where every check of a product fails before
+it can compare, the result is unknown. Copies are compared in bits.
 
 Source: results of `gpudoctor prove`; doctor/patient/speed_freivalds.py derives the bound.
 """

@@ -18,7 +18,7 @@ _TAKES = 2 << 30
 
 
 def why_not() -> str:
-    """Empty where it is unpacked already, or apt offers it for this machine's own Python; else the reason in a line."""
+    """Empty where it is unpacked, which the first call does (a minute, 150 MB from apt); else the reason in a line."""
     words = [PYTHON, "-c", "import sys; print(sys.version_info[:2] == (3, 11))"]
     try:
         fits = subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip() == "True"
@@ -27,19 +27,20 @@ def why_not() -> str:
     if not fits:
         return f"python3-torch {RELEASE} is for Python 3.11, which {PYTHON} is not"
     with CACHE.alone():
-        if CACHE.unpacked.exists():
-            return ""
-        if shutil.disk_usage(CACHE.folder).free < _TAKES:
-            return f"less than {_TAKES >> 30} GiB are free for python3-torch and what it needs"
-        return CACHE.why_not(RELEASE, *PACKAGES)
+        if not CACHE.unpacked.exists():
+            if shutil.disk_usage(CACHE.folder).free < _TAKES:
+                return f"less than {_TAKES >> 30} GiB are free for python3-torch and what it needs"
+            if reason := CACHE.why_not(RELEASE, *PACKAGES):
+                return reason
+        try:
+            CACHE.unpack_what_they_need(*PACKAGES)
+        except (RuntimeError, subprocess.SubprocessError) as error:
+            return str(error)
+    return ""
 
 
 def environment(prefix: Path) -> None:
-    """Make a virtual environment with it; it needs `variables` to start."""
-    with CACHE.alone():
-        if not (CACHE.folder / "lists").exists() and (reason := CACHE.why_not(RELEASE, *PACKAGES)):
-            raise RuntimeError(reason)
-        CACHE.unpack_what_they_need(*PACKAGES)
+    """Make a virtual environment with it, where `why_not` has no reason; it needs `variables` to start."""
     words = [PYTHON, "-m", "venv", "--system-site-packages", "--without-pip", str(prefix)]
     subprocess.run(words, check=True, timeout=120)
     (site,) = prefix.glob("lib/python3*/site-packages")
