@@ -270,7 +270,10 @@ def test_a_cpu_that_was_asked_for_and_did_not_compute_is_not_healthy(fault: str,
         code,
     ) and finding.detail == "It ended in matmul: signal 4."
     end = StepEnd(agent="torch_proof", step="import torch", fault="hang")
-    assert run(ID, s.replace({"measured.torch": (), "measured.ended": (end,)}), ANY)[0] == "unknown"
+    unfinished = s.replace({"measured.torch": (), "measured.ended": (end,)})
+    assert run(ID, unfinished, ANY)[0] == "unknown"
+    (again,) = run(ID, unfinished.replace({"measured.interrupted": True}), ANY)[2][0].fixes[0].steps
+    assert again.command == "gpudoctor prove --device cpu"  # time was not what was missing
     assert report(s.replace({"torch.version": ABSENT}), ANY).exit_code == 0  # torch-not-installed tells
 
 
