@@ -130,6 +130,7 @@ CALLED_BY_OTHERS = {
     "whoever imports gpudoctor": ("ok", "best", "to_dict", "to_json", "to_markdown", "to_text", "to_html"),
     "a notebook": ("_repr_html_",),
     "the import system": ("find_spec", "set_data"),
+    "html.parser": ("handle_starttag", "handle_endtag", "handle_data"),
     "zipfile": ("seekable", "readinto", "tell"),
 }
 """Methods that override those of a library, by who calls them."""

@@ -16,7 +16,7 @@ KEPT = {
     ("doctor/checks/looked_at_in_part.py", "place"): "the same",
     ("doctor/probes/caps.py", "place"): "the same",
     ("doctor/checks/gpu_path_not_available.py", "_not_asked"): "whether the reason is not-asked",
-    ("compat_matrix/importers/package_index.py", "tell"): "io's own name",
+    ("compat_matrix/importers/web.py", "tell"): "io's own name",
 }
 """(file, name) to why it stays."""
 KEY_VALUE_READERS = re.compile(r"doctor/text/(grammar/\w+|answers|clauses|free|keyed|names|prose|terse|values)\.py")

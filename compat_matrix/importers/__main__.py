@@ -3,50 +3,72 @@
 from __future__ import annotations
 
 import argparse
-import json
+import http.client
 import sys
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
+from urllib.error import HTTPError
 
 from ..tables import DATA
-from .files import READERS
+from . import sources, xids
 from .framework_index import FRAMEWORKS
-from .framework_index import read as read_framework
 from .package_index import PACKAGES
-from .package_index import read as read_package
-from .rows import Found, compare, mark_read, rows_of, write
-from .torch_index import PYTHONS, PipFailed, ask, newest, read_reports
+from .rows import compare, mark_read, write
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0: nothing differs; 1: something does (or was written); 2: what was given cannot be read."""
+    """0: nothing differs; 1: something does (or was written); 2: a source could not be reached or read."""
     parser = argparse.ArgumentParser(prog="python -m compat_matrix.importers", description=(__doc__ or "").strip())
-    parser.add_argument("what", choices=("all", "torch", "packages", *READERS))
-    parser.add_argument("files", nargs="*", type=Path, help="what the publisher offers (torch: pip's reports)")
+    parser.add_argument("what", choices=("all", *sources.NAMES))
+    parser.add_argument("files", nargs="*", type=Path, help="what the publisher offers (default: from its address)")
+    parser.add_argument("--address", default="", help="read a copy of the publisher's document from here")
     parser.add_argument("--last", type=int, default=10, help="torch: how many of the newest releases (default 10)")
-    parser.add_argument("--version", action="append", default=[], help="torch: this release; repeatable")
     parser.add_argument(
-        "--python", action="append", default=[], help=f"torch: this Python (default: {' '.join(PYTHONS)})"
+        "--version", action="append", default=[], help="torch: this release, repeatable; flash-attn: that of the file"
     )
     parser.add_argument(
         "--package", action="append", default=[], choices=(*PACKAGES, *FRAMEWORKS), help="packages: this; repeatable"
     )
     parser.add_argument("--data", type=Path, default=Path(DATA), help="the data folder (default: this package's)")
+    parser.add_argument("--catalogue", type=Path, default=xids.CATALOGUE, help="xids: the file to compare with")
     parser.add_argument("--write", action="store_true", help="put what differs into the data folder")
     parser.add_argument("--force", action="store_true", help="with --write: also over rows of higher confidence")
     flags = parser.parse_args(arguments)
+    if flags.what != "all":
+        return _renew(flags.what, flags)
+    if flags.files or flags.address:
+        parser.error("all reads every source from its address; give a file to one of them")
+    status = {name: _renew(name, flags) for name in sources.ALL}
+    if failed := [name for name, code in status.items() if code == 2]:
+        print(f"not read: {', '.join(failed)}", file=sys.stderr)
+    return max(status.values())
+
+
+def _renew(what: str, flags: argparse.Namespace) -> int:
+    """Compare one source with the tables, and write what differs if asked to; as `main` returns."""
     try:
-        found = _found(flags)
-        changes = compare(found, flags.data)
-    except (OSError, ValueError, PipFailed) as error:
-        problem = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.strerror else str(error)
-        print(f"{flags.what}: {problem}", file=sys.stderr)
+        return _renew_xids(flags) if what == "xids" else _renew_rows(what, flags)
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        print(f"{what}: {_problem(error)}", file=sys.stderr)
         return 2
+
+
+def _problem(error: Exception) -> str:
+    """One line that names the file or the address."""
+    if isinstance(error, HTTPError):
+        return f"{error.url}: {error}"
+    text = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.strerror else str(error)
+    return " ".join(text.split()) or type(error).__name__
+
+
+def _renew_rows(what: str, flags: argparse.Namespace) -> int:
+    found = sources.found(what, flags)
+    changes = compare(found, flags.data)
     for change in changes:
         print("\n".join(change.lines()))
-    print(f"{len(found)} rows read, {len(changes)} differ from the matrix")
-    if flags.write and not (flags.files or flags.version):  # all that is on the index was compared
+    _sum(what, len(found), *(sum(change.kind == kind for change in changes) for kind in ("new", "other", "kept")))
+    if flags.write and not (flags.files or flags.version):  # all that the publisher offers was compared
         mark_read(found, flags.data, date.today().isoformat())
     if flags.write and changes:
         written = write(changes, flags.data, flags.force)
@@ -54,38 +76,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if changes else 0
 
 
-def _found(flags: argparse.Namespace) -> list[Found]:
-    if flags.what == "torch":
-        if flags.files:  # reports of pip for this platform's own Python
-            return read_reports(("linux_x86_64", json.loads(path.read_text("utf-8"))) for path in flags.files)
-        return read_reports(ask(flags.version or newest(flags.last), flags.python or PYTHONS))
-    if flags.what == "packages":
-        return _packages(flags)
-    if flags.what == "all":  # those that a publisher offers at one address
-        return [*read_reports(ask(newest(flags.last), flags.python or PYTHONS)), *_packages(flags)]
-    if not flags.files:
-        raise ValueError("give the file to read")
-    reader, table = READERS[flags.what]
-    rows = rows_of(flags.data, table)
-    found = []
-    for path in flags.files:
-        try:
-            found += reader(path.read_text("utf-8"), rows)
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
-    return found
+def _renew_xids(flags: argparse.Namespace) -> int:
+    found = xids.catalogue(sources.xids_page(flags))
+    comments, before = xids.kept(flags.catalogue)
+    new, other, after = xids.differences(found, before)
+    for line in (*new, *other):
+        print(line)
+    _sum("xids", len(found), len(new), len(other), 0)
+    if flags.write and after != before:
+        xids.write(flags.catalogue, comments, after)
+        print("written; now say in doctor/text/tables/xids.toml what new codes mean and what to do about them")
+    return 1 if after != before else 0
 
 
-def _packages(flags: argparse.Namespace) -> list[Found]:
-    builds = {row["torch"]: row["pypi_linux_x86_64"] for row in rows_of(flags.data, "torch_releases")}
-    extensions, frameworks = rows_of(flags.data, "extensions"), rows_of(flags.data, "frameworks")
-    found: list[Found] = []
-    for package in flags.package or (*PACKAGES, *FRAMEWORKS):
-        if package in FRAMEWORKS:
-            found += read_framework(package, frameworks)
-        else:
-            found += read_package(package, extensions, builds)
-    return found
+def _sum(what: str, rows: int, new: int, other: int, kept: int) -> None:
+    print(f"{what}: {rows} rows read: {new} added, {other} changed, {kept} contradicted")
 
 
 if __name__ == "__main__":

@@ -58,7 +58,8 @@ def torch_notes(text: str, rows: Iterable[dict[str, Any]] = (), day: str = "") -
 
 
 def pci(text: str, rows: Iterable[dict[str, Any]] = (), day: str = "") -> list[Found]:
-    """pci.ids: PCI devices whose bracketed name is that of a listed GPU, beside those that its row has."""
+    """pci.ids: PCI devices whose bracketed name is that of a listed GPU, where no row has them yet. rows: those of
+    `gpus` and `boards`."""
     vendor = re.search(r"^10de\s+NVIDIA[^\n]*\n((?:\t[^\n]*\n|#[^\n]*\n)*)", text, re.M)
     if not vendor:
         raise ValueError("not a pci.ids (no vendor 10de)")
@@ -68,12 +69,14 @@ def pci(text: str, rows: Iterable[dict[str, Any]] = (), day: str = "") -> list[F
             devices.setdefault(_bare(name), []).append(device.upper())
     version = re.search(r"Version:\s*([\d.]+)", text)
     source = _read_on(f"pci.ids {version[1] if version else ''}".strip(), day)
-    found = []
-    for row in rows:
+    found, rows = [], list(rows)
+    known = {device for row in rows for device in row.get("device_ids", ())}
+    for row in (row for row in rows if "id" in row):
         names = {_bare(name) for name in (row["name"], *row.get("aliases", ()))}
-        extra = {device for name in names for device in devices.get(name, ())} - set(row.get("device_ids", ()))
-        if extra:
-            ids = sorted({*row.get("device_ids", ()), *extra})
+        here = {device for name in names for device in devices.get(name, ())}
+        if here:
+            own, extra = row.get("device_ids", []), here - known
+            ids = sorted({*own, *extra}) if extra else own
             found.append(Found("gpus", (row["id"],), {"device_ids": ids}, source, "derived"))
     return found
 
@@ -117,12 +120,3 @@ def _capability(word: str) -> str:
     if not found:
         raise ValueError(f"no architecture: {word!r}")
     return f"{found[1]}.{found[2]}{found[3]}"
-
-
-READERS = {
-    "toolkit": (toolkit, "toolkits"),
-    "torch-notes": (torch_notes, "torch_releases"),
-    "pci": (pci, "gpus"),
-    "wheels": (wheels, "torch_builds"),
-}
-"""Name on the command line -> its reader and the table whose rows it is given."""

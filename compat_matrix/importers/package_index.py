@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tarfile
 import urllib.error
-import urllib.request
 import zipfile
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +28,7 @@ from packaging.utils import parse_sdist_filename, parse_wheel_filename
 from packaging.version import Version
 
 from ..versions import numbers
+from . import web
 from .rows import Found
 
 
@@ -59,7 +59,6 @@ PACKAGES = {
     "transformer-engine": Package(kernels="transformer-engine-cu12", binding="transformer-engine-torch"),
 }
 _JSON = "application/vnd.pypi.simple.v1+json"
-_TIMEOUT_S = 60
 _LINUX = {"platform_system": "Linux", "sys_platform": "linux", "platform_machine": "x86_64", "python_version": "3.12"}
 _DRIVERS = {"12": "525 (CUDA 12 minor version compatibility)", "13": "580"}
 """The floor of the driver for each CUDA major that these packages are published for."""
@@ -89,7 +88,7 @@ def index() -> str:
 def releases(package: str, address: str, sources: bool = False) -> list[Release]:
     """Final releases with wheels, oldest first; with `sources` those with a source distribution too. Raises OSError,
     ValueError."""
-    page = json.loads(_read(f"{address}/{package}/", {"Accept": _JSON}))
+    page = json.loads(web.read(f"{address}/{package}/", {"Accept": _JSON}))
     found: dict[Version, Release] = {}
     for file in page["files"]:
         name, is_source = file["filename"], file["filename"].endswith(".tar.gz")
@@ -221,19 +220,21 @@ def metadata(release: Release) -> str:
     """METADATA of a wheel; where there is none, PKG-INFO of the source distribution."""
     if not release.wheels:
         return _package_info(release.source)
-    name, url = next(iter(release.wheels.items()))
+    url = next(iter(release.wheels.values()))
     try:
-        return _read(f"{url}.metadata").decode("utf-8", "replace")
+        return web.text(f"{url}.metadata")
     except urllib.error.HTTPError:  # the index has none beside the wheel
-        package, version = name.split("-")[:2]
-        with zipfile.ZipFile(io.BufferedReader(_Ranges(url), 1 << 16)) as archive:
-            return archive.read(f"{package}-{version}.dist-info/METADATA").decode("utf-8", "replace")
+        with zipfile.ZipFile(io.BufferedReader(web.Ranges(url), 1 << 16)) as archive:
+            names = [one for one in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", one)]
+            if not names:
+                raise ValueError(f"{url}: a wheel without METADATA") from None
+            return archive.read(names[0]).decode("utf-8", "replace")
 
 
 def _package_info(url: str) -> str:
     """It stands among the first files of the archive: what follows is not read."""
     with (
-        urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer,
+        web.answer_to(url) as answer,
         tarfile.open(fileobj=answer, mode="r|gz") as archive,
     ):
         for member in archive:
@@ -247,42 +248,6 @@ def _libraries(release: Release) -> tuple[str, ...]:
     url = next((url for name, url in release.wheels.items() if "x86_64" in name or name.endswith("any.whl")), "")
     if not url:
         return ()
-    with zipfile.ZipFile(io.BufferedReader(_Ranges(url), 1 << 16)) as archive:
+    with zipfile.ZipFile(io.BufferedReader(web.Ranges(url), 1 << 16)) as archive:
         found = (re.search(r"libbitsandbytes_cuda(\d{3})(?:_nocublaslt)?\.so$", name) for name in archive.namelist())
         return tuple(match[1] for match in found if match)
-
-
-def _read(url: str, headers: dict[str, str] | None = None) -> bytes:
-    with urllib.request.urlopen(urllib.request.Request(url, headers=headers or {}), timeout=_TIMEOUT_S) as answer:
-        return bytes(answer.read())
-
-
-class _Ranges(io.RawIOBase):
-    """A file on a server that gives out parts of it."""
-
-    def __init__(self, url: str) -> None:
-        self.url, self.at = url, 0
-        with urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=_TIMEOUT_S) as answer:
-            self.size = int(answer.headers["Content-Length"])
-
-    def seekable(self) -> bool:
-        return True
-
-    def readable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self.at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self.at, io.SEEK_END: self.size}[whence]
-        return self.at
-
-    def tell(self) -> int:
-        return self.at
-
-    def readinto(self, buffer: Any) -> int:
-        count = min(len(buffer), self.size - self.at)
-        if count <= 0:
-            return 0
-        part = _read(self.url, {"Range": f"bytes={self.at}-{self.at + count - 1}"})
-        buffer[: len(part)] = part
-        self.at += len(part)
-        return len(part)

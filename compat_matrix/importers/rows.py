@@ -24,7 +24,8 @@ class Found(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One difference. kind: new (no such row), other (its values differ), kept (other, but the row is surer)."""
+    """One difference. kind: new (no such row), other (its values differ), kept (other, but the row is surer: the
+    publisher contradicts it, and a person has to judge)."""
 
     kind: str
     found: Found
@@ -39,8 +40,13 @@ class Change(NamedTuple):
         return [
             f"{name}: {field}: {_plain(self.before.get(field))} -> {_plain(value)}{why if self.kind == 'kept' else ''}"
             for field, value in self.found.fields.items()
-            if self.before.get(field) != value
+            if _differs(self.before, field, value)
         ]
+
+
+def _differs(row: dict[str, Any], field: str, value: Any) -> bool:
+    """Empty fields are left out of the files."""
+    return (row.get(field) or "") != (value or "")
 
 
 def _plain(value: Any) -> str:
@@ -64,7 +70,7 @@ def compare(found: Iterable[Found], folder: Path) -> list[Change]:
         row = tables[one.table].get(one.key)
         if row is None:
             changes.append(Change("new", one, {}))
-        elif any(row.get(field) != value for field, value in one.fields.items()):
+        elif any(_differs(row, field, value) for field, value in one.fields.items()):
             surer = CONFIDENCE.index(row["confidence"]) < CONFIDENCE.index(one.confidence)
             changes.append(Change("kept" if surer else "other", one, row))
     return changes
@@ -87,6 +93,8 @@ def write(changes: Iterable[Change], folder: Path, force: bool = False) -> int:
                 row = dict(zip(columns, change.found.key, strict=True))
                 rows.append(row)
             row.update(change.found.fields)
+            for field in [name for name, value in row.items() if value in (None, "", [], {})]:
+                del row[field]
             if change.found.source:
                 row.update(source=_source_key(change.found.source, sources), confidence=change.found.confidence)
         text = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
@@ -98,13 +106,19 @@ def write(changes: Iterable[Change], folder: Path, force: bool = False) -> int:
 
 def mark_read(found: Iterable[Found], folder: Path, day: str) -> None:
     """Note in `publishers` the day on which the tables of these rows (of these packages) were compared."""
-    read = {(one.table, package) for one in found for package in ("", one.key[0])}
+    read = {(one.table, package) for one in found for package in ("", _package(one))}
     rows = rows_of(folder, "publishers")
     for row in rows:
         if (row["table"], row.get("package", "")) in read:
             row["read_date"] = day
     text = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     (folder / "publishers.json").write_text(f"[\n{text}\n]\n", "utf-8")
+
+
+def _package(found: Found) -> str:
+    """'vllm' of a row of `extensions`; '' where the table has no such column."""
+    columns = KEYS[found.table]
+    return found.key[columns.index("package")] if "package" in columns else ""
 
 
 def _source_key(text: str, sources: dict[str, str]) -> str:

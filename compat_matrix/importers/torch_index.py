@@ -1,77 +1,51 @@
-"""torch releases from the package index, by the ordinary client: pip's own report of a dry run."""
+"""torch releases from the package index: the names of their wheels, and the metadata of one wheel for each platform. A
+report of pip about a dry run says the same of one wheel."""
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
-import sys
-import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
+from email.parser import HeaderParser
 from typing import Any
 
 from packaging.requirements import Requirement
-from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from .package_index import Release, index, metadata, releases
 from .rows import Found
 
-PLATFORMS = {
-    "linux_x86_64": ("manylinux_2_28_x86_64", "manylinux2014_x86_64", "manylinux1_x86_64"),
-    "linux_aarch64": ("manylinux_2_28_aarch64", "manylinux2014_aarch64"),
-    "windows": ("win_amd64",),
-}
-"""Platform of the matrix -> platform tags that its wheels have had."""
+_PYTHONS = ("3.11", "3.12")
+"""What is asked for under one of them is a pin: triton had no wheels for 3.12 at first."""
 _SYSTEMS = {"linux_x86_64": ("Linux", "x86_64"), "linux_aarch64": ("Linux", "aarch64"), "windows": ("Windows", "AMD64")}
-PYTHONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.13t", "3.14", "3.14t", "3.15", "3.15t")
-_TIMEOUT_S = 120
+_WHEELS = {
+    "linux_x86_64": r"-(manylinux\w*|linux)_x86_64\.whl$",
+    "linux_aarch64": r"-(manylinux\w*|linux)_aarch64\.whl$",
+    "windows": r"-win_amd64\.whl$",
+}
 
 
-class PipFailed(Exception):
-    """pip gave no report: its last line."""
+def read(versions: Iterable[str] = (), last: int = 10, address: str = "") -> list[Found]:
+    """A row for each of these releases, else for the newest ones, and one for the triton that it asks for.
 
-
-def answer_of(command: list[str], timeout_s: float = _TIMEOUT_S, tries: int = 3) -> subprocess.CompletedProcess[str]:
-    """What it printed. Asked again where no answer came: some hundred are asked one after the other, and all that came
-    before would be lost. Raises PipFailed."""
-    for _ in range(tries):
-        try:
-            return subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
-        except subprocess.TimeoutExpired:
-            continue
-    raise PipFailed(f"no answer within {timeout_s:g} s, {tries} times")
-
-
-def pip_report(version: str, python: str, platform: str) -> dict[str, Any] | None:
-    """What pip would install as torch==version there; None where the index has no wheel for it. Raises PipFailed."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = [
-            *(sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--no-deps", "--report", "-"),
-            *("--only-binary", ":all:", "--python-version", python.rstrip("t"), "--target", folder),
-            *(("--implementation", "cp", "--abi", f"cp{python.replace('.', '')}") if python.endswith("t") else ()),
-            *(word for tag in PLATFORMS[platform] for word in ("--platform", tag)),
-            f"torch=={version}",
-        ]
-        done = answer_of(command)
-    if done.returncode:
-        if "No matching distribution" in done.stderr:
-            return None
-        raise PipFailed((done.stderr.strip().splitlines() or ["pip failed without a word"])[-1])
-    report: dict[str, Any] = json.loads(done.stdout)
-    return report
-
-
-def newest(count: int) -> list[str]:
-    """The newest releases that the index has, newest first. Raises PipFailed."""
-    command = [sys.executable, "-m", "pip", "index", "versions", "torch", "--python-version", "3.12"]
-    command += ["--only-binary", ":all:"]
-    done = answer_of(command)
-    listed = re.search(r"^Available versions: (.*)$", done.stdout, re.M)
-    if not listed:
-        raise PipFailed((done.stderr.strip().splitlines() or ["pip index told no versions"])[-1])
-    found = [Version(text) for text in listed[1].split(", ")]
-    return [str(v) for v in sorted(found, reverse=True) if not v.local and not v.is_prerelease][:count]
+    Raises OSError, ValueError.
+    """
+    wanted = set(versions)
+    listed = releases("torch", address or index())
+    found = [one for one in listed if one.version in wanted] if wanted else listed[-last:]
+    if missing := wanted - {one.version for one in found}:
+        raise ValueError(f"the index has no torch {', '.join(sorted(missing))}")
+    per_platform = [(one, platform, wheels) for one in found for platform, wheels in _platforms(one)]
+    with ThreadPoolExecutor(8) as pool:
+        texts = list(pool.map(lambda each: metadata(each[0]._replace(wheels=_newest(each[2]))), per_platform))
+    rows: dict[str, dict[str, Any]] = {}
+    for (release, platform, wheels), text in zip(per_platform, texts, strict=True):
+        head = HeaderParser().parsestr(text)
+        fields = rows.setdefault(release.version, {"date": release.day})
+        _add(fields, platform, head.get("Requires-Python", ""), wheels, head.get_all("Requires-Dist", []))
+    source = f"PyPI: metadata and names of the wheels of each torch (read {date.today().isoformat()})"
+    return [one for version, fields in reversed(rows.items()) for one in _found(version, fields, source)]
 
 
 def read_reports(reports: Iterable[tuple[str, dict[str, Any]]], day: str = "") -> list[Found]:
@@ -83,41 +57,59 @@ def read_reports(reports: Iterable[tuple[str, dict[str, Any]]], day: str = "") -
     for platform, report in reports:
         try:
             item = next(entry for entry in report["install"] if entry["metadata"]["name"] == "torch")
-            metadata, wheel = item["metadata"], item["download_info"]["url"].rsplit("/", 1)[-1]
-            version = Version(metadata["version"])
+            about, wheel = item["metadata"], item["download_info"]["url"].rsplit("/", 1)[-1]
+            version = Version(about["version"]).base_version
         except (KeyError, TypeError, StopIteration, IndexError):
             raise ValueError("not a report of pip about torch") from None
-        fields = rows.setdefault(version.base_version, {})
-        fields["requires_python"] = metadata.get("requires_python", "")
-        pythons = fields.setdefault(f"pythons_{platform}", [])
-        if (name := _python(wheel)) and name not in pythons:
-            pythons.append(name)
-            pythons.sort(key=lambda text: (Version(text.rstrip("t")), text))
-        pins = _pins(metadata.get("requires_dist", []), platform)
-        fields[f"pypi_{platform}"] = _tag(pins)
-        if platform == "linux_x86_64":
-            fields.update({name: pins.get(name, "") for name in ("cuda_runtime", "cudnn", "nccl", "triton")})
+        _add(
+            rows.setdefault(version, {}), platform, about.get("requires_python", ""), [wheel],
+            about.get("requires_dist", []),
+        )  # fmt: skip
     source = f"the report of pip about torch on the package index (read {day or date.today().isoformat()})"
     return [Found("torch_releases", (version,), fields, source) for version, fields in rows.items()]
 
 
-def ask(versions: Iterable[str], pythons: Iterable[str] = PYTHONS) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(platform, report) of every wheel of these releases, by asking pip for each. Raises PipFailed."""
-    pythons = tuple(pythons)
-    for version in versions:
-        allowed = SpecifierSet()
-        for platform in PLATFORMS:
-            for python in pythons:
-                if python.rstrip("t") not in allowed:
-                    continue
-                if report := pip_report(version, python, platform):
-                    allowed = SpecifierSet(report["install"][0]["metadata"].get("requires_python", ""))
-                    yield platform, report
+def _platforms(release: Release) -> list[tuple[str, dict[str, str]]]:
+    """The wheels of a release by platform of the matrix."""
+    found = [
+        (platform, {name: url for name, url in release.wheels.items() if re.search(pattern, name)})
+        for platform, pattern in _WHEELS.items()
+    ]
+    return [(platform, wheels) for platform, wheels in found if wheels]
+
+
+def _newest(wheels: dict[str, str]) -> dict[str, str]:
+    """The one for the newest Python, not free-threaded where there is a choice."""
+    name = max(wheels, key=lambda one: (not _python(one).endswith("t"), Version(_python(one).rstrip("t") or "0")))
+    return {name: wheels[name]}
+
+
+def _add(
+    fields: dict[str, Any], platform: str, requires_python: str, wheels: Iterable[str], requires: list[str]
+) -> None:
+    """Put into a row what a platform's wheels and their metadata say."""
+    fields["requires_python"] = requires_python
+    pythons = {*fields.get(f"pythons_{platform}", ()), *filter(None, map(_python, wheels))}
+    fields[f"pythons_{platform}"] = sorted(pythons, key=lambda text: (Version(text.rstrip("t")), text))
+    pins = _pins(requires, platform)
+    if "cuda_runtime" in pins or platform != "linux_x86_64":  # up to 1.12 the CUDA is in the wheel, and not named
+        fields[f"pypi_{platform}"] = _tag(pins)
+    if platform == "linux_x86_64" and "cuda_runtime" in pins:
+        fields.update({name: pins.get(name, "") for name in ("cuda_runtime", "cudnn", "nccl", "triton")})
+
+
+def _found(version: str, fields: dict[str, Any], source: str) -> list[Found]:
+    """The row of a release, and that of its triton."""
+    row = Found("torch_releases", (version,), fields, source)
+    pin = re.fullmatch(r"(==|~=)?(\d[\d.]*)", fields.get("triton", ""))
+    if not pin:
+        return [row]
+    return [row, Found("companions", (version, "triton", pin[2]), {"relation": pin[1] or "=="}, source)]
 
 
 def _python(wheel: str) -> str:
     """'3.13' or '3.13t' of a wheel's file name."""
-    found = re.search(r"-cp(\d)(\d+)-cp\d+(t?)-", wheel)
+    found = re.search(r"-cp(\d)(\d+)-cp\d+m?(t?)-", wheel)
     return f"{found[1]}.{found[2]}{found[3]}" if found else ""
 
 
@@ -127,8 +119,8 @@ def _pins(requires: Iterable[str], platform: str) -> dict[str, str]:
     pins: dict[str, str] = {}
     for text in requires:
         need = Requirement(text)
-        about = {"platform_system": system, "platform_machine": machine, "extra": "", "python_version": "3.12"}
-        if need.marker and not need.marker.evaluate(about):
+        about = {"platform_system": system, "platform_machine": machine, "extra": ""}
+        if need.marker and not any(need.marker.evaluate({**about, "python_version": one}) for one in _PYTHONS):
             continue
         version = str(need.specifier).removeprefix("==")
         if need.name == "cuda-toolkit":
