@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 class Expected(msgspec.Struct, frozen=True, kw_only=True):
     """A package and the versions of it that go with a torch version, newest last.
 
-    relation: '==' (pinned to this torch), '>=' (any later torch too), 'any', '~=' and '==' of triton (what torch
-    asks for), 'built-for' (as the project words it).
+    relation: '==' (pinned to this torch), '>=' (any later torch too), 'any' (one of them names no torch, so that
+    which index carries it is not known), '~=' and '==' of triton (what torch asks for), 'built-for' (as the project
+    words it).
     """
 
     package: str
@@ -78,7 +79,8 @@ def _by_package(m: Store) -> dict[str, list[Companion]]:
 def _expected(package: str, rows: list[Companion]) -> Expected:
     rows.sort(key=lambda row: numbers(row.version))
     versions = tuple(dict.fromkeys(row.version for row in rows))
-    return Expected(package=package, versions=versions, relation=rows[-1].relation, rows=tuple(rows))
+    relation = "any" if any(row.relation == "any" for row in rows) else rows[-1].relation
+    return Expected(package=package, versions=versions, relation=relation, rows=tuple(rows))
 
 
 def expected(m: Store, torch: str, package: str) -> Expected | None:
@@ -89,9 +91,9 @@ def expected(m: Store, torch: str, package: str) -> Expected | None:
 
 def free_release(m: Store, package: str, specifier: str) -> str:
     """The newest release that a specifier allows, where its metadata names no torch; '' else. An installer takes it
-    beside any torch, torchaudio since 2.11 is one."""
+    beside any torch, torchaudio 2.11.0 is one: it goes back to that from 2.11.1, which asks for torch 2.11 or newer."""
     rows = [row for row in m.companion_rows if row.package == package and row.confidence != "memory" and not row.yanked]
-    rows = [row for row in rows if allowed(specifier, row.version)]
+    rows = [row for row in rows if row.relation in ("any", "==") and allowed(specifier, row.version)]
     last = max(rows, key=lambda row: numbers(row.version), default=None)
     return last.version if last and last.torch == "*" else ""
 

@@ -11,7 +11,7 @@ from compat_matrix import Matrix
 
 NAME = re.compile(
     r"https://github\.com/[\w-]+/[\w-]+/releases/download/v([\w.]+)/"
-    r"\w+-\1\+cu1[123]\d?torch2\.\d+cxx11abi(TRUE|FALSE)-cp3\d+-cp3\d+-linux_(x86_64|aarch64)\.whl"
+    r"\w+-\1\+cu1[123]\d?torch[12]\.\d+cxx11abi(TRUE|FALSE)-cp3\d+-cp3\d+-linux_(x86_64|aarch64)\.whl"
 )
 
 

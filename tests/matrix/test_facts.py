@@ -95,7 +95,7 @@ def test_companions_of_every_release(m: Matrix) -> None:
         elif (major, minor) == (2, 0):
             assert audio == f"2.0.{patch + 1}"
         else:
-            assert audio == (row.torch if minor <= 10 else "2.11.0")
+            assert audio == (row.torch if minor <= 10 else "2.11.1")
         assert ("triton" in fits) == (major == 2)
         if major == 2:
             assert fits["triton"].version == row.triton.removeprefix("~=")

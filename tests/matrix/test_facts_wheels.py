@@ -47,7 +47,11 @@ COMPANIONS = {
     "2.11 0.14 2.11 0.15 2.11 0.16 2.11 0.17",
 }  # fmt: skip
 EXTENSIONS = {
-    "flash-attn": "2.5.9.post1 2.6.3 2.7.0.post2 2.7.3 2.7.4.post1 2.8.0.post2 2.8.3 2.8.3.post1 2.8.3.post2",
+    "flash-attn": (
+        "2.3.6 2.4.0.post1 2.4.1 2.4.2 2.4.3.post1 2.5.0 2.5.1.post1 2.5.2 2.5.3 2.5.4 2.5.5 2.5.6 2.5.7 2.5.8 2.5.9.post1 "
+        "2.6.0.post1 2.6.1 2.6.2 2.6.3 2.7.0.post2 2.7.1.post4 2.7.2.post1 2.7.3 2.7.4.post1 2.8.0.post2 2.8.1 2.8.2 2.8.3 "
+        "2.8.3.post1 2.8.3.post2"
+    ),
 }
 
 
@@ -120,7 +124,7 @@ def test_companions_by_torch(m: Matrix, package: str) -> None:
     ("package", "last", "twice", "loose"),
     [
         ("torchvision", "2.14.0", ("1.10.0", "2.0.0"), [("2.14.0", ">=")] * 2),
-        ("torchaudio", "2.10.0", ("2.0.0",), [("*", "any")]),
+        ("torchaudio", "2.10.0", ("2.0.0",), [("*", "any"), ("2.11", ">=")]),
     ],
 )
 def test_vision_and_audio_are_pinned_to_their_torch_but_for_the_newest(
