@@ -63,7 +63,7 @@ WINDOWS = """340:340-342 384:385-388 387:388-388 390:391-392 396:397-399 410:411
 550:551-553 555:555-555 560:560-561 565:565-566 570:570-573 575:575-576 580:580-582 590:591-591 595:595-596 610:610-610 615:616-616"""
 KNOWN = {
     "flash-attn": 30, "xformers": 36, "bitsandbytes": 62, "vllm": 85, "sglang": 73, "tensorrt": 5,
-    "auto-gptq": 4, "sglang-kernel": 15, "flashinfer-python": 42, "flashinfer-cubin": 28, "deepspeed": 124,
+    "auto-gptq": 4, "sglang-kernel": 15, "flashinfer-python": 43, "flashinfer-cubin": 28, "deepspeed": 124,
     "transformer-engine": 30,
 }  # fmt: skip
 """Releases of extensions that have more than one row."""
