@@ -22,6 +22,11 @@ def is_speed(value: float) -> bool:
     return _LEAST <= value <= _MOST
 
 
+def are_speeds(values: Sequence[float]) -> bool:
+    """Whether all of some numbers, one at least, can be measured speeds."""
+    return min(values) >= _LEAST and max(values) <= _MOST
+
+
 class Columns:
     """Values by node: those of `nodes[i]` are `values[starts[i]:starts[i + 1]]`, of the GPUs `gpus[...]`.
 

@@ -10,7 +10,7 @@ import msgspec
 from ..guard import Refusal
 from ..judge.report import MatrixInfo, Tool
 from ..judge.saved import READING, refuse_version, text_bytes, unreadable
-from ..snapshot import Snapshot, Target
+from ..snapshot import Measured, Snapshot, Target
 from .names import is_name
 
 _LATEST = 4_102_444_800.0
@@ -19,12 +19,28 @@ MOST_REPEATS = 100
 
 if TYPE_CHECKING:
 
+    class MeasuredParts(msgspec.Struct, frozen=True):
+        """The fields of what was measured, each as it stands there; empty where it is left out."""
+
+        rates: msgspec.Raw = msgspec.Raw()
+
     class Parts(msgspec.Struct, frozen=True):
         """The sections of a Snapshot, each as it stands there; empty where it is left out."""
 
         gpus: msgspec.Raw = msgspec.Raw()
+        measured: MeasuredParts | None = None
 else:
-    Parts = msgspec.defstruct("Parts", [(name, msgspec.Raw, msgspec.Raw()) for name in Snapshot.__struct_fields__])
+    _RAW = (msgspec.Raw, msgspec.Raw())
+    MeasuredParts = msgspec.defstruct("MeasuredParts", [(name, *_RAW) for name in Measured.__struct_fields__])
+    Parts = msgspec.defstruct("Parts", [
+        (name, *(_RAW if name != "measured" else (MeasuredParts | None, None))) for name in Snapshot.__struct_fields__
+    ])  # fmt: skip
+
+
+def joined(parts: MeasuredParts, without: str = "") -> bytes:
+    """The JSON of what was measured; without one field."""
+    fields = ((name, bytes(getattr(parts, name))) for name in Measured.__struct_fields__ if name != without)
+    return b"{%b}" % b",".join([b'"%b":%b' % (name.encode(), data) for name, data in fields if data])
 
 
 class Report(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from ..findings import Fix
@@ -104,7 +105,7 @@ class Measured(NamedTuple):
     node: int
     own: bool
     """Of the node itself, not of its GPUs."""
-    values: list[float | None]
+    values: Sequence[float | None]
     """By GPU; None where it was not measured."""
     unit: str
     repeat: int

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
 from . import slow
 from .cohorts import Alike, alike
-from .columns import Columns, is_speed
+from .columns import Columns, are_speeds, is_speed
 from .kinds import Cohort, Measured
 from .report import SlowFigure, Spread, TooFew, TwoKinds, UnknownOn
 from .store.read import Store
+from .thresholds import Kind
 
 _LABELS = {
     "memory copy": "device memory", "memory triad": "device memory", "copy h2d-pinned": "host to device",
@@ -34,19 +35,16 @@ class SlowFigures(NamedTuple):
 
 
 def slow_figures(store: Store, cohorts: Mapping[Cohort, str], names: Mapping[int, str]) -> SlowFigures:
-    """One figure of one cohort is in memory at once."""
+    """A bounded number of figures of one cohort is in memory at once."""
     rows: dict[tuple[int, int, str], list[tuple[slow.State, SlowFigure]]] = {}
     spreads: list[Spread] = []
     kinds: list[TwoKinds] = []
     unread: list[UnknownOn] = []
     few: dict[str, tuple[int, set[int]]] = {}
+    sizes = Counter(node.cohort for node in store.nodes())
     for cohort, name in cohorts.items():
         common, others = _groups(store, cohort)
-        for figure in store.figures(cohort):
-            kind = slow.kind_of(figure)
-            if kind is None:
-                continue
-            parts, unit, wrong = _grouped(store.values(cohort, figure), common, others)
+        for figure, kind, (parts, unit, wrong) in _measured(store, cohort, common, others, sizes[cohort]):
             if wrong:
                 nodes_of = tuple(sorted(names[node] for node in wrong))
                 unread.append(UnknownOn(cohort=name, fact=f"figures[{figure}]", label=label(figure), nodes=nodes_of))
@@ -175,35 +173,63 @@ def _groups(store: Store, cohort: Cohort) -> tuple[Alike, dict[int, dict[int, Al
     return common, others
 
 
-def _grouped(
-    measured: Iterable[Measured], common: Alike, others: Mapping[int, Mapping[int, Alike]]
-) -> tuple[dict[Alike, Columns], str, set[int]]:
-    """The values by what they are compared within, their unit, and the nodes with values that are no speed."""
-    found: dict[Alike, Columns] = {common: Columns()}
-    unit, wrong = "", set[int]()
-    for one in measured:
-        unit = unit or one.unit
-        speeds = [value for value in one.values if value is not None]
-        is_whole = len(speeds) == len(one.values) > 0 and is_speed(min(speeds)) and is_speed(max(speeds))
-        if is_whole and one.repeat == 1 and not one.own and one.node not in others:
-            found[common].add(one.node, range(len(speeds)), speeds)
-            continue
+_MOST_VALUES = 1 << 20
+"""That are in memory at once."""
+_Grouped: TypeAlias = "tuple[dict[Alike, Columns], str, set[int]]"
+"""The values by what they are compared within, their unit, and the nodes with values that are no speed."""
+
+
+def _measured(
+    store: Store, cohort: Cohort, common: Alike, others: Mapping[int, Mapping[int, Alike]], nodes: int
+) -> Iterator[tuple[str, Kind, _Grouped]]:
+    """The figures of a cohort, by name: all that have room are read together."""
+    left = [(figure, kind) for figure in store.figures(cohort) if (kind := slow.kind_of(figure)) is not None]
+    room = max(1, _MOST_VALUES // max(1, nodes * (cohort[1] or 8)))
+    while left:
+        some, left = dict(left[:room]), left[room:]
+        found = {figure: _Groups(common, others) for figure in some}
+        for figure, one in store.values(cohort, some.keys()):
+            found[figure].add(one)
+        while some:
+            figure = next(iter(some))
+            yield figure, some.pop(figure), found.pop(figure).all()
+
+
+class _Groups:
+    """One figure of a cohort, as it is read."""
+
+    def __init__(self, common: Alike, others: Mapping[int, Mapping[int, Alike]]) -> None:
+        self._common, self._others = common, others
+        self._found: dict[Alike, Columns] = {common: Columns()}
+        self._unit, self._wrong = "", set[int]()
+
+    def add(self, one: Measured) -> None:
+        self._unit = self._unit or one.unit
+        values = one.values
+        if one.repeat == 1 and not one.own and one.node not in self._others and values and None not in values:
+            speeds: Sequence[Any] = values
+            if are_speeds(speeds):
+                self._found[self._common].add(one.node, range(len(speeds)), speeds)
+                return
         of_group: dict[Alike, dict[int, float]] = {}
-        for gpu, value in enumerate(one.values):
+        for gpu, value in enumerate(values):
             if value is None:
                 continue
             if not is_speed(value):
-                wrong.add(one.node)
+                self._wrong.add(one.node)
                 continue
-            group = others.get(one.node, {}).get(0 if one.own else gpu, common)
+            group = self._others.get(one.node, {}).get(0 if one.own else gpu, self._common)
             of_group.setdefault(group, {})[slow.WHOLE_NODE if one.own else gpu] = value
-        for group, values in of_group.items():
-            into = found.setdefault(group, Columns())
+        for group, speeds_of in of_group.items():
+            into = self._found.setdefault(group, Columns())
             if one.repeat == 1:
-                into.add(one.node, values.keys(), values.values())
+                into.add(one.node, speeds_of.keys(), speeds_of.values())
             else:
-                into.again(one.node, one.repeat, values)
-    return {group: some for group, some in found.items() if some.nodes or some.later}, unit, wrong
+                into.again(one.node, one.repeat, speeds_of)
+
+    def all(self) -> _Grouped:
+        parts = {group: some for group, some in self._found.items() if some.nodes or some.later}
+        return parts, self._unit, self._wrong
 
 
 def _in(cohort: str, group: Alike, common: Alike) -> str:

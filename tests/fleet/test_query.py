@@ -222,5 +222,4 @@ def whole_store(path: Path) -> None:
         if node.cohort:
             list(store.value_counts(node.cohort))
             [store.gpus_of(node.cohort, kind) for kind, _ in store.gpu_kinds(node.cohort)]
-            for figure in store.figures(node.cohort):
-                list(store.values(node.cohort, figure))
+            list(store.values(node.cohort, store.figures(node.cohort)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -10,7 +9,6 @@ from typing import Any, NamedTuple
 from ... import __version__
 from ...guard import Refusal
 from ...snapshot import known
-from ..cohorts import cohort_of
 from ..envelope import Answer, Report, name_in, open_envelope
 from ..kinds import Refused
 from ..lines import Piece
@@ -19,7 +17,6 @@ from .judged import judged_here, node_verdict
 from .judges import Judges
 from .look import Look, Silence, after
 from .machines import Known, Machines, moment, seconds_of
-from .rates import gpu_numbers
 from .sections import Reader, Sections, whole_snapshot
 from .tables import Tables, node_row
 from .wanted import Wanted
@@ -99,8 +96,7 @@ class _Filling:
             self._pieces -= 1
             self.refuse(Refused(piece.file, piece.line, str(error), name_in(piece.data) or piece.hint))
             return
-        gpus = known(sections.snapshot.gpus) or ()
-        uuids = frozenset(uuid for gpu in gpus if (uuid := known(gpu.uuid)))
+        uuids = frozenset(uuid for uuid in sections.uuids if uuid)
         self._answer(piece, answer, answer.report, sections, uuids)
 
     def _not_examined(self, piece: Piece, answer: Answer) -> None:
@@ -115,7 +111,7 @@ class _Filling:
         hinted = answer.hinted and piece.namesakes > 1
         if hinted and machines.nameless(name):
             return
-        digest = hashlib.blake2b(piece.data, digest_size=16).digest()
+        digest = hash(piece.data)
         if machines.repeats(name, digest):
             return
         received = answer.received or piece.modified or time.time()
@@ -181,19 +177,16 @@ class _Filling:
             seen.remove(old)
         look = Look(base.number, one.repeat, one.received, one.sent, False)
         seen.append(look)
-        self._tables.figures(base.number, one.repeat, sections.figures)
+        self._tables.figures(base.number, one.repeat, sections)
         self._judge(look, report, sections, one.received)
 
     def _store(self, number: int, answer: Answer, report: Report, sections: Sections, received: float) -> None:
-        s, tables = sections.snapshot, self._tables
-        gpus = known(s.gpus) or ()
-        tables.sections(number, sections.stored)
-        tables.facts(number, sections.stored, sections.of_gpus, gpu_numbers(gpus))
-        tables.gpus(number, gpus)
-        tables.figures(number, answer.repeat, sections.figures)
+        s, tables = sections.kind.snapshot, self._tables
+        tables.report(number, sections)
+        tables.figures(number, answer.repeat, sections)
         for check in sections.policy.skip:
             tables.remark(number, "skipped", check)
-        row = node_row(number, answer.node, cohort_of(s))
+        row = node_row(number, answer.node, sections.kind.cohort)
         row |= {
             "driver": known(s.driver.version), "received": received, "generated_at": report.generated_at[:40],
             "clock_off_s": _clock_off(report.generated_at, answer.received), "tool": report.tool.version[:80],
@@ -225,7 +218,7 @@ class _Filling:
         """`stored`: the node has its row already."""
         if not look.number:  # a later answer counts
             return
-        verdict = node_verdict(findings, word, sections.snapshot, sections.policy)
+        verdict = node_verdict(findings, word, sections.kind.snapshot, sections.policy)
         look.word, look.plain, look.judged = verdict.word, verdict.plain, where
         self._tables.findings(look.number, verdict.roots, look.repeat)
         if stored and look.base:

@@ -17,8 +17,8 @@ class Known(NamedTuple):
     made: float
     """By the report itself."""
     uuids: frozenset[str]
-    digest: bytes
-    """Of the bytes as they came."""
+    digest: int
+    """Of the bytes as they came: a hash that holds for this process."""
     hinted: bool = False
     """Named by a file name that stands in several folders."""
     agreeing: int = 1
@@ -66,7 +66,7 @@ class Machines:
             found = machines[0]
         return found
 
-    def repeats(self, name: str, digest: bytes) -> bool:
+    def repeats(self, name: str, digest: int) -> bool:
         """Whether the very same bytes have come under this name; they count as one answer."""
         found = next((one for one in self.of(name) if one.digest == digest), None)
         if found is not None:

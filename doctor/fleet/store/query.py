@@ -16,7 +16,7 @@ from ...judge.saved import READING, Saved
 from ...snapshot import Snapshot
 from .opened import DAMAGE, connect
 from .rates import join_rates
-from .sections import HEAD, NUMBERS, RATES, TARGETS, Head, Targets, devices_of
+from .sections import HEAD, RATES, Head, unpacked
 
 DEADLINE_S = 60.0
 """For a query, reading its rows included."""
@@ -69,7 +69,7 @@ def saved_of(path: str, name: str) -> tuple[Saved, ...]:
     """
     with _opened(path) as db:
         found = db.execute(
-            "select id, exists (select 1 from node_section s where s.node = n.id), reason from node n where node = ? "
+            "select id, exists (select 1 from report r where r.node = n.id), reason from node n where node = ? "
             "order by id", (name,),
         ).fetchall()  # fmt: skip
         if not found:
@@ -79,7 +79,7 @@ def saved_of(path: str, name: str) -> tuple[Saved, ...]:
             raise Refusal(f"{name} has no report: {found[0][2] or 'no answer'}")
         try:
             return tuple(_saved(db, number) for number in numbers)
-        except (*READING, zlib.error, ValueError, KeyError, TypeError) as error:
+        except (*READING, zlib.error, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
             raise Refusal(f"the report of {name} in {path} is damaged: {error}") from None
 
 
@@ -104,26 +104,20 @@ class _opened:
 
 def _saved(db: sqlite3.Connection, number: int) -> Saved:
     rows = db.execute(
-        "select t.value, s.content, b.content from node_section n join text t on t.id = n.part join section s on "
-        "s.id = n.section left join section b on b.id = s.base where n.node = ?",
+        "select t.value, s.content, b.content from report r join report_section l on l.list = r.sections join text t "
+        "on t.id = l.part join section s on s.id = l.section left join section b on b.id = s.base where r.node = ?",
         (number,),
     )
     parts = {name: _unpacked(content, _unpacked(base, b"") if base else b"") for name, content, base in rows}
-    head = msgspec.json.decode(parts.pop(HEAD), type=Head)
-    targets = msgspec.json.decode(parts.pop(TARGETS), type=Targets)
-    text, rest = parts.pop(RATES, b""), parts.pop(NUMBERS, b"")
-    snapshot = _snapshot(parts)
-    if text:
-        figures = db.execute(
-            "select t.value, r.value from figure_row r join text t on t.id = r.name where r.node = ?1 and r.repeat = "
-            "(select min(repeat) from figure_row where node = ?1)",
-            (number,),
-        )
-        rates = join_rates(text, rest, dict(figures.fetchall()), devices_of(snapshot))
+    head, rates = msgspec.json.decode(parts.pop(HEAD), type=Head), parts.pop(RATES, b"")
+    ((own,),) = db.execute("select own from report where node = ?", (number,))
+    parts, targets = unpacked(own, parts)
+    if rates:
+        ((values,),) = db.execute("select value from figure_row where node = ? order by repeat limit 1", (number,))
         measured = parts.get("measured", b"{}")
-        begin = b'{"rates":%b' % rates + (b"," if len(measured) > 2 else b"")
-        snapshot = _snapshot({**parts, "measured": begin + measured[1:]})
-    snapshot = snapshot.replace({"target": targets.snapshot})
+        begin = b'{"rates":%b' % join_rates(rates, values.encode()) + (b"," if len(measured) > 2 else b"")
+        parts["measured"] = begin + measured[1:]
+    snapshot = _snapshot(parts).replace({"target": targets.snapshot})
     return Saved(head.schema_version, head.tool, snapshot, targets.report, head.policy, head.redacted)
 
 

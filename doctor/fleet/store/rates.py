@@ -1,5 +1,4 @@
-"""The measured rates of a report in three parts: their text with holes, which nodes share; the figures, one row each
-for all GPUs; and the numbers that are left.
+"""The measured rates of a report in two parts: their text with holes, which nodes share, and the numbers, in one row.
 
 Rates are most of a report's bytes and differ in nothing but numbers. Put together again they are the same, digit by
 digit.
@@ -8,13 +7,13 @@ digit.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from ...snapshot import Driver, Gpu, Measured, Rate, known
+from .holes import Mould
 
 HOLE = b"\0"
 _VALUE = b'"value":' + HOLE
@@ -25,46 +24,29 @@ _NO_FIGURES = ("pair",)
 """Kinds of rates that are of no GPU alone."""
 
 
-class Figure(NamedTuple):
-    """One figure of a node: the numbers by GPU as they stand in the report; `own`: the node's, one number."""
-
-    name: str
-    unit: str
-    own: bool
-    numbers: tuple[bytes, ...]
-    """`null` where it was not measured."""
-
-    def json(self) -> str:
-        return f"[{b','.join(self.numbers).decode('ascii')}]"
-
-
 class Cut(NamedTuple):
     """Rates taken apart."""
 
     text: bytes
     """The JSON with a hole for every value."""
-    figures: tuple[Figure, ...]
-    rest: bytes
-    """The numbers that are in no figure, in their order, with commas between them."""
+    values: bytes
+    """The numbers as a JSON array, in their order."""
 
 
-class _Slot(NamedTuple):
-    """Where a number goes: which figure and GPU."""
+class Slot(NamedTuple):
+    """Which figure a number is."""
 
-    figure: int
+    position: int
+    """Its place among the numbers."""
+    figure: str
+    unit: str
+    own: bool
+    """Of the node, not of a GPU."""
     gpu: int
 
 
-class _Layout(NamedTuple):
-    """What the text alone tells, for one way of counting GPUs."""
-
-    names: tuple[tuple[str, str, bool], ...]
-    slots: tuple[_Slot | None, ...]
-    """Of each hole; None where its number is left."""
-    rows: tuple[tuple[int, ...], ...]
-    """Of each figure the holes by GPU; -1 for none."""
-    left: tuple[int, ...]
-    """Holes of the numbers that are in no figure."""
+Layout = tuple[Slot, ...]
+"""What the text alone tells, for one way of counting GPUs: the numbers that are figures."""
 
 
 def device_numbers(gpus: Sequence[Gpu], driver: Driver, measured: Measured) -> tuple[tuple[str, int], ...]:
@@ -90,66 +72,50 @@ def gpu_numbers(gpus: Sequence[Gpu]) -> list[int]:
     return whole if len(set(whole)) == len(gpus) else list(range(len(gpus)))
 
 
-def cut_rates(data: bytes, devices: tuple[tuple[str, int], ...]) -> Cut | None:
-    """The rates of this JSON taken apart; None where their numbers cannot be told from their words.
+def cut_rates(data: bytes, last: Mould | None = None) -> Cut | None:
+    """The rates of this JSON taken apart; None where they cannot be. Raises msgspec.DecodeError where a number is none.
 
-    Raises msgspec.DecodeError where they are no rates.
+    last: that of the report before, which most often fits.
     """
-    parts = _NUMBERS.split(data)
-    text, numbers = _VALUE.join(parts[::2]), parts[1::2]
-    layout = _layout(text, devices)
-    if layout is None or HOLE in data:
+    found = last.match(data) if last else None
+    if last and found is not None:
+        values = b"[%b]" % b",".join(found)
+        if len(_FLOATS.decode(values)) == len(found):
+            return Cut(last.text, values)
+    if HOLE in data:
         return None
-    _FLOATS.decode(b"[%b]" % b",".join(numbers))
-    numbers.append(b"null")
-    figures = tuple(
-        Figure(*about, tuple(map(numbers.__getitem__, row)))
-        for about, row in zip(layout.names, layout.rows, strict=True)
-    )
-    return Cut(text, figures, b",".join(map(numbers.__getitem__, layout.left)))
+    parts = _NUMBERS.split(data)
+    values = b"[%b]" % b",".join(parts[1::2])
+    _FLOATS.decode(values)
+    return Cut(_VALUE.join(parts[::2]), values)
 
 
-def join_rates(text: bytes, rest: bytes, figures: Mapping[str, str], devices: tuple[tuple[str, int], ...]) -> bytes:
-    """The JSON that was taken apart. `figures`: name to the array of its numbers. Raises ValueError, KeyError."""
-    layout = _layout(text, devices)
-    if layout is None:
-        raise ValueError("the text of the rates is none")
-    rows = [figures[name].strip("[]").split(",") for name, _, _ in layout.names]
-    left = iter(rest.decode("ascii").split(","))
-    pieces = text.decode("utf-8").split("\0")
-    out = [pieces[0]]
-    for slot, piece in zip(layout.slots, pieces[1:], strict=True):
-        out += [next(left) if slot is None else rows[slot.figure][slot.gpu], piece]
-    return "".join(out).encode("utf-8")
+def join_rates(text: bytes, values: bytes) -> bytes:
+    """The JSON that was taken apart. Raises ValueError."""
+    first, *pieces = text.split(HOLE)
+    numbers = values.strip(b"[]").split(b",") if pieces else ()
+    return first + b"".join(number + piece for number, piece in zip(numbers, pieces, strict=True))
 
 
-@lru_cache(maxsize=256)
-def _layout(text: bytes, devices: tuple[tuple[str, int], ...]) -> _Layout | None:
+def layout_of(text: bytes, devices: tuple[tuple[str, int], ...]) -> Layout | None:
+    """Which figure each number is; None where the numbers cannot be told from the words. Raises msgspec.DecodeError
+    where they are no rates."""
     rates = _RATES.decode(text.replace(HOLE, b"0"))
     if text.count(HOLE) != len(rates):
         return None
     numbers = dict(devices)
-    names: dict[tuple[str, str, bool], int] = {}
-    slots: list[_Slot | None] = []
-    taken = set()
-    for rate in rates:
-        own = rate.device == "cpu"
-        about = (f"{rate.kind} {rate.what}", rate.unit, own)
+    units: dict[str, tuple[str, bool]] = {}
+    taken = set[tuple[str, int]]()
+    slots: list[Slot] = []
+    for position, rate in enumerate(rates):
+        own, name = rate.device == "cpu", f"{rate.kind} {rate.what}"
         gpu = 0 if own else numbers.get(rate.device, -1)
-        of_gpu = gpu >= 0 and rate.kind not in _NO_FIGURES
-        one_unit = next((other == about for other in names if other[0] == about[0]), True)
-        if of_gpu and one_unit and (about[0], gpu) not in taken:
-            taken.add((about[0], gpu))
-            slots.append(_Slot(names.setdefault(about, len(names)), gpu))
-        else:
-            slots.append(None)
-    width = max(numbers.values(), default=-1) + 1
-    rows = [[-1] * (1 if own else width) for _, _, own in names]
-    for hole, slot in enumerate(slots):
-        if slot is not None:
-            rows[slot.figure][slot.gpu] = hole
-    left = tuple(hole for hole, slot in enumerate(slots) if slot is None)
-    return _Layout(tuple(names), tuple(slots), tuple(map(tuple, rows)), left)
+        if gpu < 0 or rate.kind in _NO_FIGURES or (name, gpu) in taken:
+            continue
+        if units.setdefault(name, (rate.unit, own)) == (rate.unit, own):
+            taken.add((name, gpu))
+            slots.append(Slot(position, name, rate.unit, own, gpu))
+    return tuple(slots)
 
 
 def _plain(uuid: str) -> str:

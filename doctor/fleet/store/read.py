@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -14,8 +16,30 @@ from ..kinds import Cohort, Duplicate, GpuKind, Measured, Node, NodeFinding, Ref
 from .opened import DAMAGE, connect
 
 _COHORT = "n.state = 'answered' and n.model is ? and n.gpus is ? and n.memory_gib is ? and n.arch is ?"
+_MOST_NUMBERS = 1 << 20
+"""Of a node's figures."""
 _FIX = msgspec.json.Decoder(Fix)
 _ARRAY = msgspec.json.Decoder(list[float | None])
+
+
+class _Figure(NamedTuple):
+    """A figure in a list of slots. pick: its values by GPU, out of all numbers."""
+
+    name: str
+    unit: str
+    own: bool
+    pick: Callable[[Sequence[float | None]], Sequence[float | None]]
+
+
+def _picker(of_gpu: Mapping[int, int]) -> Callable[[Sequence[float | None]], Sequence[float | None]]:
+    """of_gpu: GPU to the place of its number. What it gives raises IndexError where a row is shorter. Raises ValueError
+    for places that are none."""
+    if not all(isinstance(n, int) and 0 <= n < _MOST_NUMBERS for n in (*of_gpu, *of_gpu.values())):
+        raise ValueError("a figure has no place")
+    places = [of_gpu.get(gpu) for gpu in range(max(of_gpu) + 1)]
+    if None not in places and len(places) > 1:
+        return itemgetter(*places)
+    return lambda numbers: [None if place is None else numbers[place] for place in places]
 
 
 def open_store(path: str) -> Store:
@@ -29,6 +53,7 @@ class Store:
     def __init__(self, path: str) -> None:
         self._path = path
         self._db = connect(path)
+        self._nodes: list[Node] | None = None
 
     def close(self) -> None:
         self._db.close()
@@ -47,12 +72,20 @@ class Store:
 
     def nodes(self) -> list[Node]:
         """All nodes, by id."""
+        if self._nodes is not None:
+            return self._nodes
         columns = "id, node, state, reason, model, gpus, memory_gib, arch, "
         columns += "verdict, received, clock_off_s, tool, matrix, judged"
-        return [
-            Node._make((*row[:4], None if row[4] is None else Cohort._make(row[4:8]), *row[8:]))
+        cohorts: dict[tuple[Any, ...], Cohort] = {}
+        self._nodes = [
+            Node._make((
+                *row[:4],
+                None if row[4] is None else cohorts.setdefault(row[4:8], Cohort._make(row[4:8])),
+                *row[8:],
+            ))
             for row in self._rows(f"select {columns} from node order by id")
-        ]
+        ]  # fmt: skip
+        return self._nodes
 
     def findings(self) -> Iterator[NodeFinding]:
         """The root findings of all nodes, those of a node in its report's order; without info remarks."""
@@ -107,22 +140,45 @@ class Store:
     def figures(self, cohort: Cohort) -> list[str]:
         """The figures that were measured on nodes of a cohort, by name."""
         rows = self._rows(
-            "select t.value from text t where t.id in (select distinct name from figure_row) and exists (select 1 from "
-            f"figure_row r join node n on n.id = r.node where r.name = t.id and {_COHORT}) order by t.value",
+            "select distinct t.value from figure_slot s join text t on t.id = s.figure where s.list in (select "
+            f"distinct r.slots from figure_row r join node n on n.id = r.node where {_COHORT}) order by t.value",
             cohort,
         )
         return [name for (name,) in rows]
 
-    def values(self, cohort: Cohort, figure: str) -> Iterator[Measured]:
-        """All values of one figure in a cohort, a node and repeat at a time, by node."""
+    def values(self, cohort: Cohort, figures: Collection[str]) -> Iterator[tuple[str, Measured]]:
+        """All values of some figures in a cohort, each with its figure; a node and repeat at a time, by node."""
+        slots = self._slots(figures)
         rows = self._rows(
-            "select r.node, r.repeat, r.own, r.value, u.value from figure_row r join node n on n.id = r.node "
-            "join text u on u.id = r.unit where r.name = (select id from text where value = ? limit 1) and "
-            f"{_COHORT} order by r.node, r.repeat",
-            (figure, *cohort),
+            "select r.node, r.repeat, r.slots, r.value from node n join figure_row r on r.node = n.id "
+            f"where {_COHORT} order by r.node, r.repeat", cohort,
+        )  # fmt: skip
+        for node, repeat, number, array in rows:
+            numbers = self._decoded(_ARRAY, array)
+            try:
+                for name, unit, own, pick in slots.get(number, ()):
+                    yield name, Measured(node, own, pick(numbers), unit, repeat)
+            except IndexError:
+                raise self._damaged("a row of figures is cut") from None
+
+    def _slots(self, figures: Collection[str]) -> dict[int, list[_Figure]]:
+        """List of slots to the figures in it, in the order of `figures`."""
+        places: dict[tuple[int, str], tuple[str, bool, dict[int, int]]] = {}
+        rows = self._rows(
+            "select s.list, t.value, u.value, s.own, s.gpu, s.position from figure_slot s join text t on t.id = "
+            "s.figure join text u on u.id = s.unit"
         )
-        for node, repeat, own, array, unit in rows:
-            yield Measured(node, bool(own), self._decoded(_ARRAY, array), unit, repeat)
+        for number, name, unit, own, gpu, position in rows:
+            places.setdefault((number, name), (unit, bool(own), {}))[2][gpu] = position
+        found: dict[int, list[_Figure]] = {}
+        for (number, name), (unit, own, of_gpu) in places.items():
+            if name not in figures:
+                continue
+            try:
+                found.setdefault(number, []).append(_Figure(name, unit, own, _picker(of_gpu)))
+            except ValueError as error:
+                raise self._damaged(error) from None
+        return found
 
     def gpu_kinds(self, cohort: Cohort) -> list[tuple[GpuKind, int]]:
         """What the GPUs of a cohort are compared within, with how many of each there are."""
@@ -145,20 +201,14 @@ class Store:
     def _counts(self, cohort: Cohort, whose: str) -> Iterator[ValueCount]:
         """Nodes with the same sets of facts are counted together, so that each set is looked into once."""
         alike: Counter[tuple[int, ...]] = Counter()
-        last, sets = None, set[int]()
         rows = self._rows(
-            f"select f.node, f.facts from node_facts f join node n on n.id = f.node where {whose} and {_COHORT} "
-            "order by f.node",
+            "select f.list, f.facts, r.nodes from (select r.facts as list, count(*) as nodes from report r join node n "
+            f"on n.id = r.node where {_COHORT} group by r.facts) r join report_fact f on f.list = r.list where {whose} "
+            "order by f.list",
             cohort,
         )
-        for node, number in rows:
-            if node != last and sets:
-                alike[tuple(sorted(sets))] += 1
-                sets.clear()
-            last = node
-            sets.add(number)
-        if sets:
-            alike[tuple(sorted(sets))] += 1
+        for (_, nodes), some in groupby(rows, key=lambda row: (row[0], row[2])):
+            alike[tuple(sorted({number for _, number, _ in some}))] += nodes
         if not alike:
             return
         numbers = sorted({number for one in alike for number in one})
@@ -191,8 +241,8 @@ class Store:
     ) -> list[With]:
         only = "" if among is None else f" and n.id in ({', '.join(str(int(node)) for node in among)})"
         rows = self._rows(
-            "select n.id, n.node, f.gpu from node_facts f join node n on n.id = f.node where f.facts in "
-            "(select s.facts from set_fact s left join text v on v.id = s.value where s.path = "
+            "select n.id, n.node, f.gpu from report_fact f join report r on r.facts = f.list join node n on n.id = "
+            "r.node where f.facts in (select s.facts from set_fact s left join text v on v.id = s.value where s.path = "
             f"(select id from text where value = ? limit 1) and {condition}) and {_COHORT}{only} order by n.id, f.gpu",
             (path, *values, *cohort),
         )
@@ -206,13 +256,16 @@ class Store:
         try:
             yield from self._db.execute(query, tuple(values))
         except DAMAGE as error:
-            raise Unopened(f"{self._path} cannot be read as a fleet's database: {error}") from None
+            raise self._damaged(error) from None
 
     def _decoded(self, decoder: Any, text: str) -> Any:
         try:
             return decoder.decode(text)
         except (msgspec.DecodeError, UnicodeError, TypeError) as error:
-            raise Unopened(f"{self._path} cannot be read as a fleet's database: {error}") from None
+            raise self._damaged(error) from None
+
+    def _damaged(self, error: object) -> Unopened:
+        return Unopened(f"{self._path} cannot be read as a fleet's database: {error}")
 
 
 def _count(path: str, values: dict[str | None, set[tuple[int, ...]]], alike: Counter[tuple[int, ...]]) -> ValueCount:

@@ -28,12 +28,17 @@ create table gpu_row (
 create table fact_set (id integer primary key, hash blob not null unique);
 create table set_fact (facts integer, path integer, value integer, primary key (facts, path))
   without rowid;
-create table node_facts (node integer, gpu integer, facts integer, primary key (node, gpu, facts)) without rowid;
+-- Lists of such sets: of all reports that have the same; gpu -1 for the node's own.
+create table report_fact (list integer, gpu integer, facts integer, primary key (list, gpu, facts)) without rowid;
 
--- One row for a figure of all GPUs of a node: values is a JSON array by GPU, null where it was not measured.
+-- One row for the figures of a node: value is a JSON array, and what stands where in it is the same for many nodes.
 create table figure_row (
-  name integer, node integer, repeat integer, unit integer, own integer, value text,
-  primary key (name, node, repeat)
+  node integer, repeat integer, slots integer, value text not null,
+  primary key (node, repeat)
+);
+create table figure_slot (
+  list integer, position integer, figure integer, gpu integer, own integer, unit integer,
+  primary key (list, position)
 ) without rowid;
 
 create table finding_row (
@@ -44,8 +49,12 @@ create table finding_row (
 create table fix (id integer primary key, hash blob not null unique, content text not null);
 
 -- content: zlib of the JSON; with base another section's JSON is the preset dictionary (its last 32,768 bytes).
+-- Where the JSON has \0N; stands UUID number N of a report, where it has \0# the report's next number: own has them,
+-- the UUIDs, the numbers (both between blanks) and the report's two targets with \0 between the three. Of the section
+-- rates, \0 is the next number of the node's row of figures.
 create table section (id integer primary key, hash blob not null unique, base integer, content blob not null);
-create table node_section (node integer, part integer, section integer, primary key (node, part)) without rowid;
+create table report_section (list integer, part integer, section integer, primary key (list, part)) without rowid;
+create table report (node integer primary key, sections integer, facts integer, own blob not null);
 
 -- What must be said of a node beside its findings. kind: skipped (a check that --skip left out), not-requested,
 -- answered-as (requested under that name), silent-before (why it had not been examined before it answered).
@@ -63,15 +72,16 @@ create view gpu as
 
 create view fact as
   select n.node as node, nullif(f.gpu, -1) as gpu, p.value as path, v.value as value
-  from node_facts f join node n on n.id = f.node join set_fact s on s.facts = f.facts join text p on p.id = s.path
-    left join text v on v.id = s.value;
+  from report r join node n on n.id = r.node join report_fact f on f.list = r.facts
+    join set_fact s on s.facts = f.facts join text p on p.id = s.path left join text v on v.id = s.value;
 
+-- Cross joins: each number is read once, then looked up.
 create view figure as
-  select n.node as node, case when r.own then null else j.key end as gpu, t.value as figure, j.value as value,
+  select n.node as node, case when s.own then null else s.gpu end as gpu, t.value as figure, j.value as value,
     u.value as unit, r.repeat as repeat
-  from figure_row r join node n on n.id = r.node join text t on t.id = r.name join text u on u.id = r.unit,
-    json_each(r.value) j
-  where j.value is not null;
+  from node n cross join figure_row r on r.node = n.id cross join json_each(r.value) j
+    cross join figure_slot s on s.list = r.slots and s.position = j.key join text t on t.id = s.figure
+    join text u on u.id = s.unit;
 
 create view finding as
   select n.node as node, i.value as id, s.value as status, l.value as layer, f.subject as subject, t.value as title,

@@ -6,7 +6,7 @@ import hashlib
 import sqlite3
 import zlib
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -15,16 +15,38 @@ from ...snapshot import Gpu, known
 from ..cohorts import link_of, short
 from ..kinds import Cohort, Refused
 from .flatten import GPUS, facts_of, set_hash
-from .rates import Figure, gpu_numbers
-from .sections import Section
+from .rates import gpu_numbers
+from .sections import Kind, Section, Sections
 
 _DICTIONARY = 32_768
 _KEPT = 8192
 _LEAST = 64
 """Bytes of a section that others may refer to."""
-OF_NODE = ("node_section", "node_facts", "figure_row", "finding_row", "gpu_row", "remark_row")
+OF_NODE = ("report", "figure_row", "finding_row", "gpu_row", "remark_row")
 LOOK = 1_000_000
 """Findings of a repeated measurement are numbered from its number times this on."""
+
+
+class _Hole(NamedTuple):
+    """A number of a report's own: which of those in the GPUs' section."""
+
+    place: int
+
+
+class _GpuRow(NamedTuple):
+    number: int
+    fixed: tuple[Any, ...]
+    celsius: int | _Hole | None
+    watts: float | _Hole | None
+
+
+class _Rows(NamedTuple):
+    """The numbers of what is stored once for all reports of a kind."""
+
+    sections: int
+    facts: int
+    layout: int
+    gpus: tuple[_GpuRow, ...]
 
 
 class Tables:
@@ -37,6 +59,7 @@ class Tables:
         self._bases: dict[str, tuple[int, bytes]] = {}
         self._sets: dict[bytes, int] = {}
         self._fixes: dict[bytes, int] = {}
+        self._lists: dict[str, dict[bytes, int]] = {}
 
     def text(self, value: str | None) -> int | None:
         """The number of a text; None of none."""
@@ -73,7 +96,7 @@ class Tables:
 
     def drop_base(self, node: int) -> None:
         """The rows of a node, but not the figures and findings of repeated measurements."""
-        for table in ("node_section", "node_facts", "gpu_row", "remark_row"):
+        for table in ("report", "gpu_row", "remark_row"):
             self._db.execute(f"delete from {table} where node = ?", (node,))
         self._db.execute("delete from node where id = ?", (node,))
 
@@ -100,29 +123,23 @@ class Tables:
     def remark(self, node: int, kind: str, detail: str) -> None:
         self._db.execute("insert into remark_row values (?, ?, ?)", (node, kind, self.text(detail)))
 
-    def sections(self, node: int, sections: Iterable[Section]) -> None:
-        rows = [(node, self.text(one.name), self._section(one)) for one in sections]
-        self._db.executemany("insert into node_section values (?, ?, ?)", rows)
+    def report(self, node: int, found: Sections) -> None:
+        """The sections of a node's report, its facts and its GPUs."""
+        rows = self._rows(found.kind)
+        self._db.execute("insert into report values (?, ?, ?, ?)", (node, rows.sections, rows.facts, found.own))
+        came = found.of_gpus
+        self._db.executemany("insert into gpu_row values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [
+            (node, number, uuid, *fixed,
+             celsius if type(celsius) is not _Hole else int(came[celsius.place]),
+             watts if type(watts) is not _Hole else float(came[watts.place]))
+            for (number, fixed, celsius, watts), uuid in zip(rows.gpus, found.uuids, strict=True)
+        ])  # fmt: skip
 
-    def facts(self, node: int, sections: Iterable[Section], of_gpus: Iterable[bytes], gpus: Iterable[int]) -> None:
-        rows = [(node, -1, self._set(one.name, one.alike)) for one in sections if one.alike is not None]
-        rows += [(node, gpu, self._set(GPUS, content)) for gpu, content in zip(gpus, of_gpus, strict=True)]
-        self._db.executemany("insert or ignore into node_facts values (?, ?, ?)", rows)
-
-    def gpus(self, node: int, gpus: tuple[Gpu, ...]) -> None:
-        rows = []
-        for gpu, number in zip(gpus, gpu_numbers(gpus), strict=True):
-            model = short(known(gpu.name) or "")
-            rows.append((
-                node, number, known(gpu.uuid), known(gpu.pci_address), self.text(model),
-                _whole(known(gpu.memory_total_mib)), self.text(known(gpu.vbios)), known(gpu.power_limit_w),
-                self.text(link_of(gpu)), _whole(known(gpu.temperature_c)), known(gpu.power_draw_w),
-            ))  # fmt: skip
-        self._db.executemany("insert into gpu_row values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
-
-    def figures(self, node: int, repeat: int, figures: Iterable[Figure]) -> None:
-        rows = [(self.text(f.name), node, repeat, self.text(f.unit), int(f.own), f.json()) for f in figures]
-        self._db.executemany("insert or replace into figure_row values (?, ?, ?, ?, ?, ?)", rows)
+    def figures(self, node: int, repeat: int, found: Sections) -> None:
+        """The measured rates of a report, in one row."""
+        if found.values:
+            row = (node, repeat, self._rows(found.kind).layout, found.values.decode("ascii"))
+            self._db.execute("insert or replace into figure_row values (?, ?, ?, ?)", row)
 
     def findings(self, node: int, roots: Iterable[tuple[Finding, bool]], repeat: int = 1) -> None:
         rows = [(
@@ -143,6 +160,50 @@ class Tables:
     def uuids(self, node: int) -> set[str]:
         found = self._db.execute("select uuid from gpu_row where node = ? and uuid is not null", (node,))
         return {uuid for (uuid,) in found}
+
+    def _rows(self, kind: Kind) -> _Rows:
+        """What is stored once for all reports of a kind."""
+        if kind.rows is None:
+            numbers = gpu_numbers(kind.gpus)
+            parts = [(self.text(one.name), self._section(one)) for one in kind.stored]
+            facts = {(-1, self._set(one.name, one.alike)) for one in kind.stored if one.alike is not None}
+            facts |= {(gpu, self._set(GPUS, content)) for gpu, content in zip(numbers, kind.of_gpus, strict=True)}
+            gpus = tuple(self._gpu(kind, gpu, number) for gpu, number in zip(kind.gpus, numbers, strict=True))
+            slots = [
+                (slot.position, self.text(slot.figure), slot.gpu, int(slot.own), self.text(slot.unit))
+                for slot in kind.layout or ()
+            ]
+            kind.rows = _Rows(
+                self._list("report_section", parts), self._list("report_fact", sorted(facts)),
+                self._list("figure_slot", slots), gpus,
+            )  # fmt: skip
+        rows: _Rows = kind.rows
+        return rows
+
+    def _list(self, table: str, rows: list[tuple[Any, ...]]) -> int:
+        """The number of a list of rows in a table, which stands there once."""
+        lists = self._lists.setdefault(table, {})
+        digest = hashlib.blake2b(repr(rows).encode("ascii"), digest_size=16).digest()
+        number = lists.get(digest)
+        if number is None:
+            number = lists[digest] = len(lists) + 1
+            if rows:
+                holes = ", ".join("?" * (1 + len(rows[0])))
+                self._db.executemany(f"insert into {table} values ({holes})", [(number, *row) for row in rows])
+        return number
+
+    def _gpu(self, kind: Kind, gpu: Gpu, number: int) -> _GpuRow:
+        model = short(known(gpu.name) or "")
+        fixed = (
+            known(gpu.pci_address), self.text(model), _whole(known(gpu.memory_total_mib)), self.text(known(gpu.vbios)),
+            known(gpu.power_limit_w), self.text(link_of(gpu)),
+        )  # fmt: skip
+        celsius, watts = _whole(known(gpu.temperature_c)), known(gpu.power_draw_w)
+        places = kind.marks.number_of(celsius), kind.marks.number_of(watts)
+        return _GpuRow(
+            number, fixed, celsius if places[0] is None else _Hole(places[0]),
+            watts if places[1] is None else _Hole(places[1]),
+        )  # fmt: skip
 
     def _section(self, one: Section) -> int:
         number = self._sections.get(one.digest)

@@ -1,0 +1,203 @@
+"""A section without what differs from machine to machine by nature: its text with holes, which nodes share, and what
+stood in them. Filled again, the JSON is the same.
+
+`\\0N;` is the report's UUID number N, `\\0#` its next number. What is equal but for them is decoded, flattened and
+stored once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import compress, count
+from typing import NamedTuple
+
+_WHOLE: dict[str, tuple[str, ...]] = {
+    "gpus": (
+        "clock_event_reasons", "clock_memory_mhz", "clock_sm_mhz", "fan_percent", "memory_mib", "memory_reserved_mib",
+        "memory_used_mib", "memory_utilization_percent", "pid", "temperature_c", "temperature_margin_c",
+        "utilization_percent",
+    ),
+    "host": ("free_mib",),
+}  # fmt: skip
+"""Fields with whole numbers that differ by nature (facts.json), by section."""
+_DECIMAL: dict[str, tuple[str, ...]] = {"gpus": ("power_draw_w",), "torch_run": ("import_seconds",)}
+_INTEGER = r"-?(?:0|[1-9]\d{0,14})"
+
+
+def _pattern(whole: tuple[str, ...], decimal: tuple[str, ...]) -> re.Pattern[bytes]:
+    """The field with its colon, and its number; only where that is a number of its kind."""
+    kinds = []
+    for names, number in ((whole, _INTEGER), (decimal, rf"{_INTEGER}(?:\.\d{{1,15}})?")):
+        if names:
+            kinds.append(rf'(?:{"|".join(names)})":\s*(?={number}\s*[,}}])')
+    return re.compile(rf'("(?:{"|".join(kinds)}))(-?[\d.]+)'.encode("ascii"))
+
+
+_NUMBERS = {
+    name: _pattern(_WHOLE.get(name, ()), _DECIMAL.get(name, ())) for name in sorted(_WHOLE.keys() | _DECIMAL.keys())
+}
+_BOARDS = re.compile(rb"(GPU-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})")
+_BOARDS_AND_PARTS = re.compile(rb"((?:GPU|MIG)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})")
+_HOLES = re.compile(rb"(\0(?:#|\d+;))")
+
+
+def _all(pattern: str) -> re.Pattern[bytes]:
+    return re.compile(rf"(?:{pattern})(?:,(?:{pattern}))*".encode("ascii"))
+
+
+_ALL_UUIDS = _all(r"(?:GPU|MIG)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_ALL_WHOLE = _all(_INTEGER)
+_ALL_DECIMALS = _all(rf"{_INTEGER}(?:\.\d{{1,15}})?")
+_FIRST = 700_000_000
+
+
+class Mould:
+    """A text with holes, to tell by the bytes around each hole what stands in it: much faster than by patterns."""
+
+    def __init__(self, text: bytes, pieces: Sequence[bytes]) -> None:
+        """pieces: of the text, what stands before the first hole, between two of them, and behind the last."""
+        self.text = text
+        self._first = pieces[0]
+        self._rest = [(piece[:1], piece, len(piece)) for piece in pieces[1:]]
+
+    def match(self, data: bytes) -> list[bytes] | None:
+        """What stands in the holes, each up to the character that comes next; None where the data has another text."""
+        if not data.startswith(self._first):
+            return None
+        values, at, find, has = [], len(self._first), data.find, data.startswith
+        for mark, piece, size in self._rest:
+            end = find(mark, at)
+            if end < 0 or not has(piece, end):
+                return None
+            values.append(data[at:end])
+            at = end + size
+        return values if at == len(data) else None
+
+
+class Cut(NamedTuple):
+    """A section's text with holes, and the numbers that stood in them, in their order."""
+
+    text: bytes
+    numbers: list[bytes]
+
+
+class Uuids(dict[bytes, bytes]):
+    """The UUIDs of a report in their order, each with what stands in its place; a new one gets the next number."""
+
+    def __missing__(self, uuid: bytes) -> bytes:
+        hole = self[uuid] = b"\0%d;" % len(self)
+        return hole
+
+
+def cut(name: str, data: bytes, uuids: Uuids) -> Cut | None:
+    """`uuids`: those of the report so far; gets the new ones. None where the text cannot have holes."""
+    if b"\0" in data:
+        return None
+    mig = b"MIG-" in data
+    if mig or b"GPU-" in data:
+        parts = (_BOARDS_AND_PARTS if mig else _BOARDS).split(data)
+        parts[1::2] = map(uuids.__getitem__, parts[1::2])
+        data = b"".join(parts)
+    pattern = _NUMBERS.get(name)
+    if pattern is None:
+        return Cut(data, [])
+    parts = pattern.split(data)
+    numbers = parts[2::3]
+    parts[2::3] = [b"\0#"] * len(numbers)
+    return Cut(b"".join(parts), numbers)
+
+
+class Cutter:
+    """Cuts the sections of one name: by the text of the last one where that fits, which most often does."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._decimal = tuple(b'"%b":' % field.encode("ascii") for field in _DECIMAL.get(name, ()))
+        self._mould: Mould | None = None
+        self._uuids: list[tuple[int, bytes]] = []
+        """Which of the mould's holes are UUIDs, and what stands there."""
+        self._numbers: list[int] = []
+        self._whole: list[int] = []
+        self._decimals: list[int] = []
+
+    def cut(self, data: bytes, uuids: Uuids) -> Cut | None:
+        """`uuids`: those of the report so far; gets the new ones. None where the text cannot have holes."""
+        mould = self._mould
+        values = mould.match(data) if mould else None
+        if mould and values is not None and self._fits(values):
+            came = [uuids[values[place]] for place, _ in self._uuids]
+            if came == [hole for _, hole in self._uuids]:
+                return Cut(mould.text, [values[place] for place in self._numbers])
+        parts = cut(self._name, data, uuids)
+        if parts and parts.text != data:
+            self._learn(parts.text)
+        return parts
+
+    def _fits(self, values: list[bytes]) -> bool:
+        """Whether there are UUIDs and numbers where a pattern would find them."""
+        kinds = (
+            (_ALL_UUIDS, [values[place] for place, _ in self._uuids]),
+            (_ALL_WHOLE, [values[place] for place in self._whole]),
+            (_ALL_DECIMALS, [values[place] for place in self._decimals]),
+        )
+        return all(not some or pattern.fullmatch(b",".join(some)) for pattern, some in kinds)
+
+    def _learn(self, text: bytes) -> None:
+        parts = _HOLES.split(text)
+        self._mould = Mould(text, parts[::2])
+        holes = list(enumerate(parts[1::2]))
+        self._uuids = [(place, hole) for place, hole in holes if hole != b"\0#"]
+        self._numbers = [place for place, hole in holes if hole == b"\0#"]
+        is_decimal = [parts[2 * place].rstrip().endswith(self._decimal) for place in self._numbers]
+        self._decimals = list(compress(self._numbers, is_decimal))
+        self._whole = [place for place, decimal in zip(self._numbers, is_decimal, strict=True) if not decimal]
+
+
+def fill(text: bytes, uuids: list[bytes], numbers: Iterator[bytes]) -> bytes:
+    """The text without holes. Raises ValueError, IndexError where something is not there."""
+    first, *pieces = text.split(b"\0")
+    out = [first]
+    for piece in pieces:
+        if piece[:1] == b"#":
+            number = next(numbers, None)
+            if number is None:
+                raise ValueError("a section has more numbers than came")
+            out += (number, piece[1:])
+        else:
+            place, _, rest = piece.partition(b";")
+            out += (uuids[int(place)], rest)
+    return b"".join(out)
+
+
+def stand_ins(uuids: int, numbers: int) -> Marks:
+    """What may stand in holes while one section is decoded for all nodes that have it."""
+    return Marks([b"GPU-%08x-0000-0000-0000-000000000000" % (_FIRST + n) for n in range(uuids)],
+                 [b"%d" % (_FIRST + n) for n in range(numbers)])  # fmt: skip
+
+
+class Marks(NamedTuple):
+    """UUIDs and numbers that no machine has, each once."""
+
+    uuids: list[bytes]
+    numbers: list[bytes]
+
+    def number_of(self, value: float | None) -> int | None:
+        """Which hole this number stands in; None for one of the text's own."""
+        place = None if value is None or value != int(value) else int(value) - _FIRST
+        return place if place is not None and 0 <= place < len(self.numbers) else None
+
+
+def order_of(name: str, content: bytes, marks: Marks) -> tuple[bytes, tuple[int, ...]] | None:
+    """The text with holes of JSON in which marks stand, and which mark each number is; None where one was changed."""
+    uuids = Uuids()
+    for uuid in marks.uuids:
+        uuids[uuid]
+    found = cut(name, content, uuids)
+    if found is None or len(uuids) != len(marks.uuids):
+        return None
+    places = dict(zip(marks.numbers, count()))
+    try:
+        return found.text, tuple(places[number.removesuffix(b".0")] for number in found.numbers)
+    except KeyError:
+        return None
