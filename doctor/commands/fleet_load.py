@@ -34,7 +34,7 @@ def run_load(flags: dict[str, Any]) -> int:
     passed: list[str] = []
     jobs = flags["jobs"] or min(_MOST_JOBS, len(os.sched_getaffinity(0)))
     with Draft(flags["output"]) as draft, Progress() as progress:
-        read = _counted(pieces(flags["paths"], flags["output"]), progress, passed)
+        read = _counted(pieces(flags["paths"], _report_of, flags["output"]), progress, passed)
         loaded = load(draft, read, requested, "files", flags["judge"], jobs)
         if not loaded.pieces:
             others = f" ({_passed(passed)})" if passed else ""
@@ -49,6 +49,31 @@ def run_load(flags: dict[str, Any]) -> int:
         others = f" (and {loaded.refused - 1:,} more in the table refused)" if loaded.refused > 1 else ""
         echo(f"gpudoctor: refused {where}: {one.reason}{others}", err=True)
     return 0 if loaded.answered else 3
+
+
+def _report_of(folder: str) -> bytes:
+    """The report of a recording without a verdict, as `check --replay` would make it. Raises Refusal."""
+    import datetime
+
+    import msgspec
+
+    from ..findings import Policy
+    from ..judge.report import REPORT_SCHEMA_VERSION
+    from ..probes.collect import snapshot_of
+    from ..targets.recording import RecordingError, read_recording
+    from .options import of_its_day
+
+    try:
+        recording = read_recording(folder)
+    except RecordingError as error:
+        raise Refusal(str(error)) from None
+    snapshot = snapshot_of(recording)
+    today = Policy(judged_on=datetime.datetime.now(datetime.timezone.utc).date().isoformat())
+    return msgspec.json.encode({
+        "schema_version": REPORT_SCHEMA_VERSION, "generated_at": snapshot.target.gathered_at,
+        "target": snapshot.target, "policy": of_its_day(today, snapshot),
+        "redacted": recording.manifest.get("redacted") is True, "snapshot": snapshot,
+    })  # fmt: skip
 
 
 def _counted(found: Iterator[Piece | Refused | Passed], say: Progress, passed: list[str]) -> Iterator[Piece | Refused]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple, TypeAlias
 
 from ..formats.given import Unopened, open_given, shown
@@ -32,7 +32,6 @@ _OTHERS = (
 _LOGS = (".log", ".out", ".err")
 """Their names are those of jobs."""
 _NO_REPORT = "was not read: it does not begin as a report does, and its name does not end in .json, .jsonl or .ndjson"
-_RECORDING = "is a recording, not a report: gpudoctor check --replay FOLDER --format json -o NODE.json makes one of it"
 
 _Kind: TypeAlias = Literal["document", "lines", "half", "packed", "other", "unsure"]
 
@@ -43,7 +42,17 @@ class Passed(NamedTuple):
     file: str
 
 
-def pieces(paths: tuple[str, ...], output: str = "") -> Iterator[Piece | Refused | Passed]:
+class _Recording(NamedTuple):
+    """The folder of a recording (`gpudoctor record`): the raw answers of a node, which has its name."""
+
+    folder: str
+
+
+Replay: TypeAlias = Callable[[str], bytes]
+"""From the folder of a recording to its report without a verdict. Raises Refusal where it cannot be read."""
+
+
+def pieces(paths: tuple[str, ...], replay: Replay, output: str = "") -> Iterator[Piece | Refused | Passed]:
     """Everything that these paths hold, in their order, folders by name, without the database that is written. Raises
     Refusal for a path that is none."""
     count = 0
@@ -52,17 +61,19 @@ def pieces(paths: tuple[str, ...], output: str = "") -> Iterator[Piece | Refused
     ends = tuple(os.path.basename(name) for name in ours)  # noqa: PTH119
     for path in paths:
         for file in _files(path):
-            name = file if isinstance(file, str) else file.file
-            if name != path and name.endswith(ends) and os.path.realpath(name) in ours:
+            if isinstance(file, (Refused, Passed)):
+                if not (file.file.endswith(ends) and os.path.realpath(file.file) in ours):
+                    yield file
                 continue
-            if not isinstance(file, str):
-                yield file
+            name = file if isinstance(file, str) else file.folder
+            if name != path and name.endswith(ends) and os.path.realpath(name) in ours:
                 continue
             count += 1
             if count > MOST_FILES:
-                yield Refused(file, 0, f"over {MOST_FILES:,} files: this one and all after it are not read")
+                yield Refused(name, 0, f"over {MOST_FILES:,} files: this one and all after it are not read")
                 return
-            for piece in _of_file(file, file != path):
+            found = _of_file(file, file != path) if isinstance(file, str) else iter((_replayed(name, replay),))
+            for piece in found:
                 many = namesakes.get(piece.hint, 0) if isinstance(piece, Piece) and not piece.line else 0
                 yield piece._replace(namesakes=many) if many and isinstance(piece, Piece) else piece
 
@@ -71,11 +82,12 @@ def _namesakes(paths: tuple[str, ...]) -> dict[str, int]:
     """How many files have a name that stands in several folders, as in Ansible's HOST/tmp/report.json."""
     first: dict[str, str] = {}
     several: dict[str, int] = {}
-    for number, file in enumerate(file for path in paths for file in _files(path) if isinstance(file, str)):
+    found = (file for path in paths for file in _files(path) if isinstance(file, (str, _Recording)))
+    for number, file in enumerate(found):
         if number > MOST_FILES:
             break
-        folder, name = os.path.split(file)
-        hint = hint_of(name)
+        folder, name = os.path.split(file if isinstance(file, str) else file.folder.rstrip("/"))
+        hint = hint_of(name) if isinstance(file, str) else name
         if not hint:
             continue
         if hint in several:
@@ -122,7 +134,7 @@ def refuse_unreadable(paths: tuple[str, ...]) -> None:
             raise Refusal(str(error)) from None
 
 
-def _files(path: str) -> Iterator[str | Refused | Passed]:
+def _files(path: str) -> Iterator[str | _Recording | Refused | Passed]:
     """The file itself, or those below a folder; links to folders are not followed."""
     if not os.path.isdir(path):  # noqa: PTH112
         yield path
@@ -134,7 +146,7 @@ def _files(path: str) -> Iterator[str | Refused | Passed]:
         yield Refused(path, 0, f"cannot be read: {error.strerror or error}")
         return
     if any(entry.name == "manifest.json" for entry in entries) and _is_recording(path):
-        yield Refused(path, 0, _RECORDING, _named(os.path.basename(path.rstrip("/"))))  # noqa: PTH119
+        yield _Recording(path)
         return
     for entry in entries:
         kind = _kind(entry.name)
@@ -151,6 +163,17 @@ def _files(path: str) -> Iterator[str | Refused | Passed]:
             yield Refused(entry.path, 0, reason, _named(hint_of(entry.name[: -len(end)])))
         else:
             yield entry.path
+
+
+def _replayed(folder: str, replay: Replay) -> Piece | Refused:
+    name = os.path.basename(os.path.abspath(folder))  # noqa: PTH100, PTH119
+    try:
+        data = replay(folder)
+        modified = os.stat(os.path.join(folder, "manifest.json")).st_mtime  # noqa: PTH116, PTH118
+    except (Refusal, OSError) as error:
+        reason = str(getattr(error, "strerror", None) or error)
+        return Refused(folder, 0, reason.replace(f"{folder} ", "", 1), _named(name))
+    return Piece(folder, 0, name, modified, data)
 
 
 def _is_recording(folder: str) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -124,13 +126,27 @@ def test_documents_one_after_the_other(ends: bytes, tmp_path: Path) -> None:
     assert ["it is cut" in reason for (reason,) in rows(db, "select reason from refused")] == [True]
 
 
-def test_a_recording_is_refused_once_and_says_what_to_do(tmp_path: Path) -> None:
+def test_a_recording_is_judged_here_under_its_folders_name(tmp_path: Path) -> None:
+    """As check --replay does; one that cannot be read is refused, and is the answer of its node."""
     spool = tmp_path / "spool"
     (spool / "gpu-2").mkdir(parents=True)
     (spool / "gpu-1.json").write_bytes(compact(1))
     assert record.main([str(spool / "gpu-2"), "--no-import", "--timeout", "5"], standalone_mode=False) == 0
-    code, db = load(spool, to=tmp_path / "now.db", nodes="gpu-1,gpu-2")
-    assert (code, nodes(db)) == (0, ["gpu-1"])
+    shutil.copytree(spool / "gpu-2", spool / "racks" / "gpu-3")
+    (spool / "racks" / "gpu-3" / "nvml.jsonl").write_bytes(b"[]\n")
+    code, db = load(spool, to=tmp_path / "now.db", nodes="gpu-1,gpu-2,gpu-3")
+    assert (code, nodes(db)) == (0, ["gpu-1", "gpu-2"])
+    ((judged, verdict),) = rows(db, "select judged, verdict from node where node = 'gpu-2'")
+    assert (judged, verdict) == ("here", json.loads(gpudoctor(
+        "check", "--replay", spool / "gpu-2", "--format", "json").stdout)["verdict"])  # fmt: skip
     ((file, line, reason),) = rows(db, "select * from refused")
-    assert Path(file).name == "gpu-2" and line == 0 and "gpudoctor check --replay" in reason
-    assert "is a recording" in rows(db, "select reason from node where node = 'gpu-2'")[0][0]
+    assert Path(file).name == "gpu-3" and line == 0 and "nvml.jsonl" in reason
+    assert "was refused" in rows(db, "select reason from node where node = 'gpu-3'")[0][0]
+    for format_ in ("json", "text"):
+        again = gpudoctor("fleet", "report", tmp_path / "now.db", "--node", "gpu-2", "--format", format_)
+        replayed = gpudoctor("check", "--replay", spool / "gpu-2", "--format", format_)
+        assert _without_times(again.stdout) == _without_times(replayed.stdout)
+
+
+def _without_times(text: bytes) -> bytes:
+    return re.sub(rb'"generated_at": "[^"]*"|"duration_ms": [\d.]+', b"", text)
