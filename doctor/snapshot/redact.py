@@ -227,6 +227,8 @@ class Redactor:
             kind = type(old)
             if kind in NO_TEXT or (kind is Missing and not old.detail) or not old:
                 continue
+            if name == "policy" and (new := self._policy(old)) is not old:
+                changes[name] = new
             if name in OURS or (product and name in ("name", "model")):
                 continue
             if name == "witnesses":  # its keys are paths of facts, not fields
@@ -239,6 +241,16 @@ class Redactor:
         if "command" in value.__struct_fields__ or "note" in value.__struct_fields__:
             changes.update(self._without_masks(value, changes))
         return replace(value, **changes) if changes else value
+
+    def _policy(self, policy: Any) -> Any:
+        """A run's policy: the paths of its configuration may name a user, all else is the user's expectations."""
+        found = getattr(policy, "found", None)
+        if not found and not getattr(policy, "config", ""):
+            return policy
+        changes = {"config": self.text(policy.config)}
+        if found:
+            changes["found"] = replace(found, path=self.text(found.path), ignored=self.value(found.ignored))
+        return replace(policy, **changes)
 
     def _without_masks(self, value: Any, changes: dict[str, Any]) -> dict[str, Any]:
         """What is left out of a step, its alternatives and a fix's note, since it could not be run: it holds a mask."""

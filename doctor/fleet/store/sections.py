@@ -6,7 +6,7 @@ import hashlib
 import typing
 from collections import OrderedDict
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ from ..kinds import Cohort
 from .flatten import FLAT, GPUS, alike
 from .holes import Cutter, Marks, Mould, Uuids, fill, order_of, stand_ins
 from .rates import HOLE, Layout, cut_rates, device_numbers, layout_of
+from .said import is_masked
 
 HEAD, RATES = "head", "rates"
 """Sections beside those of the Snapshot: of the report, and of the measured rates."""
@@ -135,7 +136,7 @@ class Reader:
     def read(self, report: Report) -> Sections:
         """The sections of a report; one that is not masked is masked first. Raises Refusal where it is none."""
         try:
-            return self._read(report if report.redacted else self._masked(report))
+            return self._read(report if report.redacted and is_masked(_policy(report)) else self._masked(report))
         except READING as error:
             raise unreadable("it", error) from None
 
@@ -332,7 +333,11 @@ def _present(parts: Parts | None) -> list[tuple[str, bytes]]:
 
 
 def _policy(report: Report) -> Policy:
-    data = bytes(report.policy)
+    return _policy_of(bytes(report.policy))
+
+
+@lru_cache(maxsize=_KEPT)
+def _policy_of(data: bytes) -> Policy:
     return _POLICY.decode(data) if data else Policy()
 
 

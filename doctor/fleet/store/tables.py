@@ -16,6 +16,7 @@ from ..cohorts import link_of, short
 from ..kinds import Cohort, Refused
 from .flatten import GPUS, facts_of, set_hash
 from .rates import gpu_numbers
+from .said import Said
 from .sections import Kind, Section, Sections
 
 _DICTIONARY = 32_768
@@ -60,6 +61,7 @@ class Tables:
         self._sets: dict[bytes, int] = {}
         self._fixes: dict[bytes, int] = {}
         self._lists: dict[str, dict[bytes, int]] = {}
+        self._said = Said()
 
     def text(self, value: str | None) -> int | None:
         """The number of a text; None of none."""
@@ -73,6 +75,8 @@ class Tables:
 
     def node(self, row: dict[str, Any]) -> None:
         """A row of `node`, by column."""
+        if row["reason"]:
+            row = row | {"reason": self._said.text(row["reason"])}
         columns = ", ".join(row)
         holes = ", ".join("?" * len(row))
         values = [storable(value) if isinstance(value, str) else value for value in row.values()]
@@ -91,7 +95,7 @@ class Tables:
         """A node that answered, and was not to be examined later: it is compared with no other."""
         self._db.execute(
             "update node set state = 'not-examined', reason = ?, verdict = ?, model = null, gpus = null, "
-            "memory_gib = null, arch = null where id = ?", (storable(reason), verdict, node),
+            "memory_gib = null, arch = null where id = ?", (storable(self._said.text(reason)), verdict, node),
         )  # fmt: skip
 
     def drop_base(self, node: int) -> None:
@@ -121,7 +125,8 @@ class Tables:
         )  # fmt: skip
 
     def remark(self, node: int, kind: str, detail: str) -> None:
-        self._db.execute("insert into remark_row values (?, ?, ?)", (node, kind, self.text(detail)))
+        words = self._said.text(detail) if kind == "silent-before" else detail
+        self._db.execute("insert into remark_row values (?, ?, ?)", (node, kind, self.text(words)))
 
     def report(self, node: int, found: Sections) -> None:
         """The sections of a node's report, its facts and its GPUs."""
@@ -152,7 +157,8 @@ class Tables:
         self._db.execute("insert into duplicate values (?, ?, ?)", (kind, ",".join(nodes), detail))
 
     def refused(self, one: Refused) -> None:
-        self._db.execute("insert into refused values (?, ?, ?)", (printed(one.file), one.line, printed(one.reason)))
+        row = (printed(self._said.path(one.file)), one.line, printed(self._said.text(one.reason)))
+        self._db.execute("insert into refused values (?, ?, ?)", row)
 
     def run(self, row: tuple[Any, ...]) -> None:
         self._db.execute("insert into run values (?, ?, ?, ?, ?, ?, ?, ?)", row)

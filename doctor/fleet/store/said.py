@@ -1,0 +1,37 @@
+"""Words of a collector or a file as they are stored and shown: without users, addresses and secrets, as in a report."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+
+from ...findings import Policy
+from ...snapshot.redact import Redactor
+
+_KEPT = 8192
+
+
+class Said:
+    """Masks that agree in a whole database; names of nodes stay."""
+
+    def __init__(self) -> None:
+        self._masks = Redactor()
+        self.text = lru_cache(_KEPT)(self._masks.pasted)
+        """A sentence as it is stored."""
+
+    def path(self, path: str) -> str:
+        """A file's path: its folder is masked, its own name may be a node's."""
+        folder, name = os.path.split(path)
+        return os.path.join(self.text(folder), name) if folder else name  # noqa: PTH118
+
+
+def is_masked(policy: Policy) -> bool:
+    """Whether the paths of a policy's configuration name nobody; those of reports by older versions may."""
+    found = policy.found
+    return _names_nobody(policy.config, *((found.path, *found.ignored) if found else ()))
+
+
+@lru_cache(maxsize=1024)
+def _names_nobody(*texts: str) -> bool:
+    masks = Redactor()
+    return all(not text or masks.pasted(text) == text for text in texts)
