@@ -28,10 +28,10 @@ def load(**flags: Any) -> int:
     gpudoctor fleet load spool/ more.jsonl.gz - -o now.db
     gpudoctor fleet load spool/ --nodes 'gpu-[001-512]' -o now.db
 
-    Reads .json files (one report or envelope), .jsonl and .ndjson files (one per line) and whatever begins like a
-    report, also as .gz, in all subfolders. The node's name comes from the envelope, from the name that pdsh or clush
-    puts before a line, from the file's name, or from a line's field node. What is no report is listed as refused; the
-    rest is loaded.
+    Reads .json files (one report or envelope), .jsonl and .ndjson files (one per line), the folders of gpudoctor
+    record, and whatever begins like a report, also as .gz, in all subfolders. The node's name comes from the envelope,
+    from the name that pdsh or clush puts before a line, from the file's or recording's name, or from a line's field
+    node. What is no report is listed as refused; the rest is loaded.
 
     Exit codes: 0 written, 2 wrong usage or nothing written, 3 written, and no node has answered.
     """

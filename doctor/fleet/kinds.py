@@ -126,8 +126,7 @@ class Duplicate(NamedTuple):
     """Answers that contradict each other."""
 
     kind: Literal["answer", "name", "uuid"]
-    """answer: two from one node, of which the later counts; name: two machines under one name; uuid: one GPU on two
-    nodes."""
+    """As in `report.DuplicateAbout`."""
     nodes: tuple[str, ...]
     detail: str
     """Of `answer` the times of both, that of the earlier one first; of `uuid` the UUID; of `name` empty."""

@@ -178,25 +178,19 @@ def _not_examined(report: FleetReport, how: Shown) -> list[Line]:
 
 def _loaded(report: FleetReport, how: Shown) -> list[Line]:
     """What the load refused, and answers that contradict each other."""
+    groups = (
+        ("Refused", [words.refused(one) for one in report.refused]),
+        ("Contradictory answers", [words.duplicate(one) for one in report.duplicates]),
+        ("Remarks", [words.remark(one) for one in report.remarks]),
+    )
     rows: list[Line] = []
-    if report.refused:
-        rows.append(line(Span("Refused", "bold")))
-        for one in report.refused if how.all_ else report.refused[:MOST]:
-            file = f"{one.file}, line {one.line}" if one.line else one.file
-            rows += wrap(f"{file[:200]}: {one.reason}", how.width, "  ", hang=4)
-        rows += more(len(report.refused), how)
-    if report.duplicates:
-        rows += [BLANK] if rows else []
-        rows.append(line(Span("Contradictory answers", "bold")))
-        for other in report.duplicates if how.all_ else report.duplicates[:MOST]:
-            rows += wrap(words.duplicate(other), how.width, "  ", hang=4)
-        rows += more(len(report.duplicates), how)
-    if report.remarks:
-        rows += [BLANK] if rows else []
-        rows.append(line(Span("Remarks", "bold")))
-        for remark in report.remarks if how.all_ else report.remarks[:MOST]:
-            rows += wrap(words.remark(remark), how.width, "  ", hang=4)
-        rows += more(len(report.remarks), how)
+    for title, found in groups:
+        if found:
+            rows += [BLANK] if rows else []
+            rows.append(line(Span(title, "bold")))
+            for text in found if how.all_ else found[:MOST]:
+                rows += wrap(text, how.width, "  ", hang=4)
+            rows += more(len(found), how)
     return rows
 
 

@@ -8,7 +8,16 @@ from typing import NamedTuple
 
 from ..findings import Fix
 from ..fleet.nodesets import folded, parts
-from ..fleet.report import CohortAbout, DuplicateAbout, FleetReport, OddFact, RemarkAbout, RepairAbout, Split
+from ..fleet.report import (
+    CohortAbout,
+    DuplicateAbout,
+    FleetReport,
+    OddFact,
+    RefusedAbout,
+    RemarkAbout,
+    RepairAbout,
+    Split,
+)
 
 COUNTS = (
     ("fail", "FAIL"), ("unknown", "UNKNOWN"), ("slow", "SLOW"), ("odd", "odd"), ("no_answer", "no answer"),
@@ -202,6 +211,12 @@ def since_title(report: FleetReport) -> str:
 def parts_of(names: Sequence[str]) -> list[str]:
     """Nodesets, one piece each."""
     return parts(names)
+
+
+def refused(one: RefusedAbout) -> str:
+    """A file or line that could not be read, as a sentence."""
+    file = f"{one.file}, line {one.line}" if one.line else one.file
+    return f"{file[:200]}: {one.reason}"
 
 
 def duplicate(one: DuplicateAbout) -> str:

@@ -10,7 +10,7 @@ from ...formats.given import Unopened, file_given
 
 APPLICATION_ID = 0x67706466
 """`gpdf` in the file's header."""
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 DAMAGE = (sqlite3.Error, UnicodeError, OverflowError)
 """What reading a damaged file raises; sqlite3's own messages may be no UTF-8 then."""
 HEAP_BYTES = 256 << 20

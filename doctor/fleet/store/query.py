@@ -16,7 +16,7 @@ from ...judge.saved import READING, Saved
 from ...snapshot import Snapshot
 from .opened import DAMAGE, connect
 from .rates import join_rates
-from .sections import HEAD, RATES, Head, unpacked
+from .section import HEAD, RATES, Head, unpacked
 
 DEADLINE_S = 60.0
 """For a query, reading its rows included."""

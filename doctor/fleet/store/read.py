@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator
 from itertools import groupby
-from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -14,32 +13,11 @@ from ...findings import Fix
 from ...formats.given import Unopened
 from ..kinds import Cohort, Duplicate, GpuKind, Measured, Node, NodeFinding, Refused, Run, ValueCount, With
 from .opened import DAMAGE, connect
+from .slots import Figure, picker
 
 _COHORT = "n.state = 'answered' and n.model is ? and n.gpus is ? and n.memory_gib is ? and n.arch is ?"
-_MOST_NUMBERS = 1 << 20
-"""Of a node's figures."""
 _FIX = msgspec.json.Decoder(Fix)
 _ARRAY = msgspec.json.Decoder(list[float | None])
-
-
-class _Figure(NamedTuple):
-    """A figure in a list of slots. pick: its values by GPU, out of all numbers."""
-
-    name: str
-    unit: str
-    own: bool
-    pick: Callable[[Sequence[float | None]], Sequence[float | None]]
-
-
-def _picker(of_gpu: Mapping[int, int]) -> Callable[[Sequence[float | None]], Sequence[float | None]]:
-    """of_gpu: GPU to the place of its number. What it gives raises IndexError where a row is shorter. Raises ValueError
-    for places that are none."""
-    if not all(isinstance(n, int) and 0 <= n < _MOST_NUMBERS for n in (*of_gpu, *of_gpu.values())):
-        raise ValueError("a figure has no place")
-    places = [of_gpu.get(gpu) for gpu in range(max(of_gpu) + 1)]
-    if None not in places and len(places) > 1:
-        return itemgetter(*places)
-    return lambda numbers: [None if place is None else numbers[place] for place in places]
 
 
 def open_store(path: str) -> Store:
@@ -161,7 +139,7 @@ class Store:
             except IndexError:
                 raise self._damaged("a row of figures is cut") from None
 
-    def _slots(self, figures: Collection[str]) -> dict[int, list[_Figure]]:
+    def _slots(self, figures: Collection[str]) -> dict[int, list[Figure]]:
         """List of slots to the figures in it, in the order of `figures`."""
         places: dict[tuple[int, str], tuple[str, bool, dict[int, int]]] = {}
         rows = self._rows(
@@ -170,12 +148,12 @@ class Store:
         )
         for number, name, unit, own, gpu, position in rows:
             places.setdefault((number, name), (unit, bool(own), {}))[2][gpu] = position
-        found: dict[int, list[_Figure]] = {}
+        found: dict[int, list[Figure]] = {}
         for (number, name), (unit, own, of_gpu) in places.items():
             if name not in figures:
                 continue
             try:
-                found.setdefault(number, []).append(_Figure(name, unit, own, _picker(of_gpu)))
+                found.setdefault(number, []).append(Figure(name, unit, own, picker(of_gpu)))
             except ValueError as error:
                 raise self._damaged(error) from None
         return found

@@ -2,98 +2,43 @@
 
 from __future__ import annotations
 
-import hashlib
-import typing
 from collections import OrderedDict
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
-from itertools import pairwise
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
 
 from ...findings import Finding, Policy
-from ...judge.report import Tool
 from ...judge.saved import READING, unreadable
-from ...snapshot import Gpu, Snapshot, Target, known
+from ...snapshot import Snapshot, Target, known
 from ...snapshot.redact import redact
-from ..cohorts import cohort_of
 from ..envelope import MeasuredParts, Parts, Report, joined
-from ..kinds import Cohort
 from .flatten import FLAT, GPUS, alike
-from .holes import Cutter, Marks, Mould, Uuids, fill, order_of, stand_ins
-from .rates import HOLE, Layout, cut_rates, device_numbers, layout_of
+from .holes import Cutter, Mould, Uuids, stand_ins
+from .rates import HOLE, cut_rates, device_numbers, layout_of
 from .said import is_masked
+from .section import (
+    DECODERS,
+    HEAD,
+    NO_MARKS,
+    RATES,
+    Head,
+    Kind,
+    Section,
+    Targets,
+    digest_of,
+    ordered,
+    packed,
+    with_holes,
+)
 
-HEAD, RATES = "head", "rates"
-"""Sections beside those of the Snapshot: of the report, and of the measured rates."""
 _KEPT = 96
 """Sections of one kind that are kept decoded."""
 _KINDS = 512
 
-_TYPES = typing.get_type_hints(Snapshot)
-_DECODERS = {name: msgspec.json.Decoder(_TYPES[name]) for name in Snapshot.__struct_fields__}
 _POLICY = msgspec.json.Decoder(Policy)
 _FINDINGS = msgspec.json.Decoder(tuple[Finding, ...])
-_NO_MARKS = Marks([], [])
-
-
-class Head(msgspec.Struct, frozen=True):
-    """What a report says of itself, as it is judged again."""
-
-    schema_version: int
-    tool: Tool
-    policy: Policy
-    redacted: bool
-
-
-class Targets(msgspec.Struct, frozen=True):
-    report: Target
-    snapshot: Target
-
-
-class Section(NamedTuple):
-    """One section of a report, for all reports that have the same."""
-
-    name: str
-    content: bytes
-    """Its JSON with holes (holes.py)."""
-    digest: bytes
-    alike: bytes | None
-    """What tells its facts from others'; None where it has none."""
-    typed: Any
-    """With marks where the text has holes."""
-    marks: Marks = _NO_MARKS
-    order: tuple[int, ...] | None = None
-    """Which of the numbers as they came stands in each hole; None where the order is the same."""
-
-
-class Kind:
-    """What reports share that differ in nothing but what stands in their holes."""
-
-    def __init__(self, stored: tuple[Section, ...], snapshot: Snapshot, rates: bytes, layout: Layout | None) -> None:
-        self.stored, self.snapshot, self.rates, self.layout = stored, snapshot, rates, layout
-        self.gpus: tuple[Gpu, ...] = known(snapshot.gpus) or ()
-        self.marks = next((one.marks for one in stored if one.name == GPUS), _NO_MARKS)
-        """Those of the GPUs."""
-        self.rows: Any = None
-        """Kept by the tables: the numbers of what is stored once."""
-
-    @cached_property
-    def cohort(self) -> Cohort | None:
-        return cohort_of(self.snapshot)
-
-    @cached_property
-    def of_gpus(self) -> tuple[bytes, ...]:
-        """Of each GPU what tells its facts from others'."""
-        return tuple(alike(GPUS, gpu) for gpu in self.gpus)
-
-    @cached_property
-    def boards(self) -> tuple[int | str | None, ...]:
-        """Of each GPU the number of its UUID among those of the report, the UUID itself where it has none."""
-        places = {uuid.decode("ascii"): number for number, uuid in enumerate(self.marks.uuids)}
-        uuids = (known(gpu.uuid) for gpu in self.gpus)
-        return tuple(places.get(uuid, uuid) if uuid else None for uuid in uuids)
 
 
 class Sections(NamedTuple):
@@ -141,7 +86,7 @@ class Reader:
             raise unreadable("it", error) from None
 
     def _masked(self, report: Report) -> Report:
-        whole = {name: _DECODERS[name].decode(data) for name, data in _present(report.snapshot)}
+        whole = {name: DECODERS[name].decode(data) for name, data in _present(report.snapshot)}
         masked = redact(_Masked(
             snapshot=Snapshot(**whole), target=report.target, policy=_policy(report), findings=_findings(report),
         ))  # fmt: skip
@@ -162,7 +107,7 @@ class Reader:
         rates, target = b"", Target()
         for name, data in _present(report.snapshot):
             if name == "target":
-                target = _DECODERS[name].decode(data)
+                target = DECODERS[name].decode(data)
                 continue
             if name == "measured" and report.snapshot and report.snapshot.measured:
                 data, rates = _without_rates(report.snapshot.measured)
@@ -179,7 +124,7 @@ class Reader:
         if not parts:
             kind = self._kind(found, report, b"")
         assert kind is not None  # without rates there is one
-        numbers = [number for one in found for number in _ordered(one, came.get(one.name, ()))]
+        numbers = [number for one in found for number in ordered(one, came.get(one.name, ()))]
         listed = list(uuids)
         own = packed(listed, numbers, Targets(report.target, target))
         boards = tuple(listed[one].decode("ascii") if isinstance(one, int) else one for one in kind.boards)
@@ -194,7 +139,7 @@ class Reader:
         if key not in kept:
             policy = _policy(report)
             content = msgspec.json.encode(Head(report.schema_version or 1, report.tool, policy, True))
-            _keep(kept, key, Section(HEAD, content, _digest(content), None, policy))
+            _keep(kept, key, Section(HEAD, content, digest_of(content), None, policy))
         return kept[key]
 
     def _rates(self, text: bytes) -> Section:
@@ -202,7 +147,7 @@ class Reader:
         if self._mould is None or self._mould.text is not text:
             self._mould = Mould(text, text.split(HOLE))
         if text not in kept:
-            _keep(kept, text, Section(RATES, text, _digest(text), None, None))
+            _keep(kept, text, Section(RATES, text, digest_of(text), None, None))
         return kept[text]
 
     def _section(self, name: str, data: bytes, uuids: Uuids) -> tuple[Section, list[bytes]]:
@@ -216,14 +161,14 @@ class Reader:
         if section is not None and parts:
             kept.move_to_end(parts.text)
             return section, parts.numbers
-        typed = _DECODERS[name].decode(data)
+        typed = DECODERS[name].decode(data)
         if parts and parts.text != data:
-            section = _with_holes(name, parts.text, stand_ins(len(uuids), len(parts.numbers)), typed)
+            section = with_holes(name, parts.text, stand_ins(len(uuids), len(parts.numbers)), typed)
             if section is not None:
                 _keep(kept, parts.text, section)
                 return section, parts.numbers
         content = msgspec.json.encode(typed)
-        section = Section(name, content, _digest(content), alike(name, typed) if name in FLAT else None, typed)
+        section = Section(name, content, digest_of(content), alike(name, typed) if name in FLAT else None, typed)
         if parts and parts.text == data:
             _keep(kept, data, section)
         return section, []
@@ -235,7 +180,7 @@ class Reader:
         if kind is not None:
             self._kinds.move_to_end(key)
             return kind
-        snapshot = Snapshot(**{one.name: one.typed for one in found if one.name in _DECODERS})
+        snapshot = Snapshot(**{one.name: one.typed for one in found if one.name in DECODERS})
         own, layout = True, None
         if rates:
             devices = devices_of(_real(found, report))
@@ -251,70 +196,24 @@ class Reader:
         return kind
 
 
-def packed(uuids: list[bytes], numbers: Sequence[bytes], targets: Targets) -> bytes:
-    """What a report has of its own."""
-    return b"\0".join((b" ".join(uuids), b" ".join(numbers), msgspec.json.encode(targets)))
-
-
-def unpacked(own: bytes, sections: dict[str, bytes]) -> tuple[dict[str, bytes], Targets]:
-    """The sections of a report, by name, with what stood in their holes. Raises ValueError, IndexError, and READING's
-    errors."""
-    uuids, numbers, targets = own.split(b"\0")
-    left, listed = iter(numbers.split()), uuids.split()
-    named = [name for name in Snapshot.__struct_fields__ if name in sections]
-    whole = {name: fill(sections[name], listed, left) for name in named}
-    return whole, msgspec.json.decode(targets, type=Targets)
-
-
-def _ordered(section: Section, numbers: Sequence[bytes]) -> Sequence[bytes]:
-    return numbers if section.order is None else [numbers[place] for place in section.order]
-
-
-def _with_holes(name: str, text: bytes, marks: Marks, real: Any) -> Section | None:
-    """The section for all reports that have this text; None where a number or UUID in it is more than that."""
-    try:
-        typed = _DECODERS[name].decode(fill(text, marks.uuids, iter(marks.numbers)))
-    except READING:
-        return None
-    found = order_of(name, msgspec.json.encode(typed), marks)
-    facts = _facts(name, typed)
-    if found is None or facts != _facts(name, real):
-        return None
-    content, order = found
-    as_it_came = len(order) == len(marks.numbers) and all(b == a + 1 for a, b in pairwise((-1, *order)))
-    shared = facts[0] if name in FLAT else None
-    return Section(name, content, _digest(content), shared, typed, marks, None if as_it_came else order)
-
-
-def _facts(name: str, typed: Any) -> list[bytes]:
-    """What tells the facts of a section from others'."""
-    if name == GPUS:
-        return [alike(GPUS, gpu) for gpu in known(typed) or ()]
-    return [alike(name, typed)] if name in FLAT else []
-
-
 def _keep(kept: OrderedDict[Any, Section], key: Any, section: Section) -> None:
     kept[key] = section
     if len(kept) > _KEPT:
         kept.popitem(last=False)
 
 
-def _digest(data: bytes) -> bytes:
-    return hashlib.blake2b(data, digest_size=16).digest()
-
-
 def _real(found: Sequence[Section], report: Report) -> Snapshot:
     """The Snapshot of a report, without marks and rates."""
     came = dict(_present(report.snapshot))
     return Snapshot(**{
-        one.name: _DECODERS[one.name].decode(came[one.name]) if one.marks is not _NO_MARKS else one.typed
-        for one in found if one.name in _DECODERS
+        one.name: DECODERS[one.name].decode(came[one.name]) if one.marks is not NO_MARKS else one.typed
+        for one in found if one.name in DECODERS
     })  # fmt: skip
 
 
 def whole_snapshot(found: Sections) -> Snapshot:
     """The Snapshot with its rates, to be judged."""
-    return Snapshot(**{name: _DECODERS[name].decode(data) for name, data in _present(found.report.snapshot)})
+    return Snapshot(**{name: DECODERS[name].decode(data) for name, data in _present(found.report.snapshot)})
 
 
 def _without_rates(parts: MeasuredParts) -> tuple[bytes, bytes]:
