@@ -91,7 +91,7 @@ def open_envelope(data: bytes, hint: str) -> Answer:
     """
     if data[:1] != b"{":
         data = text_bytes(data)
-    if not data.strip():
+    if not data or data.isspace():
         raise Refusal("it is empty")
     try:
         line = _DECODER.decode(data)

@@ -69,6 +69,8 @@ def is_lines(data: bytes) -> bool:
     if data[:1] != b"{" and MARK in data[: 1 << 18]:
         return True
     end = data.find(b"\n")
+    if data[:1] == b"{" and (end < 0 or end > len(data) - 3):
+        return False  # by far the most
     first = data[: end if end >= 0 else len(data)].strip()
     before = None if first[:1] == b"{" else prefixed(first)
     if before is not None and before[2][:1] == b"{":

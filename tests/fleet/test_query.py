@@ -167,7 +167,7 @@ def newer(path: Path) -> None:
         (of_another_kind, "is not a database of gpudoctor fleet"),
         (lambda path: path.write_bytes(b""), "is not a database of gpudoctor fleet"),
         (lambda path: path.write_bytes(b"SQLite format 3\0"), "is not a database of gpudoctor fleet"),
-        (newer, "has fleet schema 99, this gpudoctor reads 1: update gpudoctor"),
+        (newer, "has fleet schema 99, this gpudoctor reads 2: update gpudoctor"),
         (lambda path: path.unlink(), "cannot read"),
         (lambda path: path.write_bytes(path.read_bytes()[:20_000]), "cannot be read as a fleet's database"),
     ],

@@ -53,26 +53,28 @@ _FIRST = 700_000_000
 
 
 class Mould:
-    """A text with holes, to tell by the bytes around each hole what stands in it: much faster than by patterns."""
+    """A text with holes, to tell by the bytes around each hole what stands in it: where several
+    fields have holes, faster than by patterns."""
 
     def __init__(self, text: bytes, pieces: Sequence[bytes]) -> None:
         """pieces: of the text, what stands before the first hole, between two of them, and behind the last."""
         self.text = text
-        self._first = pieces[0]
-        self._rest = [(piece[:1], piece, len(piece)) for piece in pieces[1:]]
+        self._pieces = list(pieces)
+        self._rest = [(piece[:1], len(piece)) for piece in pieces[1:]]
 
     def match(self, data: bytes) -> list[bytes] | None:
         """What stands in the holes, each up to the character that comes next; None where the data has another text."""
-        if not data.startswith(self._first):
-            return None
-        values, at, find, has = [], len(self._first), data.find, data.startswith
-        for mark, piece, size in self._rest:
+        pieces, values, find = self._pieces, list[bytes](), data.find
+        at, add = len(pieces[0]), values.append
+        for mark, size in self._rest:
             end = find(mark, at)
-            if end < 0 or not has(piece, end):
+            if end < 0:
                 return None
-            values.append(data[at:end])
+            add(data[at:end])
             at = end + size
-        return values if at == len(data) else None
+        whole: list[bytes] = [b""] * (2 * len(pieces) - 1)
+        whole[::2], whole[1::2] = pieces, values
+        return values if b"".join(whole) == data else None
 
 
 class Cut(NamedTuple):
@@ -109,7 +111,7 @@ def cut(name: str, data: bytes, uuids: Uuids) -> Cut | None:
 
 
 class Cutter:
-    """Cuts the sections of one name: by the text of the last one where that fits, which most often does."""
+    """Cuts the sections of one name. Where they have numbers, by the text of the last one, which most often fits."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -130,7 +132,7 @@ class Cutter:
             if came == [hole for _, hole in self._uuids]:
                 return Cut(mould.text, [values[place] for place in self._numbers])
         parts = cut(self._name, data, uuids)
-        if parts and parts.text != data:
+        if parts and parts.numbers:
             self._learn(parts.text)
         return parts
 

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import msgspec
 
 from ...snapshot import Driver, Gpu, Measured, Rate, known
-from .holes import Mould
 
 HOLE = b"\0"
 _VALUE = b'"value":' + HOLE
@@ -72,16 +71,8 @@ def gpu_numbers(gpus: Sequence[Gpu]) -> list[int]:
     return whole if len(set(whole)) == len(gpus) else list(range(len(gpus)))
 
 
-def cut_rates(data: bytes, last: Mould | None = None) -> Cut | None:
-    """The rates of this JSON taken apart; None where they cannot be. Raises msgspec.DecodeError where a number is none.
-
-    last: that of the report before, which most often fits.
-    """
-    found = last.match(data) if last else None
-    if last and found is not None:
-        values = b"[%b]" % b",".join(found)
-        if len(_FLOATS.decode(values)) == len(found):
-            return Cut(last.text, values)
+def cut_rates(data: bytes) -> Cut | None:
+    """The rates of this JSON taken apart; None where they cannot be. Raises DecodeError for what is no number."""
     if HOLE in data:
         return None
     parts = _NUMBERS.split(data)

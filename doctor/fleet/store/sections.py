@@ -15,8 +15,8 @@ from ...snapshot import Snapshot, Target, known
 from ...snapshot.redact import redact
 from ..envelope import MeasuredParts, Parts, Report, joined
 from .flatten import FLAT, GPUS, alike
-from .holes import Cutter, Mould, Uuids, stand_ins
-from .rates import HOLE, cut_rates, device_numbers, layout_of
+from .holes import Cutter, Uuids, stand_ins
+from .rates import cut_rates, device_numbers, layout_of
 from .said import is_masked
 from .section import (
     DECODERS,
@@ -74,8 +74,6 @@ class Reader:
     def __init__(self) -> None:
         self._kept: dict[str, OrderedDict[Any, Section]] = {}
         self._cutters: dict[str, Cutter] = {}
-        self._mould: Mould | None = None
-        """Of the last rates."""
         self._kinds: OrderedDict[tuple[int, ...], Kind] = OrderedDict()
 
     def read(self, report: Report) -> Sections:
@@ -105,15 +103,18 @@ class Reader:
         came: dict[str, list[bytes]] = {}
         found: list[Section] = [head]
         rates, target = b"", Target()
-        for name, data in _present(report.snapshot):
+        for name in Snapshot.__struct_fields__:
+            part = getattr(report.snapshot, name)
             if name == "target":
-                target = DECODERS[name].decode(data)
+                target = DECODERS[name].decode(part) if bytes(part) else target
                 continue
-            if name == "measured" and report.snapshot and report.snapshot.measured:
-                data, rates = _without_rates(report.snapshot.measured)
+            if isinstance(part, MeasuredParts):
+                data, rates = _without_rates(part)
+            elif not (data := bytes(part or b"")):
+                continue
             section, came[name] = self._section(name, data, uuids)
             found.append(section)
-        parts = cut_rates(rates, self._mould) if rates else None
+        parts = cut_rates(rates) if rates else None
         if parts:
             kind = self._kind([*found, self._rates(parts.text)], report, parts.text)
         if rates and (parts is None or kind is None):  # they stay where they were
@@ -144,8 +145,6 @@ class Reader:
 
     def _rates(self, text: bytes) -> Section:
         kept = self._kept.setdefault(RATES, OrderedDict())
-        if self._mould is None or self._mould.text is not text:
-            self._mould = Mould(text, text.split(HOLE))
         if text not in kept:
             _keep(kept, text, Section(RATES, text, digest_of(text), None, None))
         return kept[text]
