@@ -127,21 +127,21 @@ class Cutter:
         """`uuids`: those of the report so far; gets the new ones. None where the text cannot have holes."""
         mould = self._mould
         values = mould.match(data) if mould else None
-        if mould and values is not None and self._fits(values):
-            came = [uuids[values[place]] for place, _ in self._uuids]
+        if mould and values is not None and self._are_values(values):
+            came = [uuids[values[position]] for position, _ in self._uuids]
             if came == [hole for _, hole in self._uuids]:
-                return Cut(mould.text, [values[place] for place in self._numbers])
+                return Cut(mould.text, [values[position] for position in self._numbers])
         parts = cut(self._name, data, uuids)
         if parts and parts.numbers:
             self._learn(parts.text)
         return parts
 
-    def _fits(self, values: list[bytes]) -> bool:
+    def _are_values(self, values: list[bytes]) -> bool:
         """Whether there are UUIDs and numbers where a pattern would find them."""
         kinds = (
-            (_ALL_UUIDS, [values[place] for place, _ in self._uuids]),
-            (_ALL_WHOLE, [values[place] for place in self._whole]),
-            (_ALL_DECIMALS, [values[place] for place in self._decimals]),
+            (_ALL_UUIDS, [values[position] for position, _ in self._uuids]),
+            (_ALL_WHOLE, [values[position] for position in self._whole]),
+            (_ALL_DECIMALS, [values[position] for position in self._decimals]),
         )
         return all(not some or pattern.fullmatch(b",".join(some)) for pattern, some in kinds)
 
@@ -149,11 +149,11 @@ class Cutter:
         parts = _HOLES.split(text)
         self._mould = Mould(text, parts[::2])
         holes = list(enumerate(parts[1::2]))
-        self._uuids = [(place, hole) for place, hole in holes if hole != b"\0#"]
-        self._numbers = [place for place, hole in holes if hole == b"\0#"]
-        is_decimal = [parts[2 * place].rstrip().endswith(self._decimal) for place in self._numbers]
+        self._uuids = [(position, hole) for position, hole in holes if hole != b"\0#"]
+        self._numbers = [position for position, hole in holes if hole == b"\0#"]
+        is_decimal = [parts[2 * position].rstrip().endswith(self._decimal) for position in self._numbers]
         self._decimals = list(compress(self._numbers, is_decimal))
-        self._whole = [place for place, decimal in zip(self._numbers, is_decimal, strict=True) if not decimal]
+        self._whole = [position for position, decimal in zip(self._numbers, is_decimal, strict=True) if not decimal]
 
 
 def fill(text: bytes, uuids: list[bytes], numbers: Iterator[bytes]) -> bytes:
@@ -167,8 +167,8 @@ def fill(text: bytes, uuids: list[bytes], numbers: Iterator[bytes]) -> bytes:
                 raise ValueError("a section has more numbers than came")
             out += (number, piece[1:])
         else:
-            place, _, rest = piece.partition(b";")
-            out += (uuids[int(place)], rest)
+            position, _, rest = piece.partition(b";")
+            out += (uuids[int(position)], rest)
     return b"".join(out)
 
 
@@ -186,8 +186,9 @@ class Marks(NamedTuple):
 
     def number_of(self, value: float | None) -> int | None:
         """Which hole this number stands in; None for one of the text's own."""
-        place = None if value is None or value != int(value) else int(value) - _FIRST
-        return place if place is not None and 0 <= place < len(self.numbers) else None
+        if value is None or not _FIRST <= value < _FIRST + len(self.numbers) or value != int(value):
+            return None
+        return int(value) - _FIRST
 
 
 def order_of(name: str, content: bytes, marks: Marks) -> tuple[bytes, tuple[int, ...]] | None:
@@ -198,8 +199,8 @@ def order_of(name: str, content: bytes, marks: Marks) -> tuple[bytes, tuple[int,
     found = cut(name, content, uuids)
     if found is None or len(uuids) != len(marks.uuids):
         return None
-    places = dict(zip(marks.numbers, count()))
+    positions = dict(zip(marks.numbers, count()))
     try:
-        return found.text, tuple(places[number.removesuffix(b".0")] for number in found.numbers)
+        return found.text, tuple(positions[number.removesuffix(b".0")] for number in found.numbers)
     except KeyError:
         return None

@@ -141,15 +141,15 @@ class Store:
 
     def _slots(self, figures: Collection[str]) -> dict[int, list[Figure]]:
         """List of slots to the figures in it, in the order of `figures`."""
-        places: dict[tuple[int, str], tuple[str, bool, dict[int, int]]] = {}
+        positions: dict[tuple[int, str], tuple[str, bool, dict[int, int]]] = {}
         rows = self._rows(
             "select s.list, t.value, u.value, s.own, s.gpu, s.position from figure_slot s join text t on t.id = "
             "s.figure join text u on u.id = s.unit"
         )
         for number, name, unit, own, gpu, position in rows:
-            places.setdefault((number, name), (unit, bool(own), {}))[2][gpu] = position
+            positions.setdefault((number, name), (unit, bool(own), {}))[2][gpu] = position
         found: dict[int, list[Figure]] = {}
-        for (number, name), (unit, own, of_gpu) in places.items():
+        for (number, name), (unit, own, of_gpu) in positions.items():
             if name not in figures:
                 continue
             try:

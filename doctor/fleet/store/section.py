@@ -82,9 +82,9 @@ class Kind:
     @cached_property
     def boards(self) -> tuple[int | str | None, ...]:
         """Of each GPU the number of its UUID among those of the report, the UUID itself where it has none."""
-        places = {uuid.decode("ascii"): number for number, uuid in enumerate(self.marks.uuids)}
+        positions = {uuid.decode("ascii"): number for number, uuid in enumerate(self.marks.uuids)}
         uuids = (known(gpu.uuid) for gpu in self.gpus)
-        return tuple(places.get(uuid, uuid) if uuid else None for uuid in uuids)
+        return tuple(positions.get(uuid, uuid) if uuid else None for uuid in uuids)
 
 
 def packed(uuids: list[bytes], numbers: Sequence[bytes], targets: Targets) -> bytes:
@@ -103,7 +103,7 @@ def unpacked(own: bytes, sections: dict[str, bytes]) -> tuple[dict[str, bytes], 
 
 
 def ordered(section: Section, numbers: Sequence[bytes]) -> Sequence[bytes]:
-    return numbers if section.order is None else [numbers[place] for place in section.order]
+    return numbers if section.order is None else [numbers[position] for position in section.order]
 
 
 def with_holes(name: str, text: bytes, marks: Marks, real: Any) -> Section | None:

@@ -16,8 +16,8 @@ from ...snapshot.redact import redact
 from ..envelope import MeasuredParts, Parts, Report, joined
 from .flatten import FLAT, GPUS, alike
 from .holes import Cutter, Uuids, stand_ins
+from .outside_words import is_masked
 from .rates import cut_rates, device_numbers, layout_of
-from .said import is_masked
 from .section import (
     DECODERS,
     HEAD,

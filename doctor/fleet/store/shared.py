@@ -22,7 +22,7 @@ _LEAST = 64
 class Hole(NamedTuple):
     """A number of a report's own: which of those in the GPUs' section."""
 
-    place: int
+    position: int
 
 
 class _GpuRow(NamedTuple):
@@ -100,10 +100,10 @@ class Shared:
             known(gpu.power_limit_w), self.text(link_of(gpu)),
         )  # fmt: skip
         celsius, watts = _whole(known(gpu.temperature_c)), known(gpu.power_draw_w)
-        places = kind.marks.number_of(celsius), kind.marks.number_of(watts)
+        positions = kind.marks.number_of(celsius), kind.marks.number_of(watts)
         return _GpuRow(
-            number, fixed, celsius if places[0] is None else Hole(places[0]),
-            watts if places[1] is None else Hole(places[1]),
+            number, fixed, celsius if positions[0] is None else Hole(positions[0]),
+            watts if positions[1] is None else Hole(positions[1]),
         )  # fmt: skip
 
     def _section(self, one: Section) -> int:

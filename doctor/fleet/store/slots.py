@@ -23,8 +23,8 @@ def picker(of_gpu: Mapping[int, int]) -> Callable[[Sequence[float | None]], Sequ
     """of_gpu: GPU to the place of its number. What it gives raises IndexError where a row is shorter. Raises ValueError
     for places that are none."""
     if not all(isinstance(n, int) and 0 <= n < _MOST for n in (*of_gpu, *of_gpu.values())):
-        raise ValueError("a figure has no place")
-    places = [of_gpu.get(gpu) for gpu in range(max(of_gpu) + 1)]
-    if None not in places and len(places) > 1:
-        return itemgetter(*places)
-    return lambda numbers: [None if place is None else numbers[place] for place in places]
+        raise ValueError("a figure has no position")
+    positions = [of_gpu.get(gpu) for gpu in range(max(of_gpu) + 1)]
+    if None not in positions and len(positions) > 1:
+        return itemgetter(*positions)
+    return lambda numbers: [None if position is None else numbers[position] for position in positions]

@@ -11,7 +11,7 @@ import msgspec
 
 from ...findings import Finding
 from ..kinds import Cohort, Refused
-from .said import Said
+from .outside_words import OutsideWords
 from .sections import Sections
 from .shared import Hole, Shared, storable
 
@@ -26,12 +26,12 @@ class Tables(Shared):
     def __init__(self, db: sqlite3.Connection) -> None:
         super().__init__(db)
         self._fixes: dict[bytes, int] = {}
-        self._said = Said()
+        self._outside = OutsideWords()
 
     def node(self, row: dict[str, Any]) -> None:
         """A row of `node`, by column."""
         if row["reason"]:
-            row = row | {"reason": self._said.text(row["reason"])}
+            row = row | {"reason": self._outside.text(row["reason"])}
         columns = ", ".join(row)
         holes = ", ".join("?" * len(row))
         values = [storable(value) if isinstance(value, str) else value for value in row.values()]
@@ -50,7 +50,7 @@ class Tables(Shared):
         """A node that answered, and was not to be examined later: it is compared with no other."""
         self.db.execute(
             "update node set state = 'not-examined', reason = ?, verdict = ?, model = null, gpus = null, "
-            "memory_gib = null, arch = null where id = ?", (storable(self._said.text(reason)), verdict, node),
+            "memory_gib = null, arch = null where id = ?", (storable(self._outside.text(reason)), verdict, node),
         )  # fmt: skip
 
     def drop_base(self, node: int) -> None:
@@ -80,7 +80,7 @@ class Tables(Shared):
         )  # fmt: skip
 
     def remark(self, node: int, kind: str, detail: str) -> None:
-        words = self._said.text(detail) if kind == "silent-before" else detail
+        words = self._outside.text(detail) if kind == "silent-before" else detail
         self.db.execute("insert into remark_row values (?, ?, ?)", (node, kind, self.text(words)))
 
     def report(self, node: int, found: Sections) -> None:
@@ -90,8 +90,8 @@ class Tables(Shared):
         came = found.of_gpus
         self.db.executemany("insert into gpu_row values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [
             (node, number, uuid, *fixed,
-             celsius if type(celsius) is not Hole else int(came[celsius.place]),
-             watts if type(watts) is not Hole else float(came[watts.place]))
+             celsius if type(celsius) is not Hole else int(came[celsius.position]),
+             watts if type(watts) is not Hole else float(came[watts.position]))
             for (number, fixed, celsius, watts), uuid in zip(rows.gpus, found.uuids, strict=True)
         ])  # fmt: skip
 
@@ -112,7 +112,7 @@ class Tables(Shared):
         self.db.execute("insert into duplicate values (?, ?, ?)", (kind, ",".join(nodes), detail))
 
     def refused(self, one: Refused) -> None:
-        row = (printed(self._said.path(one.file)), one.line, printed(self._said.text(one.reason)))
+        row = (printed(self._outside.path(one.file)), one.line, printed(self._outside.text(one.reason)))
         self.db.execute("insert into refused values (?, ?, ?)", row)
 
     def run(self, row: tuple[Any, ...]) -> None:

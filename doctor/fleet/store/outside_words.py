@@ -11,7 +11,7 @@ from ...snapshot.redact import Redactor
 _KEPT = 8192
 
 
-class Said:
+class OutsideWords:
     """Masks that agree in a whole database; names of nodes stay."""
 
     def __init__(self) -> None:
