@@ -227,8 +227,8 @@ class Redactor:
             kind = type(old)
             if kind in NO_TEXT or (kind is Missing and not old.detail) or not old:
                 continue
-            if name == "policy" and (new := self._policy(old)) is not old:
-                changes[name] = new
+            if name == "policy" and (masked := self._policy(old)) is not old:
+                changes[name] = masked
             if name in OURS or (product and name in ("name", "model")):
                 continue
             if name == "witnesses":  # its keys are paths of facts, not fields
