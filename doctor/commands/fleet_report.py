@@ -32,6 +32,8 @@ def run_report(flags: dict[str, Any]) -> int:
         if one and flags[name]:
             raise Refusal(f"{one} cannot be used with --{name.replace('_', '-')}")
     if flags["query"] is not None:
+        if flags["quiet"]:
+            raise Refusal("--query prints rows: it cannot be used with --quiet")
         return _query(flags)
     return _node(flags) if flags["node"] is not None else _fleet(flags)
 
