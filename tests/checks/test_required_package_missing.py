@@ -52,7 +52,7 @@ def test_flash_attn_by_the_wheel_of_its_project() -> None:
 def test_flash_attn_is_compiled_where_no_wheel_fits_and_the_step_says_why() -> None:
     newer = with_torch(healthy(), "2.11.0", "cu130").replace({"torch.cxx11_abi": True})
     cases = (
-        (newer, "wheels for torch 2.0 to 2.10, not 2.11"),
+        (newer, "wheels for torch 1.12 to 2.10, not 2.11"),
         (healthy().replace({"python.patient.version": "3.14.0"}), "none for torch 2.8 and Python 3.14"),
         (healthy().replace({"host.architecture": "aarch64"}), "wheels for torch 2.9 on linux aarch64, not 2.8"),
     )
