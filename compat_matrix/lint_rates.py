@@ -87,7 +87,7 @@ def derived_specs(m: Store) -> list[str]:
 
 
 def conditions_of_measured(m: Store) -> list[str]:
-    """A measured rate of which nobody knows how it was measured: a band would stand on it."""
+    """A measured rate that does not say how it was measured: a band would rest on it."""
     return [
         f"performance {row.gpu} {row.metric} {row.pattern}: measured, without tool and conditions"
         for row in m.performance

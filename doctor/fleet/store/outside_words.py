@@ -26,7 +26,7 @@ class OutsideWords:
 
 
 def is_masked(policy: Policy) -> bool:
-    """Whether the paths of a policy's configuration name nobody; those of reports by older versions may."""
+    """Whether a policy's configuration paths are free of user names; older versions did not mask them."""
     found = policy.found
     return _names_nobody(policy.config, *((found.path, *found.ignored) if found else ()))
 
