@@ -42,7 +42,8 @@ fi
 
 say "build context with wheels for Python $python"
 mkdir "$work/context"
-cp -r "$source"/{doctor,compat_matrix,gpudoctor,pyproject.toml,README.md,LICENSE,Dockerfile,.dockerignore} "$work/context"
+# What .dockerignore lets through, as `docker build` takes it from the checkout.
+(cd "$source" && sed -n 's/^!//p' .dockerignore | grep -vx wheels | xargs cp -r --parents -t "$work/context" Dockerfile .dockerignore)
 python3 -m venv "$work/venv"
 pip=("$work/venv/bin/pip" -qq --disable-pip-version-check)
 "${pip[@]}" wheel --no-deps --wheel-dir "$work/own" "$work/context"
