@@ -76,20 +76,39 @@ def _detector(arguments: Sequence[str]) -> bool:
 
 def unknown(why: str, arguments: Sequence[str]) -> int:
     """The line of a healthcheck that came to no answer: unknown is 0, with --strict 1."""
-    text = f"UNKNOWN {why}\n"
+    return last_answer(arguments)(why)
+
+
+def last_answer(arguments: Sequence[str]) -> Callable[[str], int]:
+    """`unknown`, for the handler of a signal, which may run in the middle of an import, when modules are there in part:
+    all that it needs is imported here."""
+    written = _line
     if any(word.rpartition("=")[2] == "prometheus" for word in arguments):
-        from .report.prometheus import cut_off
+        from .report.prometheus_text import cut_off as written
+    write: Callable[[bytes], None] = _to_stdout
+    if output := _output(arguments):
+        from .commands.file_out import to_file
 
-        text = cut_off(why)
-    with contextlib.suppress(OSError, ValueError, AttributeError, RuntimeError):
-        if output := _output(arguments):
-            from .commands.file_out import to_file
+        def write(data: bytes) -> None:
+            to_file(output, [data], False)
 
-            to_file(output, [text.encode("utf-8", "backslashreplace")], False)
-        else:
-            sys.stdout.write(text)
-            sys.stdout.flush()
-    return 1 if "--strict" in arguments else 2 if _detector(arguments) else 0
+    code = 1 if "--strict" in arguments else 2 if _detector(arguments) else 0
+
+    def answer(why: str) -> int:
+        with contextlib.suppress(OSError, ValueError, AttributeError, RuntimeError):
+            write(written(why).encode("utf-8", "backslashreplace"))
+        return code
+
+    return answer
+
+
+def _line(why: str) -> str:
+    return f"UNKNOWN {why}\n"
+
+
+def _to_stdout(data: bytes) -> None:
+    sys.stdout.write(data.decode())
+    sys.stdout.flush()
 
 
 def _output(arguments: Sequence[str]) -> str:

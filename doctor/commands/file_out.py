@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+import select
 import stat
 from collections.abc import Iterable
 
-from ..findings.patterns import lazy
-
-_STREAM = lazy(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d{1,4})")
+_STREAM = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d{1,4})")
 _NUMBERS = {"stdout": 1, "stderr": 2}
 
 
@@ -21,8 +21,6 @@ def write_all(descriptor: int, parts: Iterable[bytes]) -> None:
             try:
                 view = view[os.write(descriptor, view[: 1 << 20]) :]
             except BlockingIOError:
-                import select
-
                 select.select([], [descriptor], [])
 
 

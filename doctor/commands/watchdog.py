@@ -8,12 +8,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from ..guard import unknown
+from ..guard import last_answer
+from ..patient.movement import waited_s
 
 DEFAULT_S, PROVE_S = 10.0, 60.0
 LEAST_S = 0.05
 _LEAVING_S, _LEAVING = 0.6, 0.1
 """Kept for the last line and the end of the process, where a hundred others want the cores; a share of less time."""
+_AGAIN_S = 0.1
+"""Python runs a handler between two of its own steps: an alarm that comes right before a read that waits is lost in it,
+and the next one ends that read."""
 
 
 _children: list[Callable[[], None]] = []
@@ -28,7 +32,8 @@ def end_with_us(end: Callable[[], None]) -> None:
 def in_time(timeout_s: float | None, prove: bool, arguments: Sequence[str]) -> Iterator[None]:
     """Say UNKNOWN and leave the process when the time is over (POSIX), whatever is being done then.
 
-    Nothing is raised for it: an import's lock or C code may swallow what a signal raises.
+    Nothing is raised for it: an import's lock or C code may swallow what a signal raises. Nothing is imported in it: it
+    may come in the middle of another import.
     """
     total_s = timeout_s or (PROVE_S if prove else DEFAULT_S)
     leaving_s = min(_LEAVING_S, _LEAVING * total_s)
@@ -36,15 +41,21 @@ def in_time(timeout_s: float | None, prove: bool, arguments: Sequence[str]) -> I
         yield
         return
 
+    answer = last_answer(arguments)
+
     def late(number: int, frame: object) -> None:
-        why = "not enough processor time" if starved() else "--timeout"
-        code = unknown(f"no answer within {total_s:g} s ({why})", arguments)
-        for end in _children:
-            end()
-        os._exit(code)
+        code = 1
+        try:
+            _signal.setitimer(_signal.ITIMER_REAL, 0)
+            why = "not enough processor time" if starved() else "--timeout"
+            code = answer(f"no answer within {total_s:g} s ({why})")
+            for end in _children:
+                end()
+        finally:
+            os._exit(code)
 
     _signal.signal(_signal.SIGALRM, late)
-    _signal.setitimer(_signal.ITIMER_REAL, max(LEAST_S, total_s - leaving_s - age_s()))
+    _signal.setitimer(_signal.ITIMER_REAL, max(LEAST_S, total_s - leaving_s - age_s()), _AGAIN_S)
     try:
         yield
     finally:
@@ -54,8 +65,6 @@ def in_time(timeout_s: float | None, prove: bool, arguments: Sequence[str]) -> I
 
 def starved() -> bool:
     """Whether this process had no core for half of its life."""
-    from ..patient.movement import waited_s
-
     return waited_s(os.getpid()) >= age_s() / 2
 
 

@@ -6,13 +6,13 @@ names. The series of a machine stay the same from one run to the next, whatever 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 
 from ..findings import Layer
 from ..judge.report import Report
 from ..snapshot import Gpu, known
-from .clean import printable
+from .prometheus_text import family
 
 STATUSES = ("pass", "warn", "fail", "unknown", "skipped")
 _VALUE = {"pass": 0, "warn": 1, "fail": 2, "unknown": 3}
@@ -36,38 +36,32 @@ _OF_GPU: tuple[tuple[str, str, str, float], ...] = (
 def render_prometheus(report: Report, layers: Mapping[str, Layer], exit_code: int) -> str:
     """All series; `layers`: check id to layer."""
     made = datetime.fromisoformat(report.generated_at.replace("Z", "+00:00")).timestamp()
-    rows = _family("answered", "1 where the check came to an answer, 0 where it was cut off.", [({}, 1)])
-    rows += _family("info", "Versions.", [({"version": report.tool.version, "matrix": report.matrix.version}, 1)])
-    rows += _family("last_check_timestamp_seconds", "When it looked.", [({}, made)])
-    rows += _family("exit_code", "Exit code of gpudoctor healthcheck.", [({}, exit_code)])
+    rows = family("answered", "1 where the check came to an answer, 0 where it was cut off.", [({}, 1)])
+    rows += family("info", "Versions.", [({"version": report.tool.version, "matrix": report.matrix.version}, 1)])
+    rows += family("last_check_timestamp_seconds", "When it looked.", [({}, made)])
+    rows += family("exit_code", "Exit code of gpudoctor healthcheck.", [({}, exit_code)])
     verdicts = [({"verdict": word}, int(report.verdict == word)) for word in STATUSES[:4]]
-    rows += _family("verdict", "1 for the verdict of the last check.", verdicts)
+    rows += family("verdict", "1 for the verdict of the last check.", verdicts)
     counts = [({"status": s}, sum(one.status == s for one in report.checks)) for s in STATUSES]
-    rows += _family("checks", "Checks by what became of them.", counts)
+    rows += family("checks", "Checks by what became of them.", counts)
     each = [
         ({"check": one.id, "layer": layers.get(one.id, "")}, _VALUE[one.status])
         for one in report.checks
         if one.status in _VALUE
     ]
-    rows += _family("check_status", "0 pass, 1 warn, 2 fail, 3 unknown; a check that does not apply is absent.", each)
+    rows += family("check_status", "0 pass, 1 warn, 2 fail, 3 unknown; a check that does not apply is absent.", each)
     gpus = known(report.snapshot.gpus) or ()
-    rows += _family(
+    rows += family(
         "gpus", "GPUs that NVML lists.", [({}, len(gpus))] if known(report.snapshot.gpus) is not None else []
     )
     sick = {finding.subject for finding in report.findings if finding.status == "fail"}
-    rows += _family(
+    rows += family(
         "gpu_failed", "1 where a check failed for this GPU.", [(_labels(g), int(g.key in sick)) for g in gpus]
     )
     for name, fact, words, unit in _OF_GPU:
         found = [(_labels(gpu), known(getattr(gpu, fact))) for gpu in gpus]
-        rows += _family(f"gpu_{name}", words, [(labels, v * unit) for labels, v in found if v is not None])
+        rows += family(f"gpu_{name}", words, [(labels, v * unit) for labels, v in found if v is not None])
     return "\n".join(rows) + "\n"
-
-
-def cut_off(why: str) -> str:
-    """What stands there where no answer came in time."""
-    words = why.replace("\n", " ")
-    return "\n".join([f"# UNKNOWN {words}", *_family("answered", "0: it was cut off.", [({}, 0)])]) + "\n"
 
 
 def _labels(gpu: Gpu) -> dict[str, str]:
@@ -78,19 +72,3 @@ def _labels(gpu: Gpu) -> dict[str, str]:
         "pci_bus_id": known(gpu.pci_address) or "",
         "modelName": known(gpu.name) or "",
     }
-
-
-def _family(name: str, words: str, samples: Iterable[tuple[Mapping[str, str], float]]) -> list[str]:
-    rows = [f"gpudoctor_{name}{_braces(labels)} {value:.15g}" for labels, value in samples]
-    return [f"# HELP gpudoctor_{name} {words}", f"# TYPE gpudoctor_{name} gauge", *rows] if rows else []
-
-
-def _braces(labels: Mapping[str, str]) -> str:
-    if not labels:
-        return ""
-    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items()) + "}"
-
-
-def _escaped(value: str) -> str:
-    text = printable(value.encode("utf-8", "replace").decode(), keep_lines=True)
-    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

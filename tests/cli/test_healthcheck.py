@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -44,6 +45,82 @@ def test_unknown_is_0_and_strict_makes_it_1(tmp_path: Path) -> None:
     code, text = answer(half, tmp_path)
     assert code == 0 and text.startswith("UNKNOWN ")
     assert answer(half, tmp_path, "--strict") == (1, text)
+
+
+_WAITS_FOR_THE_ALARM = r"""
+#define _GNU_SOURCE
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+ssize_t read(int number, void *to, size_t size) {
+    static int before;
+    struct itimerval left;
+    if (!number && !before++)
+        do
+            getitimer(ITIMER_REAL, &left);
+        while (left.it_value.tv_sec || left.it_value.tv_usec > 200000);
+    if (!number && before == 1) {
+        sigset_t none;
+        sigemptyset(&none);
+        sigsuspend(&none);
+    }
+    return syscall(SYS_read, number, to, size);
+}
+"""
+
+
+def test_the_alarm_ends_a_read_that_begins_right_after_it(tmp_path: Path) -> None:
+    """Python's handler of a signal that comes between two of its steps waits for the next step, here a read for ever."""
+    (tmp_path / "late.c").write_text(_WAITS_FOR_THE_ALARM)
+    shim = tmp_path / "late.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", shim, tmp_path / "late.c"], check=True)
+    words = [sys.executable, "-m", "gpudoctor", "healthcheck", "--timeout", "2", "--from", "-"]
+    env = {**os.environ, "LD_PRELOAD": str(shim)}
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env) as late:
+        assert late.stdout is not None
+        assert late.stdout.read().startswith(b"UNKNOWN no answer within 2 s")
+        assert late.wait() == 0
+
+
+_NO_IMPORT = """
+import sys
+from doctor.guard import last_answer
+answer = last_answer(sys.argv[1:])
+sys.meta_path.clear()
+there = set(sys.modules)
+code = answer("no answer within 1 s")
+assert set(sys.modules) == there, set(sys.modules) - there
+sys.exit(code)
+"""
+
+
+def test_the_last_answer_imports_nothing(tmp_path: Path) -> None:
+    """The alarm may come in the middle of any import."""
+    out = tmp_path / "out"
+    for form in ([], ["-f", "line"], ["-f", "prometheus"], ["--format=node-problem-detector"]):
+        for to in ([], ["-o", str(out)], [f"--output={out}"], ["-o", "/dev/stderr"]):
+            out.write_text("")
+            words = [sys.executable, "-c", _NO_IMPORT, "healthcheck", *form, *to]
+            done = subprocess.run(words, capture_output=True, text=True, check=False)
+            said = [done.stdout, done.stderr, out.read_text()]
+            assert done.returncode == (2 if "node" in str(form) else 0), done
+            assert "UNKNOWN no answer within 1 s" in said.pop(0 if not to else 1 if to[-1] == "/dev/stderr" else 2)
+            assert said == ["", ""]
+
+
+@pytest.mark.slow
+@for_each("form", ["line", "prometheus"])
+def test_the_time_may_be_over_in_any_moment_of_the_start(form: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for seconds in range(10, 90, 5):
+        words = [sys.executable, "-m", "gpudoctor", "healthcheck", "--timeout", f"0.{seconds:02}", "--from", "-"]
+        with subprocess.Popen([*words, "-f", form, "-o", out], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as late:
+            assert late.stderr is not None
+            assert (late.stderr.read(), late.wait()) == (b"", 0), seconds
+        assert f"UNKNOWN no answer within 0.{seconds:02}".rstrip("0") in out.read_text()
+        out.unlink()
 
 
 def test_a_file_gets_the_answer_that_stdout_would_get(tmp_path: Path) -> None:

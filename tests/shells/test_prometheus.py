@@ -76,6 +76,6 @@ def test_what_a_node_problem_detector_takes(tmp_path: Path, on_machine: Callable
 
 
 def test_a_check_that_is_cut_off_says_so_in_a_series(on_machine: Callable[..., dict[str, str]]) -> None:
-    from doctor.report.prometheus import cut_off
+    from doctor.report.prometheus_text import cut_off
 
     assert series(cut_off("no answer\nwithin 10 s").encode()) == {("gpudoctor_answered", ()): 0}
