@@ -114,7 +114,7 @@ def _to_stdout(data: bytes) -> None:
 def _output(arguments: Sequence[str]) -> str:
     """The file of -o, or ''."""
     found = ""
-    for word, after in zip(arguments, [*arguments[1:], ""], strict=True):
+    for word, after in zip(arguments, [*arguments[1:], ""], strict=False):
         if word in ("-o", "--output"):
             found = after
         elif word.startswith(("-o", "--output=")):

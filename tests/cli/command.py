@@ -13,24 +13,25 @@ from doctor.snapshot import Snapshot
 
 from ..judging import POLICY, report
 from ..reaction import unhurried
+from . import forks
 
 COMMAND = Path(sys.executable).parent / "gpudoctor"
 
 
 def gpudoctor(
-    *arguments: str | Path, data: bytes | None = None, env: dict[str, str] | None = None, cwd: Path | None = None
+    *arguments: str | Path,
+    data: bytes | None = None,
+    env: dict[str, str] | None = None,
+    cwd: Path | None = None,
+    anew: bool = False,
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run it to its end; stdout and stderr are bytes."""
+    """Run it to its end; stdout and stderr are bytes. `anew`: also its imports."""
     variables = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
-    return subprocess.run(
-        [str(COMMAND), *unhurried(map(str, arguments))],
-        input=data if data is not None else b"",
-        capture_output=True,
-        timeout=60,
-        env={**variables, **(env or {})},
-        cwd=cwd,
-        check=False,
-    )
+    variables.update(env or {})
+    line = [str(COMMAND), *unhurried(map(str, arguments))]
+    if not anew and forks.as_good(variables):
+        return forks.run(line, data or b"", variables, cwd)
+    return subprocess.run(line, input=data or b"", capture_output=True, timeout=60, env=variables, cwd=cwd, check=False)
 
 
 def one_line(process: subprocess.CompletedProcess[bytes], code: int = 2) -> str:
