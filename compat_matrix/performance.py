@@ -59,6 +59,8 @@ _TRIAD = "triad"
 _ACCEPTED = ("dcgmproftester 1005", "memory bandwidth test", "tool not named")
 """Tools that gave the value in a comment of DCGM's list of products, from which its thresholds come: mixed units, an
 H100 at 2,540 GB/s that copies 3,000. No measure of what is usual."""
+_MOST_KEPT = 4096
+"""Answers that are kept."""
 _APART = ("Laptop", "Thor", "Orin")
 """Their peaks in the table are those of one of many power settings."""
 
@@ -78,6 +80,20 @@ def expected(
     """The expectation for one of these products (`m.gpu(...).rows`); where they differ, the widest band."""
     if not gpus:
         return Expectation(basis="unknown", reason="this GPU is not listed in this matrix")
+    known: dict[tuple[object, ...], tuple[Sequence[Gpu], Expectation]] = m.memo("expectations", dict)
+    key = (*map(id, gpus), kind, what, power_limit_w, power_default_w, mig_profile, pcie_gen, pcie_width)
+    if key not in known:
+        if len(known) >= _MOST_KEPT:
+            known.clear()
+        link = mig_profile, pcie_gen, pcie_width
+        known[key] = gpus, _expected(m, gpus, kind, what, power_limit_w, power_default_w, *link)  # the ids stay theirs
+    return known[key][1]
+
+
+def _expected(
+    m: Store, gpus: Sequence[Gpu], kind: Kind, what: str, power_limit_w: float | None, power_default_w: float | None,
+    mig_profile: str, pcie_gen: int | None, pcie_width: int | None,
+) -> Expectation:  # fmt: skip
     found = [_one(m, row, kind, what, mig_profile, pcie_gen, pcie_width) for row in gpus]
     if unknown := [e for e in found if e.basis == "unknown"]:
         return unknown[0]

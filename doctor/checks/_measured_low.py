@@ -42,8 +42,10 @@ def low_rates(
     if not found:
         raise none_of(found_by, kind, *steps)
     nobody: list[Ranged] = []
-    for subject in dict.fromkeys(r.subject for r in found):
-        own = [r for r in found if r.subject == subject]
+    by_subject: dict[str, list[Ranged]] = {}
+    for one in found:
+        by_subject.setdefault(one.subject, []).append(one)
+    for own in by_subject.values():
         if all(r.band.basis == "unknown" for r in own):
             nobody += own
             continue

@@ -13,9 +13,10 @@ def gpu_of(s: Snapshot, device: str, key: str = "") -> Gpu | None:
     if not wanted and device.startswith("cuda:") and device[5:].isdecimal():
         devices = known(s.driver.cuda_devices) or ()
         wanted = next((_plain(known(d.uuid) or "") for d in devices if d.ordinal == int(device[5:])), "")
-    for gpu in gpus:
-        slices = [_plain(known(child.uuid) or "") for child in known(gpu.mig_instances) or ()]
-        if wanted and wanted in (_plain(gpu.key), _plain(known(gpu.uuid) or ""), *slices):
+    for gpu in gpus if wanted else ():
+        if wanted == _plain(known(gpu.uuid) or "") or wanted == _plain(gpu.key):
+            return gpu
+        if wanted in [_plain(known(child.uuid) or "") for child in known(gpu.mig_instances) or ()]:
             return gpu
     return gpus[0] if len(gpus) == 1 else None
 

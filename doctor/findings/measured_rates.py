@@ -95,16 +95,33 @@ def number(value: float) -> str:
 
 def ranged(s: Snapshot, m: Knows, kind: str) -> list[Ranged]:
     """Rates of one kind on GPUs: matmul, memory, or copy (pinned host memory alone)."""
-    found = []
+    found, devices, alike = [], dict[str, _Device](), dict[tuple[Any, ...], dict[str, Any]]()
     for rate in known(s.measured.rates) or ():
         if rate.kind == kind and rate.device.startswith("cuda") and (kind != "copy" or rate.what in (H2D, D2H)):
-            found.append(_ranged(s, m, rate))
+            device = devices.get(rate.device)
+            if device is None:
+                device = devices[rate.device] = _device(s, m, rate.device, kind, alike)
+            band = device.bands.get(rate.what)
+            if band is None:
+                band = device.bands[rate.what] = _band(m, device, kind, rate.what)
+            found.append(Ranged(rate, band, *device.about))
     return found
 
 
-def _ranged(s: Snapshot, m: Knows, rate: Rate) -> Ranged:
-    gpu = gpu_of(s, rate.device)
-    proof = next((p for p in known(s.measured.torch) or () if p.device == rate.device), None)
+class _Device(NamedTuple):
+    """What is the same for all rates of a kind on a device."""
+
+    about: tuple[str, Gpu | None, Load | None, bool, str]
+    """The last fields of Ranged."""
+    rows: tuple[Any, ...]
+    more: dict[str, Any]
+    bands: dict[str, Any]
+    """By what was measured: those of all devices that are alike."""
+
+
+def _device(s: Snapshot, m: Knows, device: str, kind: str, alike: dict[tuple[Any, ...], dict[str, Any]]) -> _Device:
+    gpu = gpu_of(s, device)
+    proof = next((p for p in known(s.measured.torch) or () if p.device == device), None)
     name = (known(gpu.name) if gpu else None) or (proof.name if proof else "")
     profile = mig_slice(gpu, proof.name if proof else "")
     more: dict[str, Any] = {"mig_profile": profile}
@@ -118,20 +135,14 @@ def _ranged(s: Snapshot, m: Knows, rate: Rate) -> Ranged:
         }
     else:
         match = m.gpu(name or None, None, None, None)
-    kind = "h2d" if rate.kind == "copy" else rate.kind
-    load = load_of(s.measured, gpu.key if gpu else "", rate.kind)
-    band = m.expected(match.rows, kind, rate.what, **more)
-    if rate.what == D2H:
-        band = replace(band, low=_BACK * band.low, floor=_BACK * band.floor)
-    return Ranged(
-        rate,
-        band,
-        name or rate.device,
-        gpu,
-        load,
-        bool(proof and proof.busy),
-        profile,
-    )
+    load = load_of(s.measured, gpu.key if gpu else "", kind)
+    about = (name or device, gpu, load, bool(proof and proof.busy), profile)
+    return _Device(about, match.rows, more, alike.setdefault((*map(id, match.rows), *more.values()), {}))
+
+
+def _band(m: Knows, device: _Device, kind: str, what: str) -> Any:
+    band = m.expected(device.rows, "h2d" if kind == "copy" else kind, what, **device.more)
+    return replace(band, low=_BACK * band.low, floor=_BACK * band.floor) if what == D2H else band
 
 
 def mig_slice(gpu: Gpu | None, torch_name: str) -> str:

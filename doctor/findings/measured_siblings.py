@@ -33,16 +33,17 @@ def alike(s: Snapshot, link: bool = False) -> list[list[str]]:
     devices = dict.fromkeys(r.device for r in rates if r.device.startswith("cuda:") and ">" not in r.device)
     groups: dict[tuple[object, ...], list[str]] = {}
     for device in devices:
-        gpu, name = gpu_of(s, device), name_of(s, device)
+        gpu = gpu_of(s, device)
+        name = name_of(s, device, gpu)
         if name and not mig_slice(gpu, name):
             groups.setdefault((name, *_about(gpu, link)), []).append(device)
     return [group for group in groups.values() if len(group) > 1]
 
 
-def name_of(s: Snapshot, device: str) -> str:
-    """The GPU's name by torch, else by NVML."""
+def name_of(s: Snapshot, device: str, gpu: Gpu | None = None) -> str:
+    """The GPU's name by torch, else by NVML. gpu: which it is, where that is known."""
     proof = next((p for p in known(s.measured.torch) or () if p.device == device), None)
-    gpu = gpu_of(s, device)
+    gpu = gpu or gpu_of(s, device)
     return (proof.name if proof else "") or (known(gpu.name) if gpu else None) or ""
 
 
@@ -56,9 +57,15 @@ def slower(s: Snapshot) -> dict[str, list[Slower]]:
     """Device to its figures that are below the siblings'. Pageable copies say nothing of a GPU."""
     found: dict[str, list[Slower]] = {}
     rates = [r for r in known(s.measured.rates) or () if r.kind in _KINDS and not r.what.endswith(("pageable", "far"))]
-    for kind, what in dict.fromkeys((r.kind, r.what) for r in rates):
-        for group in alike(s, link=kind == "copy"):
-            own = {r.device: r for r in rates if (r.kind, r.what) == (kind, what) and r.device in group and r.value > 0}
+    figures: dict[tuple[str, str], dict[str, Rate]] = {}
+    for rate in rates:
+        of_device = figures.setdefault((rate.kind, rate.what), {})
+        if rate.value > 0:
+            of_device[rate.device] = rate
+    groups = {link: alike(s, link) for link in (False, True)} if rates else {}
+    for (kind, _), of_device in figures.items():
+        for group in groups[kind == "copy"]:
+            own = {device: rate for device, rate in of_device.items() if device in group}
             for device, median in below_siblings({d: r.value for d, r in own.items()}, _KINDS[kind]).items():
                 found.setdefault(device, []).append(Slower(own[device], median))
     return found

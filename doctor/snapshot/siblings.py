@@ -16,7 +16,9 @@ def below_siblings(values: Mapping[str, float], share: float = BELOW) -> dict[st
 
     `values`: one figure of each device of one model. Nothing is said of a device that is alone.
     """
-    found = {}
+    found: dict[str, float] = {}
+    if not values or min(values.values()) >= share * max(values.values()):
+        return found  # none is below any median
     for device, value in values.items():
         others = sorted(other for name, other in values.items() if name != device)
         if not others:
