@@ -58,30 +58,30 @@ def examine(
 ) -> list[Examined]:
     """What every check of the catalogue (or of `checks`) says, in its order."""
     found = []
-    in_full = policy.in_full
     for check in load_all() if checks is None else checks:
         started, citing = perf_counter(), CitingMatrix(matrix)
-        result = run_check(check, snapshot, cast("Matrix", citing), policy)
-        silenced = ""
-        if in_full is not policy:
-            full = run_check(check, snapshot, cast("Matrix", citing), in_full)
-            if lost := must_be_heard(full.findings, result.findings):
-                result, silenced = full, lost
+        one = examine_by(check, snapshot, cast("Matrix", citing), policy)
         ms = round((perf_counter() - started) * 1e3, 3)
-        status, reason, findings, skip = result
-        found.append(Examined(check, status, reason, tuple(findings), skip, ms, citing.cited(), silenced))
+        found.append(one._replace(duration_ms=ms, rows=citing.cited()))
     return found
+
+
+def examine_by(check: Registered, snapshot: Snapshot, matrix: Matrix, policy: Policy) -> Examined:
+    """What one check says, without its time and the rows of the matrix."""
+    result, silenced, in_full = run_check(check, snapshot, matrix, policy), "", policy.in_full
+    if in_full is not policy:
+        full = run_check(check, snapshot, matrix, in_full)
+        if lost := must_be_heard(full.findings, result.findings):
+            result, silenced = full, lost
+    return Examined(check, result.status, result.reason, tuple(result.findings), result.skip, kept=silenced)
 
 
 def compose(
     snapshot: Snapshot, matrix: Matrix, policy: Policy, examined: Sequence[Examined], open_counts: bool = True
 ) -> Report:
     """The report of what the checks said. `open_counts`: a check that could not judge counts for `--fail-on`."""
-    checks = tuple(_result(one) for one in examined)
-    findings = [offered(snapshot, matrix, f) for one in examined for f in one.findings if f.status != "pass"]
-    findings += not_checked(checks, findings, {one.check.id: one.check.about for one in examined}, policy)
-    ranked = rank(findings, {one.check.id: one.check.about.downstream_of for one in examined}, _gpus(snapshot))
-    open_checks = open_counts and _counts_open(checks, policy)
+    checks, ranked, open_checks = conclude(snapshot, matrix, policy, examined)
+    open_checks = open_counts and open_checks
     measured = None
     if known(snapshot.measured.level) is not None:
         from .verdict import verdict as measured_verdict
@@ -102,6 +102,17 @@ def compose(
         measured=measured,
         snapshot=snapshot,
     )
+
+
+def conclude(
+    snapshot: Snapshot, matrix: Matrix, policy: Policy, examined: Sequence[Examined]
+) -> tuple[tuple[CheckResult, ...], tuple[Finding, ...], bool]:
+    """(results, findings with the root cause first, whether checks that could not judge count for `--fail-on`)."""
+    checks = tuple(_result(one) for one in examined)
+    findings = [offered(snapshot, matrix, f) for one in examined for f in one.findings if f.status != "pass"]
+    findings += not_checked(checks, findings, {one.check.id: one.check.about for one in examined}, policy)
+    ranked = rank(findings, {one.check.id: one.check.about.downstream_of for one in examined}, _gpus(snapshot))
+    return checks, ranked, _counts_open(checks, policy)
 
 
 def offered(s: Snapshot, m: Matrix, finding: Finding) -> Finding:

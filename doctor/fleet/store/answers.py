@@ -5,15 +5,18 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from msgspec.structs import replace
+
 from ... import __version__
 from ...snapshot import known
 from ..envelope import Answer, Report
 from ..lines import Piece
-from .judged import judged_here, node_verdict
+from .judged import node_verdict, our_matrix
 from .judges import Judges
+from .judging import Judging
 from .look import Look
 from .machines import Known, Machines, seconds_of
-from .sections import Reader, Sections, whole_snapshot
+from .sections import Reader, Sections, real_snapshot
 from .tables import Tables, node_row
 
 _WORST = ("fail", "unknown", "warn", "pass")
@@ -23,11 +26,10 @@ class Answers:
     """Takes the answers in any order; `end` when all have come."""
 
     def __init__(self, tables: Tables, judges: Judges, judge_all: bool) -> None:
-        from compat_matrix import Matrix
-
         self._tables, self._judges, self._judge_all = tables, judges, judge_all
         self._reader = Reader()
-        self.matrix = Matrix.load().version
+        self._judging = Judging(our_matrix())
+        self.matrix = our_matrix().version
         self.machines = Machines()
         self.seen: dict[int, list[Look]] = {}
         """Number of a node to its measurements that count."""
@@ -144,12 +146,12 @@ class Answers:
         ours = report.tool.version == __version__ and report.matrix.version == self.matrix
         if ours and not self._judge_all and sections.verdict:
             self._judged(look, sections, sections.findings, sections.verdict, "there")
-        elif self._judges.alone:
-            found = judged_here(whole_snapshot(sections), sections.policy, _day(received))
+        elif self._judges.alone or not self._judging.differ(sections):
+            found = self._judging.judge(sections, replace(sections.policy, judged_on=_day(received)))
             self._judged(look, sections, *found, "here")
         else:
             self._judges.give(
-                whole_snapshot(sections), sections.policy, _day(received),
+                real_snapshot(sections), sections.policy, _day(received),
                 lambda findings, word: self._judged(look, sections, findings, word, "here", True),
             )  # fmt: skip
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
-from ...findings import Finding, Fix, Policy
+from ...findings import Finding, Fix, Matrix, Policy
 from ...judge import judge, load, verdict_of
 from ...snapshot import Snapshot, known
 
@@ -29,10 +29,15 @@ class Verdict(NamedTuple):
 
 def judged_here(snapshot: Snapshot, policy: Policy, day: str) -> tuple[tuple[Finding, ...], str]:
     """Findings and verdict by this gpudoctor and its matrix, as of a day (ISO)."""
+    report = judge(snapshot, our_matrix(), replace(policy, judged_on=day))
+    return report.findings, report.verdict
+
+
+@cache
+def our_matrix() -> Matrix:
     from compat_matrix import Matrix
 
-    report = judge(snapshot, Matrix.load(), replace(policy, judged_on=day))
-    return report.findings, report.verdict
+    return Matrix.load()
 
 
 def judged_bytes(task: bytes) -> bytes:

@@ -210,9 +210,11 @@ def _real(found: Sequence[Section], report: Report) -> Snapshot:
     })  # fmt: skip
 
 
-def whole_snapshot(found: Sections) -> Snapshot:
-    """The Snapshot with its rates, to be judged."""
-    return Snapshot(**{name: DECODERS[name].decode(data) for name, data in _present(found.report.snapshot)})
+def real_snapshot(found: Sections) -> Snapshot:
+    """The Snapshot of the report, to be judged. What many reports have the same of is the same object."""
+    alike = {one.name: one.typed for one in found.kind.stored if one.marks is NO_MARKS and one.name != "measured"}
+    present = _present(found.report.snapshot)
+    return Snapshot(**{name: alike[name] if name in alike else DECODERS[name].decode(data) for name, data in present})
 
 
 def _without_rates(parts: MeasuredParts) -> tuple[bytes, bytes]:
