@@ -32,8 +32,8 @@ def _raise(*about: Any, **more: Any) -> NoReturn:
 
 def _unread(kind: type, methods: Sequence[str]) -> type:
     """A value of which nothing is known but its type: whatever is asked of it raises."""
-    asked = dict.fromkeys(methods, _raise)
-    return type(f"Unread{kind.__name__}", (), {**asked, "__slots__": (), "__class__": property(lambda _: kind)})
+    raising = dict.fromkeys(methods, _raise)
+    return type(f"Unread{kind.__name__}", (), {**raising, "__slots__": (), "__class__": property(lambda _: kind)})
 
 
 _TOUCHED = [
