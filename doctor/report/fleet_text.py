@@ -123,12 +123,6 @@ def _odd(report: FleetReport, how: Shown) -> list[Line]:
         text = f"(compared within {sizes.get(cohort, 0):,}x {cohort})" if cohort else ""
         rows += wrap(text, how.width, first=Span("" if index else "Odd nodes ", "bold"))
         rows += columns(found if how.all_ else found[:MOST], how) + more(len(found), how)
-    if how.all_ and report.odd_on_failing:
-        rows += [line(Span("Odd values on failing nodes", "bold"))]
-        rows += columns([words.odd_row(one) for one in report.odd_on_failing], how)
-    if how.all_ and report.odd_python:
-        rows += [line(Span("Odd values in Python environments (these make no node odd)", "bold"))]
-        rows += columns([words.odd_row(one) for one in report.odd_python], how)
     for split in report.splits if how.all_ else report.splits[:MOST]:
         rows += [] if rows else [line(Span("Odd nodes: none", "bold"))]
         text = f"Split within {split.cohort}, not odd: {words.split_words(split)}"
@@ -137,6 +131,12 @@ def _odd(report: FleetReport, how: Shown) -> list[Line]:
         rows += [] if rows else [line(Span("Odd nodes: none", "bold"))]
         text = f"Unknown within {one.cohort}: {one.label} on {folded(one.nodes)}"
         rows += wrap(text, how.width, "  ", hang=4, style="dim")
+    if how.all_ and report.odd_on_failing:
+        rows += [line(Span("Odd values on failing nodes", "bold"))]
+        rows += columns([words.odd_row(one) for one in report.odd_on_failing], how)
+    if how.all_ and report.odd_python:
+        rows += [line(Span("Odd values in Python environments (these make no node odd)", "bold"))]
+        rows += columns([words.odd_row(one) for one in report.odd_python], how)
     return rows
 
 
