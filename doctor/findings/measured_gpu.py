@@ -13,12 +13,24 @@ def gpu_of(s: Snapshot, device: str, key: str = "") -> Gpu | None:
     if not wanted and device.startswith("cuda:") and device[5:].isdecimal():
         devices = known(s.driver.cuda_devices) or ()
         wanted = next((_plain(known(d.uuid) or "") for d in devices if d.ordinal == int(device[5:])), "")
-    for gpu in gpus if wanted else ():
-        if wanted == _plain(known(gpu.uuid) or "") or wanted == _plain(gpu.key):
-            return gpu
-        if wanted in [_plain(known(child.uuid) or "") for child in known(gpu.mig_instances) or ()]:
-            return gpu
-    return gpus[0] if len(gpus) == 1 else None
+    found = _by_uuid(gpus).get(wanted) if wanted else None
+    return found or (gpus[0] if len(gpus) == 1 else None)
+
+
+_last: list[tuple[tuple[Gpu, ...], dict[str, Gpu]]] = [((), {})]
+"""The GPUs that were asked about last: of one Snapshot this is asked for every device by every check of rates."""
+
+
+def _by_uuid(gpus: tuple[Gpu, ...]) -> dict[str, Gpu]:
+    """The first GPU that has a UUID or key, itself or one of its MIG instances."""
+    of, found = _last[0]
+    if of is not gpus:
+        found = {}
+        for gpu in gpus:
+            for name in (gpu.key, known(gpu.uuid), *(known(child.uuid) for child in known(gpu.mig_instances) or ())):
+                found.setdefault(_plain(name or ""), gpu)
+        _last[0] = gpus, found
+    return found
 
 
 def _plain(uuid: str) -> str:

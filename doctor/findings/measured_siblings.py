@@ -29,14 +29,32 @@ class Slower(NamedTuple):
 def alike(s: Snapshot, link: bool = False) -> list[list[str]]:
     """torch's names of the GPUs that were measured, those of one model and power limit together (`link`: and of one
     PCIe link, by which copies are compared); two or more."""
-    rates = known(s.measured.rates) or ()
-    devices = dict.fromkeys(r.device for r in rates if r.device.startswith("cuda:") and ">" not in r.device)
-    groups: dict[tuple[object, ...], list[str]] = {}
-    for device in devices:
+    return _groups(_measured(s), link)
+
+
+class _Device(NamedTuple):
+    device: str
+    gpu: Gpu | None
+    name: str
+
+
+def _measured(s: Snapshot) -> list[_Device]:
+    """The whole GPUs that were measured."""
+    found = []
+    for device in dict.fromkeys([r.device for r in known(s.measured.rates) or ()]):
+        if not device.startswith("cuda:") or ">" in device:
+            continue
         gpu = gpu_of(s, device)
         name = name_of(s, device, gpu)
         if name and not mig_slice(gpu, name):
-            groups.setdefault((name, *_about(gpu, link)), []).append(device)
+            found.append(_Device(device, gpu, name))
+    return found
+
+
+def _groups(devices: Iterable[_Device], link: bool) -> list[list[str]]:
+    groups: dict[tuple[object, ...], list[str]] = {}
+    for device, gpu, name in devices:
+        groups.setdefault((name, *_about(gpu, link)), []).append(device)
     return [group for group in groups.values() if len(group) > 1]
 
 
@@ -62,7 +80,8 @@ def slower(s: Snapshot) -> dict[str, list[Slower]]:
         of_device = figures.setdefault((rate.kind, rate.what), {})
         if rate.value > 0:
             of_device[rate.device] = rate
-    groups = {link: alike(s, link) for link in (False, True)} if rates else {}
+    devices = _measured(s) if rates else []
+    groups = {link: _groups(devices, link) for link in (False, True)}
     for (kind, _), of_device in figures.items():
         for group in groups[kind == "copy"]:
             own = {device: rate for device, rate in of_device.items() if device in group}
