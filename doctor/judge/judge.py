@@ -80,7 +80,8 @@ def compose(
     snapshot: Snapshot, matrix: Matrix, policy: Policy, examined: Sequence[Examined], open_counts: bool = True
 ) -> Report:
     """The report of what the checks said. `open_counts`: a check that could not judge counts for `--fail-on`."""
-    checks, ranked, open_checks = conclude(snapshot, matrix, policy, examined)
+    checks = tuple(result_of(one) for one in examined)
+    ranked, open_checks = conclude(snapshot, matrix, policy, examined, checks)
     open_checks = open_counts and open_checks
     measured = None
     if known(snapshot.measured.level) is not None:
@@ -105,14 +106,16 @@ def compose(
 
 
 def conclude(
-    snapshot: Snapshot, matrix: Matrix, policy: Policy, examined: Sequence[Examined]
-) -> tuple[tuple[CheckResult, ...], tuple[Finding, ...], bool]:
-    """(results, findings with the root cause first, whether checks that could not judge count for `--fail-on`)."""
-    checks = tuple(_result(one) for one in examined)
+    snapshot: Snapshot, matrix: Matrix, policy: Policy, examined: Sequence[Examined], checks: Sequence[CheckResult]
+) -> tuple[tuple[Finding, ...], bool]:
+    """(findings with the root cause first, whether checks that could not judge count for `--fail-on`). checks: the
+    results of `examined`."""
     findings = [offered(snapshot, matrix, f) for one in examined for f in one.findings if f.status != "pass"]
     findings += not_checked(checks, findings, {one.check.id: one.check.about for one in examined}, policy)
-    ranked = rank(findings, {one.check.id: one.check.about.downstream_of for one in examined}, _gpus(snapshot))
-    return checks, ranked, _counts_open(checks, policy)
+    if findings:
+        declared = {one.check.id: one.check.about.downstream_of for one in examined}
+        findings = list(rank(findings, declared, _gpus(snapshot)))
+    return tuple(findings), _counts_open(checks, policy)
 
 
 def offered(s: Snapshot, m: Matrix, finding: Finding) -> Finding:
@@ -143,7 +146,8 @@ def _matrix_notes(matrix: Matrix, judged_on: str) -> tuple[str, ...]:
     return (*notes, f"The matrix is {days} days old: {what}")
 
 
-def _result(one: Examined) -> CheckResult:
+def result_of(one: Examined) -> CheckResult:
+    """A row of the report."""
     words, remarked = in_words(one.check, one.status, one.findings)
     return CheckResult(
         id=one.check.id,

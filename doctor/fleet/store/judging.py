@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...findings import Finding, Matrix, Policy
-from ...judge import Examined, Registered, conclude, examine_by, load_all, verdict_of
+from ...judge import CheckResult, Examined, Registered, conclude, examine_by, load_all, result_of, verdict_of
 from ...snapshot import Snapshot, Target
 from .section import HEAD, RATES, Kind
 from .sections import Sections, real_snapshot
@@ -26,6 +26,7 @@ from .unread import (
 _MOST = 256
 """Answers of one check that are kept."""
 _MOST_KINDS = 512
+_MOST_POLICIES = 16
 _IN_VAIN = 64
 """So many contents that were read once and not again: of this check nothing more is kept."""
 
@@ -59,6 +60,13 @@ class _Answers:
         self.vain += 1
 
 
+class _Shared(NamedTuple):
+    """Of each check what it says of all reports of a kind; None where it depends on more."""
+
+    examined: list[Examined | None]
+    checks: list[CheckResult | None]
+
+
 class Judging:
     """With one matrix. Reports of one policy and day share what is known."""
 
@@ -66,7 +74,7 @@ class Judging:
         self._matrix = matrix
         self._checks = load_all()
         self._answers: dict[tuple[Hashable, ...], list[_Answers]] = {}
-        self._kinds: dict[tuple[Hashable, ...], list[Examined | None]] = {}
+        self._kinds: dict[tuple[Hashable, ...], _Shared] = {}
         self._seen: set[bytes] = set()
         self._new = 0
 
@@ -84,16 +92,16 @@ class Judging:
     def judge(self, sections: Sections, policy: Policy) -> tuple[tuple[Finding, ...], str]:
         """(findings, verdict) as `judge` has them. policy: with its day."""
         snapshot = real_snapshot(sections)
-        shared = self._shared(sections, snapshot, policy)
-        examined = [
-            one or examine_by(check, snapshot, self._matrix, policy)
-            for check, one in zip(self._checks, shared, strict=True)
-        ]
-        _, findings, open_checks = conclude(snapshot, self._matrix, policy, examined)
+        examined, checks = list[Examined](), list[CheckResult]()
+        for check, one, result in zip(self._checks, *self._shared(sections, snapshot, policy), strict=True):
+            own = one or examine_by(check, snapshot, self._matrix, policy)
+            examined.append(own)
+            checks.append(result or result_of(own))
+        findings, open_checks = conclude(snapshot, self._matrix, policy, examined, checks)
         return findings, verdict_of(findings, open_checks)
 
-    def _shared(self, sections: Sections, snapshot: Snapshot, policy: Policy) -> list[Examined | None]:
-        """What each check says of all reports of this kind; None where it depends on more."""
+    def _shared(self, sections: Sections, snapshot: Snapshot, policy: Policy) -> _Shared:
+        """What each check says of all reports of this kind."""
         kind, target = sections.kind, snapshot.target
         keys: dict[str, Hashable] = {one.name: one.digest for one in kind.stored}
         parts = _mig_instances(sections)
@@ -103,13 +111,16 @@ class Judging:
         if key not in self._kinds:
             if len(self._kinds) >= _MOST_KINDS:
                 self._kinds.clear()
+            if len(self._answers) >= _MOST_POLICIES:
+                self._answers.clear()
             answers = self._answers.setdefault(about, [])
             answers += [] if answers else [_Answers() for _ in self._checks]
             alike = cache(partial(_alike, kind, target, parts))
-            self._kinds[key] = [
+            examined = [
                 self._learned(check, known, keys, policy, alike)
                 for check, known in zip(self._checks, answers, strict=True)
             ]
+            self._kinds[key] = _Shared(examined, [one and result_of(one) for one in examined])
         return self._kinds[key]
 
     def _learned(
