@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+_BOM = b"\xef\xbb\xbf"
+
 
 def parse_line(data: bytes) -> Any:
     r"""The value of one line. Raises ValueError (also for bytes that are no UTF-8) and RecursionError.
@@ -11,9 +13,10 @@ def parse_line(data: bytes) -> Any:
     Half a surrogate pair (`\ud800`), which JSON allows and UTF-8 does not, becomes a replacement character: nothing
     that comes after could write it.
     """
-    from json import loads
+    import json
 
-    value = loads(data.decode("utf-8-sig"))  # of bytes, json would take UTF-16 and raw halves of a pair too
+    text = data.removeprefix(_BOM).decode()  # of bytes, json would take UTF-16 and raw halves of a pair too
+    value = json.loads(text)
     return whole(value) if b"\\ud" in data or b"\\uD" in data else value
 
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from doctor.fleet.facts import facts
 from doctor.fleet.store import holes
 from doctor.fleet.store.holes import Cutter, Uuids, cut, fill
+from doctor.fleet.store.rates import RatesCutter, cut_rates
 from doctor.snapshot import Gpu, Snapshot, known
 
 from ..cli.command import gpudoctor
@@ -54,6 +55,30 @@ def test_what_was_cut_is_filled_again(texts: list[list[bytes]]) -> None:
         by_pattern, by_last = cut("gpus", text, alone), cutter.cut(text, together)
         assert by_pattern == by_last and by_pattern is not None
         assert whole(by_pattern, alone) == text == whole(by_last or by_pattern, together)
+
+
+NUMBERS = st.sampled_from([
+    b'"value":', b'"value": ', b"1.5", b"-0", b"1e3", b"007", b"1-2", b"null", b",", b"}", b"{", b'"unit":"GB/s"', b"[", b"]",
+    b'"1"', b" ", b"\0",
+])  # fmt: skip
+
+
+@drawn(300)
+@given(st.lists(st.lists(NUMBERS, max_size=30), min_size=1, max_size=4))
+def test_rates_are_taken_apart_by_the_text_before_as_by_a_pattern(texts: list[list[bytes]]) -> None:
+    cutter = RatesCutter()
+    for text in (b"".join(text) for text in [*texts, *texts]):
+        assert taken_apart(cutter.cut, text) == taken_apart(cut_rates, text)
+
+
+def taken_apart(cut_text: Any, text: bytes) -> Any:
+    """The parts, joined again to the same numbers; the kind of error where there are none."""
+    try:
+        parts = cut_text(text)
+    except msgspec.DecodeError as error:
+        return type(error)
+    assert parts is None or json.loads(parts.values) is not None
+    return parts
 
 
 def test_a_text_is_that_of_the_one_before_only_where_numbers_and_uuids_stand_in_its_holes() -> None:

@@ -85,7 +85,7 @@ class Cut(NamedTuple):
 
 
 class Uuids(dict[bytes, bytes]):
-    """The UUIDs of a report in their order, each with what stands in its place; a new one gets the next number."""
+    """The UUIDs of a report in their order, each with what stands in its index; a new one gets the next number."""
 
     def __missing__(self, uuid: bytes) -> bytes:
         hole = self[uuid] = b"\0%d;" % len(self)
@@ -110,50 +110,58 @@ def cut(name: str, data: bytes, uuids: Uuids) -> Cut | None:
     return Cut(b"".join(parts), numbers)
 
 
+_MOULDS = 3
+
+
 class Cutter:
-    """Cuts the sections of one name. Where they have numbers, by the text of the last one, which most often fits."""
+    """Cuts the sections of one name. Where they have numbers, by the texts of the last ones, which most often fit."""
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._decimal = tuple(b'"%b":' % field.encode("ascii") for field in _DECIMAL.get(name, ()))
-        self._mould: Mould | None = None
-        self._uuids: list[tuple[int, bytes]] = []
-        """Which of the mould's holes are UUIDs, and what stands there."""
-        self._numbers: list[int] = []
-        self._whole: list[int] = []
-        self._decimals: list[int] = []
+        self._learned: list[_Learned] = []
 
     def cut(self, data: bytes, uuids: Uuids) -> Cut | None:
         """`uuids`: those of the report so far; gets the new ones. None where the text cannot have holes."""
-        mould = self._mould
-        values = mould.match(data) if mould else None
-        if mould and values is not None and self._are_values(values):
-            came = [uuids[values[position]] for position, _ in self._uuids]
-            if came == [hole for _, hole in self._uuids]:
-                return Cut(mould.text, [values[position] for position in self._numbers])
+        for index, one in enumerate(self._learned):
+            values = one.mould.match(data)
+            if values is None:
+                continue
+            if index:
+                self._learned.insert(0, self._learned.pop(index))
+            if one.are_values(values) and [uuids[values[n]] for n, _ in one.uuids] == [hole for _, hole in one.uuids]:
+                return Cut(one.mould.text, [values[position] for position in one.numbers])
+            break
+        else:
+            index = -1
         parts = cut(self._name, data, uuids)
-        if parts and parts.numbers:
-            self._learn(parts.text)
+        if parts and parts.numbers and index < 0:
+            self._learned = [_Learned(self._name, parts.text), *self._learned[: _MOULDS - 1]]
         return parts
 
-    def _are_values(self, values: list[bytes]) -> bool:
+
+class _Learned:
+    """A text with holes that other sections of this name may have too."""
+
+    def __init__(self, name: str, text: bytes) -> None:
+        parts = _HOLES.split(text)
+        self.mould = Mould(text, parts[::2])
+        holes = list(enumerate(parts[1::2]))
+        decimal = tuple(b'"%b":' % field.encode("ascii") for field in _DECIMAL.get(name, ()))
+        self.uuids = [(position, hole) for position, hole in holes if hole != b"\0#"]
+        """Which of the mould's holes are UUIDs, and what stands there."""
+        self.numbers = [position for position, hole in holes if hole == b"\0#"]
+        is_decimal = [parts[2 * position].rstrip().endswith(decimal) for position in self.numbers]
+        self._decimals = list(compress(self.numbers, is_decimal))
+        self._whole = [position for position, decimal in zip(self.numbers, is_decimal, strict=True) if not decimal]
+
+    def are_values(self, values: list[bytes]) -> bool:
         """Whether there are UUIDs and numbers where a pattern would find them."""
         kinds = (
-            (_ALL_UUIDS, [values[position] for position, _ in self._uuids]),
+            (_ALL_UUIDS, [values[position] for position, _ in self.uuids]),
             (_ALL_WHOLE, [values[position] for position in self._whole]),
             (_ALL_DECIMALS, [values[position] for position in self._decimals]),
         )
         return all(not some or pattern.fullmatch(b",".join(some)) for pattern, some in kinds)
-
-    def _learn(self, text: bytes) -> None:
-        parts = _HOLES.split(text)
-        self._mould = Mould(text, parts[::2])
-        holes = list(enumerate(parts[1::2]))
-        self._uuids = [(position, hole) for position, hole in holes if hole != b"\0#"]
-        self._numbers = [position for position, hole in holes if hole == b"\0#"]
-        is_decimal = [parts[2 * position].rstrip().endswith(self._decimal) for position in self._numbers]
-        self._decimals = list(compress(self._numbers, is_decimal))
-        self._whole = [position for position, decimal in zip(self._numbers, is_decimal, strict=True) if not decimal]
 
 
 def fill(text: bytes, uuids: list[bytes], numbers: Iterator[bytes]) -> bytes:

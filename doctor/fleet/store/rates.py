@@ -13,10 +13,12 @@ from typing import NamedTuple
 import msgspec
 
 from ...snapshot import Driver, Gpu, Measured, Rate, known
+from .holes import Mould
 
 HOLE = b"\0"
 _VALUE = b'"value":' + HOLE
 _NUMBERS = re.compile(rb'"value":\s*(-?\d[\d.eE+-]*)')
+_ALL_NUMBERS = re.compile(rb"-?\d[\d.eE+-]*(?:,-?\d[\d.eE+-]*)*")
 _RATES = msgspec.json.Decoder(tuple[Rate, ...])
 _FLOATS = msgspec.json.Decoder(list[float])
 _NO_FIGURES = ("pair",)
@@ -79,6 +81,27 @@ def cut_rates(data: bytes) -> Cut | None:
     values = b"[%b]" % b",".join(parts[1::2])
     _FLOATS.decode(values)
     return Cut(_VALUE.join(parts[::2]), values)
+
+
+class RatesCutter:
+    """Takes rates apart; by the text of the last ones, which most often fits."""
+
+    def __init__(self) -> None:
+        self._mould: Mould | None = None
+
+    def cut(self, data: bytes) -> Cut | None:
+        """As `cut_rates` does."""
+        values = self._mould.match(data) if self._mould else None
+        if self._mould and values:
+            joined = b",".join(values)
+            if _ALL_NUMBERS.fullmatch(joined):
+                array = b"[%b]" % joined
+                _FLOATS.decode(array)
+                return Cut(self._mould.text, array)
+        parts = cut_rates(data)
+        if parts:
+            self._mould = Mould(parts.text, parts.text.split(HOLE))
+        return parts
 
 
 def join_rates(text: bytes, values: bytes) -> bytes:

@@ -17,7 +17,7 @@ from ..envelope import MeasuredParts, Parts, Report, joined
 from .flatten import FLAT, GPUS, alike
 from .holes import Cutter, Uuids, stand_ins
 from .outside_words import is_masked
-from .rates import cut_rates, device_numbers, layout_of
+from .rates import RatesCutter, device_numbers, layout_of
 from .section import (
     DECODERS,
     HEAD,
@@ -74,6 +74,7 @@ class Reader:
     def __init__(self) -> None:
         self._kept: dict[str, OrderedDict[Any, Section]] = {}
         self._cutters: dict[str, Cutter] = {}
+        self._rates_cutter = RatesCutter()
         self._kinds: OrderedDict[tuple[int, ...], Kind] = OrderedDict()
 
     def read(self, report: Report) -> Sections:
@@ -114,7 +115,7 @@ class Reader:
                 continue
             section, came[name] = self._section(name, data, uuids)
             found.append(section)
-        parts = cut_rates(rates) if rates else None
+        parts = self._rates_cutter.cut(rates) if rates else None
         if parts:
             kind = self._kind([*found, self._rates(parts.text)], report, parts.text)
         if rates and (parts is None or kind is None):  # they stay where they were
