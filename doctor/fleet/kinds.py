@@ -126,7 +126,7 @@ class Duplicate(NamedTuple):
     """Answers that contradict each other."""
 
     kind: Literal["answer", "name", "uuid"]
-    """As in `report.DuplicateAbout`."""
+    """answer: two from one node; name: two machines under one name; uuid: one GPU on several nodes."""
     nodes: tuple[str, ...]
     detail: str
     """Of `answer` the times of both, that of the earlier one first; of `uuid` the UUID; of `name` empty."""

@@ -85,7 +85,7 @@ class Cut(NamedTuple):
 
 
 class Uuids(dict[bytes, bytes]):
-    """The UUIDs of a report in their order, each with what stands in its index; a new one gets the next number."""
+    """The UUIDs of a report in their order, each with what stands in its place; a new one gets the next number."""
 
     def __missing__(self, uuid: bytes) -> bytes:
         hole = self[uuid] = b"\0%d;" % len(self)

@@ -56,13 +56,9 @@ class Store:
         columns += "verdict, received, clock_off_s, tool, matrix, judged"
         cohorts: dict[tuple[Any, ...], Cohort] = {}
         self._nodes = [
-            Node._make((
-                *row[:4],
-                None if row[4] is None else cohorts.setdefault(row[4:8], Cohort._make(row[4:8])),
-                *row[8:],
-            ))
-            for row in self._rows(f"select {columns} from node order by id")
-        ]  # fmt: skip
+            Node._make((*r[:4], None if r[4] is None else cohorts.setdefault(r[4:8], Cohort._make(r[4:8])), *r[8:]))
+            for r in self._rows(f"select {columns} from node order by id")
+        ]
         return self._nodes
 
     def findings(self) -> Iterator[NodeFinding]:
