@@ -108,6 +108,8 @@ CHANGES: dict[str, Callable[[Snapshot], Snapshot]] = {
     "measured": measured, "slow": slow, "slower in all": lambda s: measured(s, 0.2), "hot and slow": lambda s: slow(hot(s)),
     "other kernel": lambda s: s.replace({"host.kernel": "6.8.0-64-generic"}),
     "named by UUID": by_uuid,
+    "a UUID in a key": lambda s: s.replace({"witnesses": {f"of {(known(s.gpus) or ())[0].uuid}": ("a file",)}}),
+    "a UUID as a key": lambda s: s.replace({"witnesses": {str((known(s.gpus) or ())[0].uuid): ("a file",)}}),
 }  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...findings import Finding, Matrix, Policy
 from ...judge import CheckResult, Examined, Registered, conclude, examine_by, load_all, result_of, verdict_of
@@ -125,19 +125,20 @@ class Judging:
 
     def _learned(
         self, check: Registered, known: _Answers, keys: dict[str, Hashable], policy: Policy,
-        alike: Callable[[], Snapshot],
+        alike: Callable[[], Snapshot | None],
     ) -> Examined | None:  # fmt: skip
-        """alike: makes the Snapshot for all of the kind."""
+        """alike: makes the Snapshot for all of the kind, where there is one."""
         found, answer = known.find(keys)
         if found or known.vain >= _IN_VAIN:
             return answer
         snapshot = alike()
+        if snapshot is None:
+            return None
         start_reading()
         try:
             answer = examine_by(check, snapshot, self._matrix, policy)
+            answer = answer if is_same(answer) else None
         except Differs:
-            answer = None
-        if answer is not None and not is_same(answer):
             answer = None
         known.keep(sections_read(), keys, answer)
         return answer
@@ -149,11 +150,13 @@ def _mig_instances(sections: Sections) -> frozenset[int]:
     return frozenset([number for number, uuid in enumerate(uuids) if uuid[:4] == b"MIG-"])
 
 
-def _alike(kind: Kind, target: Target, parts: frozenset[int]) -> Snapshot:
-    """The Snapshot for all reports of a kind. parts: which of their UUIDs are of MIG instances."""
-    found: dict[str, Any] = {
-        one.name: without_differences(one, parts) for one in kind.stored if one.name not in (HEAD, RATES)
-    }
+def _alike(kind: Kind, target: Target, parts: frozenset[int]) -> Snapshot | None:
+    """The Snapshot for all reports of a kind; None where what differs is in the key of a dict. parts: which of their
+    UUIDs are of MIG instances."""
+    try:
+        found = {one.name: without_differences(one, parts) for one in kind.stored if one.name not in (HEAD, RATES)}
+    except Differs:
+        return None
     found["target"] = unread_target(target)
     if kind.rates:
         found["measured"] = found["measured"].with_(rates=unread_rates(kind.rates))
