@@ -8,6 +8,7 @@ from typing import Any
 from ..findings import Check, Finding, Findings, Fix, Matrix, Policy
 from ..findings.measured_rates import Ranged, below_default, ranged, share
 from ..snapshot import Missing, NeedsFact, Snapshot, known
+from ..snapshot.measured import MEAN_OF_S
 from ._boards import is_laptop, is_vgpu
 from ._loads import LEAST_SAMPLES
 from ._measured import measured, none_of
@@ -15,8 +16,6 @@ from ._measured import measured, none_of
 CAPPED_PERCENT = 25.0
 AT_LIMIT = 0.9
 """Share of the power limit in force from which on it is the limit that holds a GPU back."""
-MEAN_OF_S = 1.5
-"""Where NVML gives means over a second, the watts of a shorter phase are in part those of the time before it."""
 BY_CLOCK = 0.9
 """A rate falls as the clock does, and by what two runs differ."""
 FAR_BELOW = 0.66

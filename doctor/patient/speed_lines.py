@@ -45,7 +45,7 @@ def text_of(error: BaseException) -> str:
 
 
 class NoRoom(Exception):
-    """Too little free memory for a size that means anything."""
+    """Too little free memory, or too slow a CPU, for a size that means anything."""
 
 
 class Lines(JsonLines):

@@ -64,8 +64,10 @@ class Products(ProductChecks):
             ms = self.typical(self.times_ms(probe, plan.each_s / 10.0, most=5))
             del probe
             tried, edge = edge, edge_for(2.0 * edge**3 / ms, plan.product_ms, plan.edge_least, most, plan.edge_step)
-            if edge <= 2 * tried:
+            if tried < 2 * edge <= 4 * tried:
                 break
+        if processor.kind == "cpu" and edge <= plan.edge_least < most:
+            raise NoRoom("products of %d x %d take %.0f ms: too small to give a rate" % (tried, tried, ms))
         shapes = [(edge, edge, edge)]
         if processor.kind == "cuda":
             shapes += [(*wave_shape(processor.sms, edge), edge), (edge, edge, edge // 2)]

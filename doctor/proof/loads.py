@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..snapshot.fact import NOT_ASKED, Missing
-from ..snapshot.measured import Load
+from ..snapshot.measured import MEAN_OF_S, Load
 from .samples import Sample
 
 REASONS = {
@@ -127,7 +127,9 @@ class LoadSum:
         self.seconds = 0.0
         self.samples = 0
         self.power_idle: int | None = None
-        """Milliwatts: the least of the samples with nothing to do."""
+        """Milliwatts: the least of the samples with nothing to do. Where NVML tells only the mean of a second, those
+        soon after work do not count: the mean still holds some of it."""
+        self._quiet_since: float | None = None
         self._sums: dict[str, tuple[float, int]] = {}
         self._most: dict[str, int] = {}
         self._full = self._instants = 0
@@ -139,8 +141,13 @@ class LoadSum:
     def add(self, sample: Sample) -> None:
         """Take one sample."""
         self.samples += 1
-        if sample.power_draw is not None and sample.utilization == 0:
-            self.power_idle = min(sample.power_draw, self.power_idle or sample.power_draw)
+        if sample.utilization:
+            self._quiet_since = None
+        elif sample.utilization == 0:
+            quiet_s = sample.time - (sample.time if self._quiet_since is None else self._quiet_since)
+            self._quiet_since = sample.time - quiet_s
+            if sample.power_draw is not None and (sample.power_instant or quiet_s >= MEAN_OF_S):
+                self.power_idle = min(sample.power_draw, self.power_idle or sample.power_draw)
         for name in _MEANS:
             value = getattr(sample, name)
             if value is not None:

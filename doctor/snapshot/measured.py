@@ -80,6 +80,10 @@ class Rate(Struct, frozen=True, kw_only=True, omit_defaults=True):
     detail: dict[str, Number] = {}
 
 
+MEAN_OF_S = 1.5
+"""Where NVML gives means over a second, the watts of a shorter time are in part those of the time before it."""
+
+
 class Load(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What NVML showed of one GPU during one phase of work."""
 
@@ -110,7 +114,7 @@ class Load(Struct, frozen=True, kw_only=True, omit_defaults=True):
     power_instant: bool = False
     """Whether each watt was read at its moment; else NVML may have given means over the second before."""
     power_idle_w: float | Missing = NOT_ASKED
-    """The least of the samples with nothing to do."""
+    """The least of the samples with nothing to do; of means over a second only those well after work."""
     power_limit_w: float | Missing = NOT_ASKED
     temperature_max_c: int | Missing = NOT_ASKED
     clock_sm_mhz: float | Missing = NOT_ASKED

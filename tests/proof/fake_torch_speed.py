@@ -6,7 +6,8 @@ also tells: tflops {dtype: TFLOP/s}, memory_gbs, link_gbs, peer_gbs, share {devi
 seconds, to a share]}, flips {device: after seconds} (then each fifth product is doubled), crowded {device: of the speed
 while another GPU is at work} with `shared`, a folder for what the processes tell each other, hang_in {device: dtype, or
 copy} (that never ends, a file `hangs` in `shared` tells), zeros {device: dtype} (its products are zero), other_bits
-{device: dtype} (each seventh product is off by little), other_bytes {device: true} (copies inside its memory), import_s.
+{device: dtype} (each seventh product is off by little), other_bytes {device: true} (copies inside its memory), import_s, free_mib, cpu_gflops, cpu_stalls [count of first
+products of the CPU, seconds that each takes].
 """
 
 from __future__ import annotations
@@ -314,6 +315,10 @@ def mm(a, b, out=None, dtype=None):
     if a.device != "cpu":
         work = 2 * a.shape[0] * a.shape[1] * b.shape[1] / (TFLOPS[kind] * 1e12)
         _spend(a.device, work / _share(a.device))
+    elif "cpu_gflops" in _told:
+        stalls, seconds = _told.get("cpu_stalls", (0, 0.0))
+        work = 2 * a.shape[0] * a.shape[1] * b.shape[1] / (_told["cpu_gflops"] * 1e9)
+        time.sleep(seconds if _products[0] < stalls else work)
     value = a.value * b.value * a.shape[1] * (1.01 if fault == "wrong" else 1)
     if _told.get("zeros", {}).get(a.device) == a.dtype:
         value = 0.0
@@ -390,7 +395,7 @@ vars(cuda).update(
     synchronize=_synchronize,
     memory_reserved=lambda: 0,
     memory_allocated=lambda: 0,
-    mem_get_info=lambda index: (120 << 30, 140 << 30),
+    mem_get_info=lambda index: (_told.get("free_mib", 120 << 10) << 20, 140 << 30),
     get_device_name=lambda index: _told.get("name", "NVIDIA H200"),
     get_device_properties=lambda index: SimpleNamespace(
         name=_told.get("name", "NVIDIA H200"),

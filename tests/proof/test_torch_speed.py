@@ -23,6 +23,7 @@ from doctor.targets.agent import AgentResult
 from doctor.targets.process import script_argv, start_agent, wait_agents
 
 from ..rows import for_each
+from .proving import environment, variables
 
 HERE = Path(__file__).parent
 AGENT = str(Path(torch_speed.__file__))
@@ -154,6 +155,46 @@ def test_a_package_that_is_no_torch(tmp_path: Path, device: str) -> None:
     argv = script_argv(sys.executable, AGENT, "--device", device)
     found = speed(argv, {**ENVIRONMENT, "PYTHONPATH": str(tmp_path)})
     assert [end.fault for end in found.ended] == ["failed"] and "has no attribute" in found.ended[0].detail
+
+
+def on_made_up(fakes: Path, tmp_path: Path, device: str, only: tuple[str, ...], **told: Any) -> Found:
+    python = environment(tmp_path, "speed") / "bin/python"
+    argv = script_argv(str(python), AGENT, "--device", device, "--seconds", "100", "--only", ",".join(only))
+    return speed(argv, variables(fakes, tmp_path, devices=1, **told))
+
+
+@for_each(("free_mib", "measured"), [(34, {"bf16"}), (24, set()), (96, {"bf16", "fp32"})])
+def test_a_gpu_without_room_for_a_product_that_fills_it(
+    fakes: Path, tmp_path: Path, free_mib: int, measured: set[str]
+) -> None:
+    """1,024 x 1,024 in fp32 takes 50 MiB of free memory, in bf16 30."""
+    steps = ("matmul bf16", "matmul fp32")
+    found = on_made_up(fakes, tmp_path / str(free_mib), "cuda:0", steps, free_mib=free_mib)
+    assert found.whats("matmul") == measured
+    ended = {end.step: (end.fault, "too little for a product that fills the GPU" in end.detail) for end in found.ended}
+    left_out = {f"matmul {what}" for what in {"bf16", "fp32"} - measured}
+    assert {step for step, end in ended.items() if end == ("skipped", True)} == left_out
+
+
+@for_each(
+    ("told", "edges"),
+    [
+        ({"cpu_gflops": 0.1}, (0, 0)),  # as where every product waits for a core
+        ({"cpu_gflops": 2.0}, (256, 384)),
+        ({"cpu_gflops": 2.0, "cpu_stalls": [4, 0.3]}, (256, 384)),  # the first ones wait, as threads start
+    ],
+)
+def test_a_product_too_small_to_mean_anything_is_no_rate(
+    fakes: Path, tmp_path: Path, told: dict[str, Any], edges: tuple[int, int]
+) -> None:
+    found = on_made_up(fakes, tmp_path / str(len(told)) / str(told["cpu_gflops"]), "cpu", ("matmul fp32",), **told)
+    sizes = [rate.detail["m"] for rate in found.rates]
+    assert all(edges[0] <= size <= edges[1] for size in sizes) and bool(sizes) is bool(edges[0]), sizes
+    why = [(end.fault, end.detail.partition(": ")[2]) for end in found.ended]
+    if sizes:
+        assert why == []
+    else:
+        assert why[0][0] == "skipped" and "128 x 128 take" in why[0][1] and "too small to give a rate" in why[0][1]
 
 
 @pytest.mark.torch_wheel

@@ -51,6 +51,28 @@ def test_gaps_and_uneven_work_are_seen_beside_the_mean() -> None:
     assert isinstance(LoadSum(A).load("watch").utilization_full_percent, Missing)
 
 
+@for_each(
+    ("draws", "instant", "idle"),
+    [
+        # seconds, utilisation, watts: a GPU that draws 80 W idle, and whose mean falls over a second after work
+        (((0.0, 100, 600), (0.5, 0, 340), (1.0, 0, 90), (1.5, 0, 82)), True, 82.0),
+        (((0.0, 100, 600), (0.5, 0, 340), (1.0, 0, 180), (1.5, 0, 110)), False, None),
+        (((0.0, 100, 600), (0.5, 0, 340), (1.0, 0, 180), (2.0, 0, 80), (2.5, 0, 81)), False, 80.0),
+        (((0.0, 0, 70), (1.0, 100, 600), (1.5, 0, 340), (2.6, 5, 300), (3.0, 0, 200)), False, None),
+        (((0.0, 0, 70), (1.6, 0, 71), (2.0, 100, 600), (2.5, 0, 340)), False, 71.0),
+        (((0.0, 100, 600), (0.5, 90, 400)), True, None),
+    ],
+)
+def test_idle_power_is_not_that_of_the_work_before(
+    draws: tuple[tuple[float, int, int], ...], instant: bool, idle: float | None
+) -> None:
+    total = LoadSum(A)
+    for time, utilization, watts in draws:
+        total.add(sample(time, utilization=utilization, power_draw=watts * 1000, power_instant=instant))
+    found = total.load("watch").power_idle_w
+    assert (None if isinstance(found, Missing) else found) == idle
+
+
 def test_a_phase_without_a_key_is_the_only_gpus_and_else_nobodys() -> None:
     phases = [Phase("proof", "", 0.0, 2.0)]
     assert loads_of([sample(1.0)], phases)[0].key == A
