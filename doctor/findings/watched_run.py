@@ -166,9 +166,9 @@ def stays(load: Load) -> bool:
 
 
 def _ranks(w: Watch) -> bool:
-    """Whether NCCL is there, or may be: its kernels wait for other GPUs."""
+    """Whether NCCL is there, or may be (some programs carry it inside): its kernels wait for other GPUs."""
     libraries = known(w.libraries)
-    return libraries is None or any(name.startswith("libnccl") for name in libraries)
+    return (known(w.world_size) or 1) > 1 or libraries is None or any(name.startswith("libnccl") for name in libraries)
 
 
 def _power_share(load: Load) -> float | None:

@@ -26,6 +26,9 @@ _LIBRARY = re.compile(
 """Libraries that only a program with CUDA maps; libtorch_cpu.so is in every torch."""
 _NODE = re.compile(r"/dev/nvidia(\d+)$")
 _UVM = "/dev/nvidia-uvm"
+_JOB_SIZES = frozenset((b"WORLD_SIZE", b"OMPI_COMM_WORLD_SIZE", b"PMI_SIZE"))
+"""How many ranks a launcher says that there are: torchrun, Open MPI, MPICH and Intel MPI."""
+_MAX_ENVIRON = 4 << 20
 _OTHER_NODES = ("/dev/dxg", "/dev/nvhost-gpu", "/dev/nvmap", "/dev/nvgpu/")
 """WSL, Jetson."""
 
@@ -183,3 +186,14 @@ class Tree:
             readable = True
             found |= {match[1].decode("ascii", "replace") for match in _LIBRARY.finditer(text)}
         return found, readable
+
+    def world_size(self) -> int | None:
+        """The most ranks that a launcher told a member of when it started it; None where none was told of any."""
+        found = [
+            int(value)
+            for pid in self._members
+            for variable in read_bytes(self.proc, f"{pid}/environ", _MAX_ENVIRON).split(b"\0")
+            for name, _, value in [variable.partition(b"=")]
+            if name in _JOB_SIZES and value.isdigit() and len(value) < 8
+        ]
+        return max(found, default=None)

@@ -73,6 +73,7 @@ class _Watcher:
         self.numbered: set[str] = set()
         self.pids: set[int] = {pid}
         self.libraries: set[str] | None = None
+        self.world_size: int | None = None
         self.unreadable = False
         self.next_libraries, self.next_files = list(_LIBRARIES_S), list(_FILES_S)
         self.seen = False
@@ -152,6 +153,7 @@ class _Watcher:
             found, readable = self.tree.libraries()
             self.unreadable = self.unreadable or not readable
             self.libraries = found | (self.libraries or set()) if readable else self.libraries
+            self.world_size = max(self.world_size or 0, self.tree.world_size() or 0) or None
             self.next_libraries = [at for at in self.next_libraries if at > passed]
         if self.cores is None or passed < FIRST_SAMPLES_S[-1] + self.interval_s:
             self.cores = cores(self.pid) or self.cores  # a wrapper such as taskset or numactl comes first
@@ -227,6 +229,7 @@ class _Watcher:
             libraries=(
                 tuple(sorted(self.libraries)) if self.libraries is not None else denied if self.unreadable else ABSENT
             ),
+            world_size=ABSENT if self.world_size is None else self.world_size,
             **used._asdict(),
         )
 

@@ -76,6 +76,7 @@ def watch_notes(m: Measured, w: Watch, verbose: int) -> list[tuple[str, str]]:
         seconds, libraries = known(w.gpu_first_seen_s), known(w.libraries)
         rows.append(("first on the GPU", [f"after {amount(seconds, 's')}" if seconds is not None else ""]))
         rows.append(("CUDA libraries", [", ".join(libraries[:12]) if libraries else ""]))
+        rows.append(("distributed job", [several(ranks, "rank") if (ranks := known(w.world_size)) else ""]))
         rows.append(("watching took", [amount(w.sampler_cpu_s, "s of CPU time")]))
     texts = [(name, ", ".join(word for word in words if word)) for name, words in rows]
     return [(name, text) for name, text in texts if text]

@@ -187,6 +187,8 @@ class Watch(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """CPU time of watching itself."""
     libraries: tuple[str, ...] | Missing = NOT_ASKED
     """CUDA libraries mapped into its processes, by base name."""
+    world_size: int | Missing = NOT_ASKED
+    """Ranks of its job, as its launcher told its processes: WORLD_SIZE, or Open MPI's and PMI's name of it."""
 
 
 class Measured(Section, frozen=True, kw_only=True, omit_defaults=True):

@@ -1,7 +1,8 @@
 """What sets the pace in each situation of `situations.jsonl`, by what `watch` can see of it on that kind of GPU.
 
 A row: what runs, its board, its group (Hopper with and without GPM, before Hopper, several GPUs, no GPU), the expected
-bound and why, where its numbers are from (measured, or assumed), the facts of the run and of each GPU; null: not known.
+bound and why, where its numbers are from (measured, or assumed), the facts of the run and of each GPU; null: not known;
+ranks: whether what waits may wait for other ranks.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ def test_what_sets_the_pace(row: dict[str, Any]) -> None:
     loads = tuple(load("watch", board, **_facts(one)) for one in row["loads"])
     done = judged(Measured(level="watch", watch=run, loads=loads), run)
     assert done.bound == row["bound"], (row["why"], done)
+    assert "ranks" not in row or done.ranks is row["ranks"], (row["why"], done)
 
 
 def test_each_bound_occurs_on_each_kind_of_gpu() -> None:

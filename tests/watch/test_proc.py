@@ -10,6 +10,7 @@ import pytest
 from doctor.proof.watch_proc import Tree
 from doctor.proof.watch_stat import Seen
 
+from ..rows import for_each
 from .proc_folder import ProcFolder
 
 SPAWNED = (
@@ -153,6 +154,27 @@ def test_cuda_libraries_by_base_name(proc: ProcFolder) -> None:
         {"libcuda.so.580.82.07", "libcublasLt.so.12", "libtorch_cuda.so", "libcudart-9335f6a2.so.12"},
         True,
     )
+
+
+@for_each(
+    ("told", "ranks"),
+    [
+        (("WORLD_SIZE=8", ""), 8),
+        (("", "WORLD_SIZE=2"), 2),
+        (("OMPI_COMM_WORLD_SIZE=16", "WORLD_SIZE=8"), 16),
+        (("PMI_SIZE=4", ""), 4),
+        (("WORLD_SIZE=", "MY_WORLD_SIZE=3"), None),
+        (("WORLD_SIZE=eight", "WORLD_SIZE=-1"), None),
+        (("", ""), None),
+    ],
+)
+def test_how_many_ranks_a_launcher_told_of(proc: ProcFolder, told: tuple[str, str], ranks: int | None) -> None:
+    for pid, parent, variable in ((10, 1, told[0]), (11, 10, told[1])):
+        proc.put(pid, parent)
+        (proc.root / str(pid) / "environ").write_bytes(b"HOME=/root\0" + variable.encode() + b"\0LANG=C\0")
+    tree = Tree(10, str(proc.root))
+    look(tree)
+    assert tree.world_size() == ranks
 
 
 def test_a_stat_that_is_none_is_no_process(proc: ProcFolder) -> None:

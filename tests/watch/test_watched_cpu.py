@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ..rows import for_each
 from .run import measured, python
 
 BUSY = (
@@ -96,6 +97,16 @@ def test_two_that_share_one_core_wait_for_it(tmp_path: Path) -> None:
     assert watch["cores"] <= 1.0 and watch["cpu_cores"] < 1.2
     if Path("/proc/self/schedstat").exists():
         assert watch["core_wait_percent"] > 20
+
+
+@for_each(("variables", "ranks"), [({"WORLD_SIZE": "8"}, 8), ({}, None)])
+def test_the_ranks_of_its_job(tmp_path: Path, variables: dict[str, str], ranks: int | None) -> None:
+    """Told to a child, as torchrun tells its workers; not to what is watched itself."""
+    words = [f"{name}={value}" for name, value in variables.items()]
+    bare = {name: value for name, value in os.environ.items() if name != "WORLD_SIZE"}
+    facts, _, _ = measured(tmp_path, [], ["sh", "-c", shlex.join(["env", *words, "sleep", "1"]) + "; true"], bare)
+    found = facts["watch"]["world_size"]
+    assert found == ranks if ranks else found["missing"] == "absent"
 
 
 def test_a_command_that_is_over_at_once(tmp_path: Path) -> None:
