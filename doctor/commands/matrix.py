@@ -47,6 +47,7 @@ def show(table: str | None, where: tuple[str, ...], path: str | None, **flags: A
 @click.option("--os", "os_", type=click.Choice(("linux", "windows", "wsl")), default="linux", help="Default: linux.")
 @click.option("--arch", type=click.Choice(("x86_64", "aarch64")), default="x86_64", help="build. Default: x86_64.")
 @click.option("--forward-compat", is_flag=True, help="build: also what needs a cuda-compat package.")
+@click.option("--sources", is_flag=True, help="Show all sources of the answer (default: the first, shortened).")
 @MATRIX
 @FORMAT
 def query(words: tuple[str, ...], path: str | None, **flags: Any) -> int:

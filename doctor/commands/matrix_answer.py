@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any, NamedTuple
+
 import click
 import msgspec
 
@@ -18,6 +21,14 @@ class Found(msgspec.Struct, frozen=True):
 
     values: tuple[str, ...]
     lines: tuple[str, ...]
+    sources: tuple[str, ...] = ()
+
+
+class Answered(NamedTuple):
+    """An answer as JSON has it, as lines of text, and the keys of its sources."""
+
+    data: Any
+    lines: Lines
     sources: tuple[str, ...] = ()
 
 
@@ -38,6 +49,17 @@ def unlisted(what: str, newer: bool = False, hint: str = "") -> click.ClickExcep
 def cited(m: Matrix, sources: tuple[str, ...]) -> Lines:
     """A line for each source."""
     return [f"source: {m.source(key)}" for key in sources]
+
+
+_END_OF_ONE = re.compile(r"; (?![^()]*\))")
+"""Between the parts of a source's text, and not inside brackets."""
+
+
+def cited_shortly(m: Matrix, sources: tuple[str, ...]) -> Lines:
+    """One line: the first source alone, and where the others are."""
+    every = [part for key in sources for part in _END_OF_ONE.split(m.source(key))]
+    more = f" (first of {len(every)}; matrix query --sources lists all)" if len(every) > 1 else ""
+    return [f"source: {every[0]}{more}"] if every else []
 
 
 def named_capabilities(m: Matrix, text: str) -> dict[str, str]:

@@ -19,18 +19,20 @@ def answer_question(text: str) -> tuple[int, str] | None:
     """Exit code and answer; None where the text is no question of the matrix. 3: it does not list what is asked for."""
     from compat_matrix import Matrix
 
+    from .matrix_answer import cited_shortly
     from .matrix_query import ask
 
     words = _words(" ".join(text.split()).rstrip("?! ."))
     if not words:
         return None
     try:
-        _, lines = ask(Matrix.load(), words, _OPTIONS)
+        m = Matrix.load()
+        _, lines, keys = ask(m, words, _OPTIONS)
     except click.UsageError:
         return None
     except click.ClickException as unlisted:
         return 3, f"{unlisted.message}\n"
-    return 0, "\n".join(lines) + "\n"
+    return 0, "\n".join([*lines, *cited_shortly(m, keys)]) + "\n"
 
 
 def _words(text: str) -> tuple[str, ...]:

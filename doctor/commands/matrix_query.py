@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import Any
 
@@ -16,9 +16,11 @@ from compat_matrix.drivers import Platform, branch_ended
 from compat_matrix.forward import for_all_of
 
 from .matrix_answer import (
+    Answered,
     Found,
     Lines,
     cited,
+    cited_shortly,
     listed_cuda,
     named_capabilities,
     named_capability,
@@ -33,15 +35,18 @@ def answer(words: tuple[str, ...], options: dict[str, Any], path: str | None = N
     """Answer one question. Exit code 0; usage errors and unlisted things are one line and exit code 2."""
     m = load(path)
     try:
-        data, lines = ask(m, words, options)
+        data, lines, keys = ask(m, words, options)
     except MatrixError as error:
         raise click.ClickException(str(error)) from None
-    return emit(options, data, lines)
+    if options["sources"]:
+        listed = [{"key": key, "text": m.source(key)} for key in keys]
+        return emit(options, {"answer": data, "sources": listed}, [*lines, *cited(m, keys)])
+    return emit(options, data, [*lines, *cited_shortly(m, keys)])
 
 
-def ask(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
-    """The answer as data and as lines. Raises UsageError for what is no question of the matrix, ClickException for what
-    it does not list."""
+def ask(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> Answered:
+    """The answer as data and as lines, and the keys of its sources. Raises UsageError for what is no question of the
+    matrix, ClickException for what it does not list."""
     if len(words) == 1:  # one pair of quotes around all
         words = tuple(re.sub("[\"']", " ", words[0]).split())
     if not words:
@@ -51,7 +56,7 @@ def ask(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[
     if words[:1] == ("for",):
         from .matrix_for import answer_for
 
-        return _with_sources(m, answer_for(m, subject, words[1:], options))
+        return _found(answer_for(m, subject, words[1:], options))
     if subject not in QUESTIONS:
         from .matrix_for import things
         from .matrix_for_package import package_named, release
@@ -60,7 +65,7 @@ def ask(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[
         if package:
             _one_value(subject, words)
             wheels = "windows" if options["os_"] == "windows" else f"linux_{options['arch']}"
-            return _with_sources(m, release(m, package, " ".join(words), wheels))
+            return _found(release(m, package, " ".join(words), wheels))
         hint = did_you_mean(subject, [*QUESTIONS, *things(m)])
         raise click.UsageError(
             f"matrix query {subject!r}: no such subject{hint} (one of {', '.join(QUESTIONS)}, or a package)"
@@ -86,11 +91,16 @@ def _one_value(subject: str, words: tuple[str, ...]) -> None:
         )
 
 
-def _with_sources(m: Matrix, found: Found) -> tuple[Found, Lines]:
-    return found, [*found.lines, *cited(m, found.sources)]
+def _found(found: Found) -> Answered:
+    return Answered(found, list(found.lines), found.sources)
 
 
-def _driver(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
+def _of(rows: Iterable[Any]) -> tuple[str, ...]:
+    """Each source once."""
+    return tuple(dict.fromkeys(row.source for row in rows))
+
+
+def _driver(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> Answered:
     platform: Platform = "linux" if options["os_"] == "linux" else "windows"
     if len(words) == 1:
         branch = m.driver_branch(words[0], platform)
@@ -105,7 +115,7 @@ def _driver(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tu
         lines += [f"newest seen: {row.latest_seen} ({row.latest_seen_date})"] if row.latest_seen else []
         past = " (past)" if branch_ended(row, date.today().isoformat()) else ""
         lines += [f"end of life: {row.end_of_life or 'not known'}{past}", f"open kernel module: {row.open_module}"]
-        return row, lines + cited(m, (row.source,))
+        return Answered(row, lines, (row.source,))
     if len(words) < 3 or words[1] not in ("cuda", "gpu"):
         raise click.UsageError("matrix query driver VERSION [cuda VERSION | gpu CAPABILITY_OR_NAME]")
     if words[1] == "cuda":
@@ -117,15 +127,15 @@ def _driver(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tu
         if grade.grade == "needs-forward-compat":
             compat = m.forward_compat(words[2], words[0], segment="datacenter")
             lines.append(f"on a data-center GPU: {', '.join(compat.packages)}")
-        return grade, lines + cited(m, tuple(dict.fromkeys(row.source for row in grade.rows)))
+        return Answered(grade, lines, _of(grade.rows))
     chips = named_capabilities(m, " ".join(words[2:]))
     graded = [(name, m.driver_for_gpu(words[0], cc, None, platform)) for cc, name in chips.items()]
     lines = [(f"{name}: " if len(chips) > 1 else "") + f"{one.grade}: {one.reason}" for name, one in graded]
-    keys = tuple(dict.fromkeys(row.source for _, one in graded for row in one.rows))
-    return graded[0][1] if len(graded) == 1 else [one for _, one in graded], lines + cited(m, keys)
+    data = graded[0][1] if len(graded) == 1 else [one for _, one in graded]
+    return Answered(data, lines, _of(row for _, one in graded for row in one.rows))
 
 
-def _gpu(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
+def _gpu(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> Answered:
     text = " ".join(words)
     rows = m.gpu(name=text).rows or m.gpu_by_capability(text) or m.gpu(pci_device_id=text).rows
     if not rows:
@@ -138,10 +148,10 @@ def _gpu(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple
         memory = f", {row.memory_gib:g} GiB" if row.memory_gib else ""
         ids = f", PCI {' '.join(row.device_ids)}" if row.device_ids else ""
         lines.append(f"{row.name}: {row.architecture}, compute capability {row.cc or 'not known'}{memory}{ids}")
-    return rows, lines
+    return Answered(rows, lines, _of(rows))
 
 
-def _torch(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
+def _torch(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> Answered:
     found = m.torch_release(words[0])
     if found.release is None:
         raise unlisted(f"torch {words[0]!r}", found.status == "newer-than-matrix")
@@ -157,10 +167,10 @@ def _torch(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tup
     companions = m.companions(row.torch)
     lines += [f"{item.package}: {' or '.join(item.versions)}" for item in companions]
     data = {"release": row, "builds": builds, "companions": companions}
-    return data, lines + cited(m, (row.source,))
+    return Answered(data, lines, _of((row, *builds, *(r for item in companions for r in item.rows))))
 
 
-def _build(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
+def _build(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> Answered:
     if not options["gpus"]:
         raise click.UsageError("matrix query build needs --gpu (a compute capability or a GPU name)")
     named = [text for text in options["gpus"] if not m.compute_capability(text)]
@@ -184,7 +194,8 @@ def _build(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tup
     lines = lines or [f"none: {best.reason}"]
     lines += [f"{best.more} more fit: gpudoctor resolve --explain-all"] if best.more else []
     lines += [f"cuda-compat is not for {' and '.join(refused)} (error 804): left out"] if refused else []
-    return {"reason": best.reason, "builds": for_json, "more": best.more, "no_forward_compat": refused}, lines
+    data = {"reason": best.reason, "builds": for_json, "more": best.more, "no_forward_compat": refused}
+    return Answered(data, lines, _of(row for b in best for row in b.rows))
 
 
 def _python(text: str | None) -> str | None:
@@ -197,29 +208,29 @@ def _python(text: str | None) -> str | None:
         raise click.UsageError(str(unclear)) from None
 
 
-def _row(m: Matrix, row: Any, what: str, text: str) -> tuple[Any, Lines]:
+def _row(m: Matrix, row: Any, what: str, text: str) -> Answered:
     if row is None:
         raise unlisted(f"{what} {text!r}")
     from .matrix_show import filled, plain
 
     lines = [f"{name}: {plain(value)}" for name, value in filled(row) if name != "source"]
-    return row, lines + cited(m, (row.source,))
+    return Answered(row, lines, (row.source,))
 
 
-def _cudnn(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
+def _cudnn(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> Answered:
     return _row(m, m.cudnn(words[0]), "cuDNN", words[0])
 
 
-def _nccl(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
+def _nccl(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> Answered:
     return _row(m, m.nccl(words[0]), "NCCL", words[0])
 
 
-def _cuda(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
+def _cuda(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> Answered:
     listed_cuda(m, words[0])
     return _row(m, m.toolkit(words[0]), "CUDA", words[0])
 
 
-def _framework(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
+def _framework(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> Answered:
     if len(words) != 2:
         raise click.UsageError("matrix query framework NAME VERSION, such as tensorflow 2.15")
     rows = m.framework(words[0], words[1])
@@ -238,17 +249,17 @@ def _framework(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) ->
             + (f"; CUDA as wheels: extra {row.extra}" if row.extra else "")
         )
         lines += [f"  {row.note}"] if row.note else []
-    return rows, lines + cited(m, tuple(dict.fromkeys(row.source for row in rows)))
+    return Answered(rows, lines, _of(rows))
 
 
-def _error(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> tuple[Any, Lines]:
+def _error(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> Answered:
     found = [row for row in (m.cuda_error(words[0]), m.nvml_error(words[0])) if row]
     if not found:
         raise unlisted(f"error {words[0]!r}")
     lines: Lines = []
     for row in found:
-        lines += [type(row).__name__, *_row(m, row, "error", words[0])[1]]
-    return found, lines
+        lines += [type(row).__name__, *_row(m, row, "error", words[0]).lines]
+    return Answered(found, lines, _of(found))
 
 
 QUESTIONS = {

@@ -102,6 +102,41 @@ def test_pairs_that_the_tables_hold_are_answered(capsys: Capture) -> None:
                 assert _pair(capsys, m, wanted, kind)
 
 
+SUBJECTS = (
+    "driver 535.129.03", "driver 535.129.03 cuda 12.8", "driver 470 gpu 'GT 730'", "gpu 'RTX 5090'", "torch 2.11.0",
+    "build --gpu 7.0 --driver 580.82.07 --python 3.11", "cudnn 9.10.2", "nccl 2.27.3", "cuda 12.8", "error 804",
+    "framework tensorflow 2.15", "vllm 0.33.0", "flash-attn 2.8.3",
+)  # fmt: skip
+
+
+def test_one_short_source_and_all_of_them_on_request(capsys: Capture) -> None:
+    """For each subject, and each pair of things that an answer is about."""
+    m = Matrix.load()
+    pairs = [(wanted, kind, _value(m, kind)) for wanted, kind in (pair.split() for pair in PAIRS_THAT_STAND)]
+    asked = [shlex.split(one) for one in SUBJECTS] + [[w, "for", kind, value] for w, kind, value in pairs]
+    with Faults() as faults:
+        for words in asked:
+            with faults.of(" ".join(words)):
+                said = _lines(capsys, words)
+                listed = _lines(capsys, [*words, "--sources"])
+                short, full = ([line for line in one if line.startswith("source: ")] for one in (said, listed))
+                if not full:  # nothing goes with it: no row says so
+                    assert said == listed and re.search(r"no (?:published torch|release)", " ".join(said)), said
+                    continue
+                assert len(short) == 1 and said[:-1] == listed[: -len(full)]
+                first, _, more = short[0].partition(" (first of ")
+                assert full[0].startswith(first) and len(first) < 200, short
+                assert bool(more) == (len(full) > 1 or first != full[0])
+                found = json.loads("\n".join(_lines(capsys, [*words, "--sources", "--format", "json"])))
+                assert [f"source: {one['text']}" for one in found["sources"]] == full
+                assert found["answer"] == json.loads("\n".join(_lines(capsys, [*words, "--format", "json"])))
+
+
+def _lines(capsys: Capture, words: list[str]) -> list[str]:
+    assert run(["matrix", "query", *words]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
 @pytest.mark.slow
 def test_every_pair_is_answered_or_refused_in_one_line(capsys: Capture) -> None:
     m = Matrix.load()
