@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, datetime, timezone
+from datetime import datetime, timezone
 from time import perf_counter
 from typing import Literal, NamedTuple, cast
 
@@ -17,6 +17,7 @@ from ..guard import traced
 from ..snapshot import NeedsFact, Snapshot, known
 from ..snapshot.presence import no_card, no_sign
 from .cited import CitingMatrix
+from .matrix_notes import matrix_notes
 from .rank import rank
 from .registry import Registered, load_all
 from .report import CheckResult, MatrixInfo, MatrixRow, Report, Tool, Verdict
@@ -88,9 +89,11 @@ def compose(
         from .verdict import verdict as measured_verdict
 
         measured = measured_verdict(snapshot, matrix, ranked)
+    at_fault = {f.id for f in ranked if f.status != "pass"}
+    used = [row for one in examined if one.check.id in at_fault for row in one.rows]
     return Report(
         tool=Tool("gpudoctor", __version__),
-        matrix=MatrixInfo(matrix.version, matrix.schema_version, _matrix_notes(matrix, policy.judged_on)),
+        matrix=MatrixInfo(matrix.version, matrix.schema_version, *matrix_notes(matrix, policy.judged_on, used)),
         generated_at=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         target=snapshot.target,
         policy=policy,
@@ -122,28 +125,6 @@ def offered(s: Snapshot, m: Matrix, finding: Finding) -> Finding:
     """The finding as it may be shown: what its steps end is marked, and what the matrix's own index has is said."""
     finding = safely(s, for_reboot(s, m, for_origin(s, finding)))
     return with_outside_index(finding) if m.differs else finding
-
-
-OLD_DAYS = 90
-JUDGED_BY = ("drivers", "toolkits", "torch_releases", "companions", "cudnn", "nccl")
-"""Tables by which checks judge what is installed, and that have a publisher with a usual interval."""
-
-
-def _matrix_notes(matrix: Matrix, judged_on: str) -> tuple[str, ...]:
-    """In a line each: that the matrix is not the built-in one, and that it is old on the day of the judgement."""
-    notes = (matrix.differs,) if matrix.differs else ()
-    try:
-        days = (date.fromisoformat(judged_on) - date.fromisoformat(matrix.version.replace(".", "-"))).days
-    except ValueError:  # judged on no day
-        return notes
-    if days <= OLD_DAYS:
-        return notes
-    from compat_matrix.age import ages
-
-    overdue = ", ".join(one.name for one in ages(matrix, date.fromisoformat(judged_on), JUDGED_BY) if one.is_old)
-    tables = f" Older than their publishers' usual interval (gpudoctor matrix age): {overdue}." if overdue else ""
-    what = f"it knows no newer GPU, driver or torch.{tables} Update gpudoctor, or give a newer matrix with --matrix"
-    return (*notes, f"The matrix is {days} days old: {what}")
 
 
 def result_of(one: Examined) -> CheckResult:

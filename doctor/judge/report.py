@@ -57,7 +57,10 @@ class MatrixInfo(Struct, frozen=True):
     version: str
     schema_version: int
     notes: tuple[str, ...] = ()
-    """What a reader should know of it: it is not the built-in one (and in what it differs), or it is old."""
+    """What a reader should know of it: it is not the built-in one (and in what it differs), it is old, or the verdict
+    used a table that is due for newer releases."""
+    overdue: str = ""
+    """Which tables are, where the verdict used none of them."""
 
 
 class Need(Struct, frozen=True, kw_only=True):

@@ -153,7 +153,8 @@ def _notes(report: Report, verbose: int) -> list[str]:
     }
     shown = [text for text, matters in texts.items() if matters]
     rest = [several(len(texts) - len(shown), "note") + ": -v"] if len(shown) < len(texts) else []
-    return [*report.notes, *shown, *rest]
+    overdue = [report.matrix.overdue] if verbose and report.matrix.overdue else []
+    return [*report.notes, *overdue, *shown, *rest]
 
 
 def _smi_differs(report: Report) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -162,3 +163,37 @@ def test_an_old_matrix_is_told(tmp_path: Path, m: Matrix) -> None:
     (note,) = judge(Snapshot(), m, Policy(judged_on=f"{int(year) + 1}-{rest}")).matrix.notes
     assert note.startswith(("The matrix is 365 days old", "The matrix is 366 days old"))
     assert "(gpudoctor matrix age): " in note and "torch_releases" in note and "--matrix" in note
+
+
+def test_tables_due_for_newer_releases_are_told_of_once(m: Matrix) -> None:
+    """By the function of `matrix age`: only to who asks for more, or where the verdict rests on one of them."""
+    from compat_matrix.age import ages
+    from doctor.findings import Policy
+    from doctor.report.terminal import Display, render_terminal
+
+    from ..healthy import healthy
+    from ..judging import report
+    from ..report.samples import LAYERS
+    from ..torches import not_asked, with_torch
+
+    own = date.fromisoformat(m.version.replace(".", "-"))
+    sound, sick = healthy(), not_asked(with_torch(healthy("rtx5090"), "2.6.0", "cu124"))
+    seen = set()
+    for days in (0, 10, 20, 60, 89):
+        day = own + timedelta(days=days)
+        old = [one.name for one in ages(m, day) if one.is_old]
+        policy = Policy(judged_on=day.isoformat())
+        calm, ill = report(sound, policy), report(sick, policy)
+        assert calm.verdict == "pass" and calm.matrix.notes == ()
+        assert bool(calm.matrix.overdue) == bool(old) and (not old or old[0] in calm.matrix.overdue)
+        used = [row for one in ill.checks if one.id in {f.id for f in ill.findings} for row in one.rows]
+        words = [{row.table, *row.row.split()} for row in used]
+        rests = [name for name in old if any(set(name.split()) <= row for row in words)]
+        assert len(ill.matrix.notes) == bool(rests) and not (ill.matrix.notes and ill.matrix.overdue)
+        assert all(rests[0] in note and "matrix age" in note for note in ill.matrix.notes)
+        for one in (calm, ill):
+            plain, more = (render_terminal(one, LAYERS, Display(width=400, verbose=level)) for level in (0, 1))
+            told = [text.count("due for newer releases") for text in (plain, more)]
+            assert told == [bool(one.matrix.notes), bool(one.matrix.notes or one.matrix.overdue)], (days, told)
+        seen |= {(bool(old), bool(rests))}
+    assert {(False, False), (True, False), (True, True)} <= seen, seen
