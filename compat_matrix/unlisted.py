@@ -23,6 +23,8 @@ class Unlisted(msgspec.Struct, frozen=True, kw_only=True):
     wish: Wish
     below: str = ""
     above: str = ""
+    is_source: bool = False
+    """The matrix lists the release, and no wheel of it."""
 
     @property
     def pin(self) -> str:
@@ -50,7 +52,9 @@ def unlisted(m: Store, wish: Wish) -> Unlisted | None:
     ordered = sorted(have, key=numbers)
     below = [one for one in ordered if numbers(one) <= first]
     above = [one for one in ordered if numbers(one) > first]
-    return Unlisted(wish=wish, below=below[-1] if below else "", above=above[0] if above else "")
+    found = Unlisted(wish=wish, below=below[-1] if below else "", above=above[0] if above else "")
+    is_source = any((row.package, row.version) == (wish.package, found.pin) for row in m.extensions)
+    return msgspec.structs.replace(found, is_source=is_source)
 
 
 _TORCH = ("torch", "torchvision", "torchaudio")

@@ -48,6 +48,8 @@ def allowed(specifier: str, version: str) -> bool:
         return True
     if re.fullmatch(r"\d+(\.\w+)*", specifier):
         wanted = numbers(specifier)
+        if ".post" in specifier:  # one release of several that have these numbers
+            return version == specifier
         return version == specifier or numbers(version)[: len(wanted)] == wanted
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 

@@ -84,7 +84,9 @@ def workflow(
         ]
         if notes and "min_capability" in one.fields:
             one.fields["note"] = notes[0]
-    found += _extensions(own, published, extensions, source)
+    for one in _extensions(own, published, extensions, source):
+        notes = [f"; those for torch {minor} were compiled with {dev}" for dev, minor in early]
+        found.append(one._replace(fields={**one.fields, "note": one.fields["note"] + "".join(notes)}))
     return [one._replace(confidence="documented") for one in found]
 
 
@@ -96,7 +98,7 @@ def _extensions(
     found = []
     for version in sorted({one.version for one in own} - listed, key=Version):
         tags = sorted({one.tag for one in own if one.version == version})
-        if version not in published or len(tags) > len({tag[:4] for tag in tags}):
+        if version not in published:
             continue
         torches = sorted({one.torch for one in own if one.version == version}, key=numbers)
         release = published[version]

@@ -11,6 +11,7 @@ from compat_matrix.driver_for_build import undriven
 from compat_matrix.resolver import FILTERS, Answer, Candidate, Question, Rejected
 from compat_matrix.versions import numbers, tag_cuda
 from compat_matrix.which_torch import kept_release, which_torch
+from compat_matrix.wishes import WHEELS
 
 from .choice import lines
 from .machine import Card, Machine
@@ -58,10 +59,15 @@ def not_listed(answer: Answer) -> list[str]:
     """A sentence for each release that the matrix does not list: its neighbors, and what follows from them."""
     rows = []
     for one in answer.unlisted:
+        if one.is_source:
+            known = f"gpudoctor matrix query {one.name} has what is known"
+            rows.append(f"This matrix names no wheels of {one.name}, which is built from source: {known}.")
+            continue
         if one.below and one.above:
             beside = f"it lists {one.below} and {one.above}"
         else:
-            beside = f"its newest is {one.below}" if one.below else f"its oldest is {one.above}"
+            which = " with wheels" if one.wish.package in WHEELS else ""
+            beside = f"its newest{which} is {one.below}" if one.below else f"its oldest{which} is {one.above}"
         if answer.candidates:
             build = answer.candidates[0].build
             most = f"both go with torch {build.torch} for CUDA {tag_cuda(build.tag)} here, so most likely it does too"

@@ -201,6 +201,24 @@ def test_the_workflow_at_the_tag_of_a_release(publisher: Publisher, tmp_path: Pa
     assert main(["flash-attn", str(path), "--version", "2.7.3"]) == 2
 
 
+def test_a_release_with_wheels_for_each_minor_release_of_cuda(
+    publisher: Publisher, tmp_path: Path, capsys: Capture
+) -> None:
+    """Up to 2.3.5: a row of wheels has a CUDA major; the row of the release has all of them."""
+    publisher.packages["flash_attn-2.0.5.tar.gz"] = b""
+    path = tmp_path / "publish.yml"
+    path.write_text(
+        "        python-version: ['3.8', '3.9']\n"
+        "        torch-version: ['1.13.1', '2.1.0.dev20230731']\n"
+        "        cuda-version: ['11.7.1', '11.8.0']\n"
+        "        cxx11_abi: ['FALSE', 'TRUE']\n"
+    )
+    assert main(["flash-attn", str(path), "--version", "2.0.5"]) == 1, "a row to add"
+    printed = capsys.readouterr().out
+    assert "wheels: 1.13 2.1" in printed and "wheels cu117 cu118" in printed
+    assert "those for torch 2.1 were compiled with 2.1.0.dev20230731" in printed and '"extension_wheels"' not in printed
+
+
 RECIPE = '{% set version = "2.13.0" %}\n{% set build = 2 %}\n  run:\n    - __cuda  # [cuda]\n'
 BUILD = """
     case ${cuda_compiler_version} in

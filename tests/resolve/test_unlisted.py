@@ -29,6 +29,7 @@ def made_up(package: str) -> list[str]:
     have = listed(package)
     first, last = have[0].split(".")[0], have[-1].split(".")[0]
     gaps = [f"{'.'.join(map(str, numbers(one)))}.7.7" for one in have[:-1:4]]
+    gaps.append(f"{'.'.join(map(str, numbers(have[-1])))}.post77")
     return [f"{int(last) + 3}.1.0", *(["0.0.0.1"] if int(first) >= 0 else []), *gaps]
 
 
@@ -56,6 +57,34 @@ def test_every_listed_release_is_listed(package: str) -> None:
     for version in listed(package):
         assert unlisted(M, Wish(package, f"=={version}" if "post" in version else version)) is None, version
     assert unlisted(M, Wish(package)) is None and unlisted(M, Wish(package, ">0")) is None
+
+
+@for_each(
+    ("wish", "chosen"),
+    [
+        ("xformers==0.0.28.post1", "xformers==0.0.28.post1"),
+        ("xformers==0.0.28.post3", "xformers==0.0.28.post3"),
+        ("flash-attn==2.7.1.post4", "flash_attn-2.7.1.post4+"),
+        ("flash-attn==2.7.1.post1", ""),  # withdrawn; post4 is another release
+    ],
+)
+def test_a_post_release_is_that_one_alone(wish: str, chosen: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out = answer(capsys, "--gpu", "A100", "--python", "3.10", wish)
+    assert (code == 0, chosen in out.splitlines()[0]) == (bool(chosen), True), out
+    assert bool(chosen) != out.startswith("This matrix does not list")
+
+
+@for_each("version", ["2.8.3.post2", "2.3.5", "2.0.6"])
+@for_each("form", ["text", "requirements"])
+def test_a_release_without_wheels_is_not_called_unlisted(
+    version: str, form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = run(["resolve", *MACHINE, f"flash-attn=={version}", "--format", form])
+    words = " ".join("".join(capsys.readouterr()).split())
+    assert code == 3 and "does not list" not in words and "Nothing fits" not in words
+    assert f"names no wheels of flash-attn {version}" in words and f"matrix query flash-attn {version}" in words
+    assert run(["matrix", "query", "flash-attn", version]) == 0
+    assert "sdist" in capsys.readouterr().out
 
 
 def test_neighbors_that_agree_make_it_likely(capsys: pytest.CaptureFixture[str]) -> None:
