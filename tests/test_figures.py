@@ -13,7 +13,7 @@ from doctor.findings import watched_run as pace
 from doctor.findings.measured_siblings import COPY_SHARE
 from doctor.fleet.store.query import DEADLINE_S
 from doctor.fleet.thresholds import thresholds
-from doctor.judge.matrix_notes import OLD_DAYS
+from doctor.judge.cited import OLD_DAYS
 from doctor.patient.collective_speed import LARGEST, SMALLEST
 from doctor.patient.speed_checks import REPEATS
 from doctor.patient.speed_freivalds import BLOCK

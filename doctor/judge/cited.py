@@ -1,15 +1,24 @@
-"""The matrix as one check sees it: each row that an answer stands on is kept, to be named in the report."""
+"""The matrix in a report: the rows that each answer stands on, that it is not the built-in one, and how old it is."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from datetime import date
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..findings import Matrix
 from .report import MatrixRow
 
+if TYPE_CHECKING:
+    from compat_matrix.age import Age
+
 _MOST = 12
 """Rows named for a check: a question such as 'which builds are there' looks at hundreds."""
+OLD_DAYS = 90
+JUDGED_BY = ("drivers", "toolkits", "torch_releases", "companions", "cudnn", "nccl")
+"""Tables by which checks judge what is installed, and that have a publisher with a usual interval."""
+_MOST_TABLES = 4
+"""Tables that a note names."""
 
 
 class CitingMatrix:
@@ -55,3 +64,45 @@ class CitingMatrix:
 
         source = self._matrix.source
         return tuple(MatrixRow(*row_name(row), source(row.source), row.confidence) for row in self._rows.values())
+
+
+class MatrixNotes(NamedTuple):
+    """A line each. `overdue`: only for who asks for more, as the verdict does not rest on it."""
+
+    notes: tuple[str, ...]
+    overdue: str = ""
+
+
+def matrix_notes(matrix: Matrix, judged_on: str, used: Iterable[MatrixRow]) -> MatrixNotes:
+    """The notes on the day of the judgement. `used`: the rows that its findings stand on."""
+    notes = (matrix.differs,) if matrix.differs else ()
+    try:
+        day = date.fromisoformat(judged_on)
+    except ValueError:  # judged on no day
+        return MatrixNotes(notes)
+    from compat_matrix.age import ages
+
+    old = [one for one in ages(matrix, day) if one.is_old]
+    days = (day - date.fromisoformat(matrix.version.replace(".", "-"))).days
+    if days > OLD_DAYS:
+        names = ", ".join(one.name for one in old if one.row.table in JUDGED_BY)
+        tables = f" Older than their publishers' usual interval (gpudoctor matrix age): {names}." if names else ""
+        what = f"it knows no newer GPU, driver or torch.{tables} Update gpudoctor, or give a newer matrix with --matrix"
+        return MatrixNotes((*notes, f"The matrix is {days} days old: {what}"))
+    rests_on = [one for one in old if any(_is_of(row, one) for row in used)]
+    if rests_on:
+        text = f"This verdict used tables that are due for newer releases (gpudoctor matrix age): {_named(rests_on)}"
+        return MatrixNotes((*notes, text))
+    overdue = f"Tables of the matrix that are due for newer releases (gpudoctor matrix age): {_named(old)}"
+    return MatrixNotes(notes, overdue if old else "")
+
+
+def _is_of(row: MatrixRow, age: Age) -> bool:
+    return row.table == age.row.table and (not age.row.package or age.row.package in row.row.split())
+
+
+def _named(old: list[Age]) -> str:
+    more = [f"{len(old) - _MOST_TABLES} more"] if len(old) > _MOST_TABLES else []
+    return ", ".join(
+        [*(f"{one.name} ({one.days} days, usual {one.row.every_days})" for one in old[:_MOST_TABLES]), *more]
+    )

@@ -16,8 +16,7 @@ from ..fixes.origin import for_origin
 from ..guard import traced
 from ..snapshot import NeedsFact, Snapshot, known
 from ..snapshot.presence import no_card, no_sign
-from .cited import CitingMatrix
-from .matrix_notes import matrix_notes
+from .cited import CitingMatrix, matrix_notes
 from .rank import rank
 from .registry import Registered, load_all
 from .report import CheckResult, MatrixInfo, MatrixRow, Report, Tool, Verdict
