@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import csv
+import hashlib
+import json
 import subprocess
 import zipfile
 from pathlib import Path
@@ -20,7 +24,8 @@ def test_it_is_small_and_whole(tmp_path: Path) -> None:
     subprocess.run(command, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     assert wheel.stat().st_size < 2_411_724
-    names = set(zipfile.ZipFile(wheel).namelist())
+    packed = zipfile.ZipFile(wheel)
+    names = set(packed.namelist())
     wanted = {
         "doctor/report/page.html.j2",
         "doctor/report/page.js",
@@ -28,3 +33,12 @@ def test_it_is_small_and_whole(tmp_path: Path) -> None:
         "gpudoctor/py.typed",
     }
     assert wanted <= names and not [name for name in names if name.startswith("doctor/text/catalogue/")]
+    (record,) = (name for name in names if name.endswith(".dist-info/RECORD"))
+    for name, digest, size in csv.reader(packed.read(record).decode().splitlines()):
+        data = packed.read(name)
+        told = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
+        assert not digest or (digest, int(size)) == (f"sha256={told}", len(data)), name
+        if name.startswith("compat_matrix/data/"):  # without blanks, one row in a line as `matrix lint` asks for
+            source = (ROOT / name).read_text("utf-8")
+            assert json.loads(data) == json.loads(source), name
+            assert source[0] != "[" or data.count(b"\n") == source.count("\n"), name
