@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from doctor.report.terminal import Display, render_terminal
 from doctor.snapshot import NOT_ASKED, Missing, Rate, Snapshot, StepEnd
 
 from ..judging import ids, report, run
@@ -22,6 +23,7 @@ from ..proof.stories import (
     rates,
     torch_proof,
 )
+from ..report.samples import LAYERS
 from ..rows import for_each
 
 MATMUL, MEMORY, H2D = "matmul-below-range", "memory-bandwidth-below-range", "h2d-below-range"
@@ -110,6 +112,25 @@ def test_slow_h200s_at_their_default_limit() -> None:
         assert ids(h200(**reaches)) == [check_id]
     for bf16 in (700.0, 750.0, 800.0):
         assert ids(h200(bf16=bf16)) == []
+
+
+@for_each(("gb_s", "status"), [(2040.0, "warn"), (2100.0, "warn"), (3000.0, "pass"), (1500.0, "fail")])
+def test_an_h100s_memory_beside_what_sound_ones_reach(gb_s: float, status: str) -> None:
+    """Sound boards show 2,570 to 3,020 GB/s, by tool; the pass threshold of DCGM's file is no usual rate."""
+    board = BOARDS["h100"]._replace(memory=gb_s)
+    s = proven(board, machine(board), rates=rates(board))
+    assert run(MEMORY, s)[0] == status
+    if status == "pass":
+        table = render_terminal(report(s), LAYERS, Display(width=110, verbose=1))
+        (row,) = [line for line in table.splitlines() if "memory copy" in line]
+        assert "normal" in row and "above" not in row, row
+
+
+def test_an_h100_at_700_tflops_and_its_default_limit_is_healthy() -> None:
+    board = BOARDS["h100"]
+    board = board._replace(products={**board.products, "bf16": 700.0})
+    seen = loads(board, reasons_percent={"power-cap": 95.0}, power_w=692.0, clock_sm_mhz=1500.0)
+    assert ids(proven(board, machine(board), rates=rates(board), loads=seen)) == []
 
 
 def test_a_t4_at_its_base_clock_is_healthy() -> None:
