@@ -34,6 +34,7 @@ _OWN_HEADER = lazy(r"fatal error: \S{1,200}\.(?:hpp|hxx|hh): No such file")
 _EXCLUDES = {
     "program-cli-proc-denied": ("container-device-permission-denied",),
     "program-inforom-corrupted": ("gpu-hardware-ecc-fault",),
+    "program-other-device-lost": ("gpu-fell-off-bus",),
     "smi-none": ("driver-not-loaded", "driver-not-installed"),
     "shared-memory-no-descriptor": ("shm-too-small",),
     "program-shared-memory-maps": ("shm-too-small",),

@@ -154,6 +154,7 @@ FIXES: dict[str, Builder] = {
     "wsl-version-without-gpu": _no_wsl_gpu, "wsl-gpu-not-in-wddm-mode": _tcc, "dgpu-hidden-by-switcher": _switched,
     "no-nvidia-gpu": _no_gpu,
     "driver-library-version-mismatch": lambda t: reload_module(t.s),
+    "imex-not-working": lambda t: (written(t.s, "set-up-imex"),),
     "fabric-manager-not-running": lambda t: start_fabric_manager(t.s, known(t.s.driver.version) or ""),
     "wsl-linux-driver-installed": lambda t: remove_linux_driver(t.s, None),
 }  # fmt: skip

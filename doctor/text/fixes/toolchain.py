@@ -79,7 +79,8 @@ def _toolchain(t: Evidence) -> Iterable[Fix | None]:
     lower = t.text.lower()
     if t.symptom.id == "jit-header-missing-windows":
         return (_python_for_windows(t),)
-    if known(t.s.host.system) == "windows" or "visual c++" in lower or "compiler version for cl" in lower:
+    of_windows = t.symptom.id == "windows-compiler-absent" or known(t.s.host.system) == "windows"
+    if of_windows or "visual c++" in lower or "compiler version for cl" in lower:
         return (written(t.s, "visual-studio-build-tools", why="It brings the compiler cl.exe."),)
     if "ninja" in lower:
         return (written(t.s, "install-ninja"),)
