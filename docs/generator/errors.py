@@ -66,12 +66,12 @@ def rows() -> Iterator[tuple[str, list[Row]]]:
 
 
 def _with_what_it_decides(row: Row) -> Row:
-    """The row, with what `explain` of the line decides: other messages stand in the same line, and it may say itself
-    what a condition asks for (a container, WSL, a missing library)."""
-    if not row.with_more:
-        return row
-    decided = [one.decides for one in heard(row.text)[0].symptoms if one.decides and not one.mention]
-    return row._replace(causes=_causes([*decided, *row.causes]))
+    """The row, with what `explain` of the line decides or allows: other messages stand in the same line, and it may
+    say itself what a condition asks for (a container, WSL, a missing library)."""
+    complaints = [one for one in heard(row.text)[0].symptoms if not one.mention]
+    decided = [one.decides for one in complaints if one.decides]
+    allowed = [] if decided else [name for one in complaints for name in one.suggests if name not in row.with_more]
+    return row._replace(causes=_causes([*decided, *row.causes, *allowed]))
 
 
 def _row(message: dict[str, Any]) -> Row | None:

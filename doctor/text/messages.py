@@ -134,6 +134,11 @@ def catalogue() -> tuple[Message, ...]:
     return tuple(_message(entry) for entry in _file()[0])
 
 
+def said_by_people(ids: Collection[str]) -> frozenset[str]:
+    """Those of these messages that are worded as people say it, not as a program prints it."""
+    return frozenset(entry.id for entry in _file()[0] if entry.id in ids and _message(entry).people)
+
+
 def find_hits(haystack: Haystack, spoken: Haystack | None = None, joined: Collection[Line] = frozenset()) -> list[Hit]:
     """Every entry's first hits, in the order of the text; of equal lines the first counts.
 

@@ -14,6 +14,7 @@ from ..findings import Finding
 from ..judge.judge import offered
 from ..judge.report import CheckResult, MessageCauses, Need, PossibleCause
 from ..snapshot import Ranked, Snapshot, known
+from .messages import said_by_people
 from .plausible import in_its_shell, is_answered, is_ruled_out
 
 if TYPE_CHECKING:
@@ -57,8 +58,12 @@ def left_open(s: Snapshot, findings: tuple[Finding, ...], results: Iterable[Chec
 
     knots = model().about["calibration"]
     denied, found_already = ruled_out(s, results), {f.id for f in findings if proven(f, s)}
-    everything = in_any_container(s)
-    ranks = [one for one in everything if one.cause == NOTHING or not (denied(one.cause) or one.cause in found_already)]
+    everything, elsewhere = in_any_container(s), outside_messages(s)
+
+    def fits(one: Ranked) -> bool:
+        return not (denied(one.cause) or one.cause in found_already or elsewhere(one))
+
+    ranks = [one for one in everything if one.cause == NOTHING or fits(one)]
     whole = 1 - sum(one.share for one in everything if one not in ranks)
     chances = [(one, round(probability(knots, one.share / max(whole, one.share)), 2)) for one in ranks]
     causes = tuple(
@@ -85,6 +90,21 @@ def in_any_container(s: Snapshot) -> list[Ranked]:
         return ranks
     general = replace(same[0], cause=_NO_GPU_GIVEN, share=sum(one.share for one in same))
     return sorted([general, *(one for one in ranks if one not in same)], key=lambda one: -one.share)
+
+
+def outside_messages(s: Snapshot) -> Callable[[Ranked], bool]:
+    """Whether a cause comes from the words of lines alone whose messages are known to come from others.
+
+    The message knows its line better than the words do; what another line makes likely stays, and so does everything
+    where an error is unknown or only people tell what fails.
+    """
+    complaints = [x for x in s.symptoms if not x.mention and (x.suggests or x.decides or x.unknown)]
+    told = said_by_people({x.id for x in complaints})
+    of_tools = {x.line for x in complaints if x.id not in told}
+    if not of_tools or any(x.unknown for x in complaints):
+        return lambda one: False
+    causes = {name for x in complaints for name in (*x.suggests, x.decides)}
+    return lambda one: one.cause not in causes and (one.line in of_tools or not one.line)
 
 
 def of_messages(s: Snapshot, results: Iterable[CheckResult]) -> tuple[MessageCauses, ...]:

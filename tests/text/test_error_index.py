@@ -10,6 +10,7 @@ from typing import Any
 from doctor.commands.flags import EXPLAIN, read_flags
 from doctor.commands.run_explain import explain_text
 from doctor.text import read
+from doctor.text.suspects import speaks_of_a_fault
 
 from ..judging import report
 from ..rows import Faults, for_each
@@ -52,6 +53,31 @@ def test_explain_of_the_line_names_a_cause_of_its_row(tmp_path: Path, text: str,
     shown = (tmp_path / "report").read_text("utf-8")
     words = set(re.findall(r"[a-z0-9]+(?:-[a-z0-9]+)+", re.sub(r"-\n\s+", "-", shown)))
     assert not words.isdisjoint(causes), shown
+
+
+def first_candidate(told: Any) -> str:
+    """What `explain` shows first of the causes that a text leaves open; '' where it decides one or shows none."""
+    decided = any(found.status == "fail" for found in told.findings)
+    return "" if decided else told.likely or next(iter(told.possible), "")
+
+
+@for_each("text, causes", [(text, (*plain, *more)) for text, plain, more in every_row() if plain], quick=20)
+def test_the_first_candidate_of_explain_stands_in_the_row(text: str, causes: tuple[str, ...]) -> None:
+    told = judged(text)
+    if speaks_of_a_fault(told.snapshot):  # where no message says that anything fails, any cause is possible
+        assert first_candidate(told) in ("", *causes)
+
+
+PLACES_TOLD = {
+    "nvidia-container-cli: WSL environment detected but no adapters were found": "container-no-gpu-flag",
+    "sh: 1: nvidia-smi: not found": "cuda-device-order-mismatch",
+    "[dc@0x1] NET/IB : Got completion from peer 10.0.0.2<4096> with status=12 opcode=0 len=0": "memlock-limit",
+}
+
+
+@for_each("text, cause", PLACES_TOLD.items(), ids=PLACES_TOLD)
+def test_a_cause_that_no_message_of_the_line_has_is_not_shown(text: str, cause: str) -> None:
+    assert cause not in judged(text).possible
 
 
 @for_each("text, plain", [(text, plain) for text, plain, more in every_row() if more], quick=20)
