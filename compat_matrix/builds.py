@@ -27,6 +27,7 @@ class RankedBuild(msgspec.Struct, frozen=True, kw_only=True):
     """One torch build to install.
 
     grade: the driver's grade (native, minor-version, needs-forward-compat, or unknown without a driver version);
+    why: the driver and the code for the GPUs asked for; why_for_any: with all code of the build, where none is known;
     pypi_default: a plain install gives it, so index_url is ''; served_by: capability -> compiled target;
     companions: package -> version that fits; requirements: torch and its companions as pip and uv write them, with the
     local version (torch==2.8.0+cu126) where the index's wheels have one: without it any build of 2.8.0 will do. tagged:
@@ -38,6 +39,7 @@ class RankedBuild(msgspec.Struct, frozen=True, kw_only=True):
     platform: str
     grade: str
     why: str
+    why_for_any: str
     index_url: str
     pypi_default: bool
     served_by: dict[str, str]
@@ -180,6 +182,7 @@ def _build(
         grade=grade,
         index_url=url,
         why=f"{why}; machine code for {by}",
+        why_for_any=f"{why}; machine code for {', '.join(build.sass)}",
         pypi_default=build.pypi_default,
         served_by=served,
         companions=versions,

@@ -151,12 +151,12 @@ def _unserved(s: Snapshot, m: Matrix, build: RankedBuild) -> str:
 
 
 def _why(s: Snapshot, m: Matrix, build: RankedBuild) -> str:
-    """Why this build; where the driver is not known, the one that it takes."""
-    cuda = tag_cuda(build.tag)
+    """Why this build; where the driver is not known, the one that it takes. No GPU that was only assumed is named."""
+    cuda, why = tag_cuda(build.tag), build.why if capabilities(s, m) else build.why_for_any
     if driver_version(s, m) is not None or not cuda:
-        return build.why
+        return why
     platform = driver_platform(s)
     grades = (m.driver_for_gpu("1", capability, None, platform) for capability in capabilities(s, m))
     floors = [m.driver_for_cuda("1", cuda, platform).floor_minor, *(str(g.first_driver or "") for g in grades)]
     floor = max(filter(None, floors), key=numbers, default="")
-    return f"{build.why}. It takes NVIDIA driver {floor} or newer (nvidia-smi shows it)" if floor else build.why
+    return f"{why}. It takes NVIDIA driver {floor} or newer (nvidia-smi shows it)" if floor else why

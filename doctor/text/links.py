@@ -10,6 +10,9 @@ from .statement import Line, Statement, say
 
 _DEVICE = lazy(r"\s{0,4}(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.\d (\S.{3,200})")
 _GPU = lazy(r"(?:VGA compatible|3D|Display) controller\b.{0,20}: .{0,60}NVIDIA", re.I)
+_HELD = lazy(r"\s{1,16}Kernel driver in use: (?:vfio-pci|pci-stub|nvidiafb|xen-pciback|pciback)\b", re.I)
+_OF_NVIDIA = lazy(r"NVIDIA|\[10de:|\b03\d\d: 10de:", re.I)
+_DISPLAY = lazy(r"(?:VGA compatible|3D|Display) controller\b|03\d\d: ", re.I)
 _NARROWED = lazy(r"Width x\d{1,2} \(downgraded\)", re.I)
 _LANES = lazy(r"(\d{1,2})x?$")
 _NARROW = 4
@@ -28,6 +31,25 @@ def read_links(lines: list[Line]) -> Iterator[Statement]:
                 yield say(of_gpu if gpu else "raised.link-of-other", True, line)
         elif ":" in text[:14] and (device := _DEVICE.match(text)):
             gpu = bool(_GPU.search(device[1]))
+
+
+def read_holders(lines: list[Line]) -> Iterator[Statement]:
+    """`raised.gpu-held`, `raised.other-held`: whose line stands above a driver that keeps devices for others.
+
+    Other functions of NVIDIA's board (sound, USB) raise neither: its GPU may have another driver.
+    """
+    device = ""
+    for line in lines:
+        text = line.text
+        if not text.strip():
+            device = ""
+        elif ":" in text[:14] and (found := _DEVICE.match(text)):
+            device = found[1]
+        elif device and _HELD.match(text):
+            if not _OF_NVIDIA.search(device):
+                yield say("raised.other-held", True, line)
+            elif _DISPLAY.match(device):
+                yield say("raised.gpu-held", True, line)
 
 
 def read_widths(lines: list[Line]) -> Iterator[Statement]:

@@ -35,6 +35,8 @@ _EXCLUDES = {
     "program-cli-proc-denied": ("container-device-permission-denied",),
     "program-inforom-corrupted": ("gpu-hardware-ecc-fault",),
     "program-other-device-lost": ("gpu-fell-off-bus",),
+    "vfio-in-use": ("other-kernel-driver-bound",),
+    "gpu-held-by-stub": ("other-kernel-driver-bound",),
     "smi-none": ("driver-not-loaded", "driver-not-installed"),
     "shared-memory-no-descriptor": ("shm-too-small",),
     "program-shared-memory-maps": ("shm-too-small",),

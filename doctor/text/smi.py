@@ -179,6 +179,8 @@ def _field(key: str, value: str, section: str, index: int, line: Line) -> Iterat
         yield say("gpu", {**base, "row_remap_pending": flag}, line)
     elif key == "Remapping Failure Occurred" and (flag := values.yes_no(value)) is not None:
         yield say("gpu", {**base, "row_remap_failed": flag}, line)
+    elif key == "Uncorrectable Error" and section == "Remapped Rows" and (rows := values.number(value)) is not None:
+        yield say("gpu", {**base, "remapped_rows_uncorrectable": rows}, line)
     elif key == "SRAM Threshold Exceeded" and (flag := values.yes_no(value)) is not None:
         yield say("gpu", {**base, "sram_threshold_exceeded": flag}, line)
     elif key == "Replays Since Reset" and (count := values.number(value)) is not None:

@@ -91,6 +91,7 @@ READERS = (
     Reader("orders", "read_orders", ("smi",), most_lines=400),
     Reader("device_names", "read_device_names", ("smi", "uuid"), most_lines=400),
     Reader("links", "read_links", ("downgraded",)),
+    Reader("links", "read_holders", ("kernel driver in use",)),
     Reader("links", "read_widths", ("link width", "link.width")),
     Reader("k8s_gpus", "read_k8s_gpus", ("nvidia.com/gpu",)),
     Reader("node_modes", "read_node_modes", ("nvidiactl", "nvidia0")),

@@ -51,13 +51,18 @@ def _file(t: Evidence) -> str:
     return found[1].strip("_") if found else ""
 
 
+def _unnamed(t: Evidence) -> tuple[Fix, ...]:
+    """Where no package could be named: nothing in the place of what the message itself has to say."""
+    return () if t.symptom.fix else (written(t.s, "name-the-extension"),)
+
+
 def _other_torch(t: Evidence) -> Iterable[Fix]:
     """The release that goes with this torch (the matrix lists pins of some), else built here."""
     d = _named(t)
     if d is None:
         name = _file(t)
         if not name:
-            return (written(t.s, "name-the-extension"),)
+            return _unnamed(t)
         return (written(t.s, "build-extension-again", compiled(name, source=False), name=name),)
     torch = (known(t.s.torch.version) or "").partition("+")[0]
     rows = [row for row in t.m.extensions if row.package == d.name and row.torch == f"=={torch}"]
@@ -90,7 +95,7 @@ def _no_arch(t: Evidence) -> Iterable[Fix | None]:
         )
     archs = capabilities(t.s, t.m)
     if d is None:
-        return (_compiled(t, name, archs) if (name := _file(t)) else written(t.s, "name-the-extension"),)
+        return (_compiled(t, name, archs),) if (name := _file(t)) else _unnamed(t)
     made = build(t.s, d, archs, f"Build {d.name} for {', '.join(archs)}") if d.version and archs else None
     if d.name in SOURCE_ONLY:
         return (made or _compiled(t, d.name, archs), remove(t.s, d.name))

@@ -30,7 +30,7 @@ from .python import torch_again
 from .written import written
 
 _CUDNN_REQUIRED = lazy(
-    r"(?:compil|buil[td]|expect|requir)\w{0,16}(?:\s{1,3}(?:with|against)|[_ ]version)?\s?[:=]?\s?[v(]?"
+    r"(?:compil|buil[td]|expect|requir|header is)\w{0,16}(?:\s{1,3}(?:with|against))?(?:[_ ]version)?\s?[:=]?\s?[v(]?"
     r"(?:(\d{1,2})[.,]\s?(\d{1,2})|(\d{4,6})\b)",
     re.I,
 )
@@ -119,7 +119,7 @@ def _cudnn(t: Evidence) -> Iterable[Fix | None]:
 def _before_cudnn_9(t: Evidence) -> bool:
     """Whether CTranslate2 asks for cuDNN 8 beside a torch that brings cuDNN 9: CTranslate2 4.5.0 is the first for 9."""
     versions = {d.name: d.version for d in known(t.s.python.distributions) or ()}
-    if not versions.keys() & {"ctranslate2", "faster-whisper", "whisperx"} or _cudnn_required(t.text)[0] != 8:
+    if not versions.keys() & {"ctranslate2", "faster-whisper", "whisperx"} or _cudnn_required(t.text)[:1] != (8,):
         return False
     parts = torch_version(known(t.s.torch.version) or "")
     release = t.m.torch_release(parts.base).release if parts else None
@@ -128,20 +128,22 @@ def _before_cudnn_9(t: Evidence) -> bool:
 
 
 def _cudnn_wheel(t: Evidence) -> Fix:
-    """The cuDNN of the version that the message names, as a wheel on the loader's path."""
+    """The cuDNN of the version that the message names, as a wheel on the loader's path; else a whole one."""
     wanted = _cudnn_required(t.text)
-    major, version = wanted[0], ".".join(map(str, wanted))
-    if major < 8:
+    version = ".".join(map(str, wanted))
+    if wanted and wanted < (8,):
         return written(t.s, "download-cudnn", version=version)
     cuda = (numbers(torch_cuda(t.s, t.m) or known(t.s.driver.cuda_version)) or (12,))[0]
-    bound = f">={version},<{major + 1}" if len(wanted) > 1 else f"=={major}.*"
-    wheel = f"nvidia-cudnn-cu{11 if len(wanted) > 1 and wanted < (8, 9) else max(12, min(13, cuda))}{bound}"
-    name = "install-cudnn-windows" if known(t.s.host.system) == "windows" else "install-cudnn"
-    return written(t.s, name, Install(packages=(wheel,)), f"\n{on_path_of_wheel(t, 'cudnn')}", version=version)
+    bound = f">={version},<{wanted[0] + 1}" if len(wanted) > 1 else f"=={version}.*" if wanted else ""
+    wheel = f"nvidia-cudnn-cu{11 if len(wanted) > 1 and wanted < (8, 9) else max(12, min(13, cuda))}"
+    request = Install(packages=(wheel + bound,), again=() if wanted else (wheel,))
+    name = ("install-cudnn" if wanted else "reinstall-cudnn") + "-windows" * (known(t.s.host.system) == "windows")
+    return written(t.s, name, request, f"\n{on_path_of_wheel(t, 'cudnn')}", version=version)
 
 
 def _cudnn_required(text: str) -> tuple[int, ...]:
-    """(8, 5) of `compiled against (8, 5, 0)`, `compiled with: 8.5.0`, `compiled=8500`; (9,) of `cudnn_ops64_9.dll`."""
+    """(8, 5) of `compiled against (8, 5, 0)`, `compiled with: 8.5.0`, `compiled=8500`; (9,) of `cudnn_ops64_9.dll`;
+    () where no version is told."""
     found = _CUDNN_REQUIRED.search(text)
     if found and found[1]:
         return int(found[1]), int(found[2])
@@ -149,12 +151,14 @@ def _cudnn_required(text: str) -> tuple[int, ...]:
         number = int(found[3])
         return (number // 10_000, number // 100 % 100) if number >= 90_000 else (number // 1000, number // 100 % 10)
     part = _CUDNN_PART.search(text)
-    return (int(part[1] or part[2]),) if part else (9,)
+    return (int(part[1] or part[2]),) if part else ()
 
 
 def _cudnn_old_gpu(t: Evidence) -> Iterable[Fix | None]:
-    """The newest cuDNN that the matrix knows to support the GPU."""
-    wanted = next(iter(capabilities(t.s, t.m)), "6.1")
+    """The newest cuDNN that the matrix knows to support the GPU; where none is told, which GPUs need which."""
+    wanted = next(iter(capabilities(t.s, t.m)), "")
+    if not wanted:
+        return (written(t.s, "cudnn-by-gpu"),)
     major = (numbers(torch_cuda(t.s, t.m)) or (12,))[0]
     for version, wheel in cudnn_wheels(t.m, wanted, major):
         request = Install(packages=(f"nvidia-cudnn-cu{major}=={wheel}",))

@@ -11,7 +11,7 @@ from ...fixes.driver import other_host
 from ...fixes.gpu_state import cool, elsewhere, find_holder, replace_board, reset, seat_board
 from ...fixes.machine import driver_platform
 from ...fixes.restart import power_cycle, reboot
-from ...fixes.selection import pci_order, show_gpus
+from ...fixes.selection import pci_order, show_gpus, unset
 from ...fixes.vgpu import license_vgpu
 from ...fixes.where import (
     batch_job,
@@ -24,6 +24,7 @@ from .parts import Builder, Evidence
 from .written import written
 
 _PCI = lazy(r"\bPCI:(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.\d)?", re.I)
+_NO_JIT = lazy(r"JIT[ _]?compilation[ _]?(?:was[ _])?disabled", re.I)
 
 
 def _address(text: str) -> str:
@@ -39,6 +40,9 @@ def _fell_off(t: Evidence) -> Iterable[Fix]:
 
 
 def _memory_fault(t: Evidence) -> Iterable[Fix]:
+    """A reset clears counted errors; a remapping that failed stays, so only another board helps."""
+    if any(symptom.id == "remap-failed" for symptom in (t.symptom, *t.s.symptoms)):
+        return replace_board(t.s, "")
     if driver_platform(t.s) == "windows":
         return (reboot(t.s, ""), *replace_board(t.s, ""))
     return (*reset(t.s, "", _address(t.text)), *replace_board(t.s, "")[-1:])
@@ -112,6 +116,13 @@ def _visible(t: Evidence) -> Iterable[Fix]:
     return show_gpus(t.s, "CUDA_VISIBLE_DEVICES")
 
 
+def _variable(t: Evidence) -> Iterable[Fix]:
+    """Of the variables that break CUDA those that the message is of: most are told by the environment alone."""
+    if "NUMBA_DISABLE_CUDA" in t.symptom.text:
+        return (unset(t.s, "NUMBA_DISABLE_CUDA"),)
+    return (written(t.s, "unset-jit-variables"),) if _NO_JIT.search(t.symptom.text) else ()
+
+
 def _mig(t: Evidence) -> Iterable[Fix]:
     """One instance for each process; more of the card by a larger instance, or by none."""
     pod = container_kind(t.s) == "kubernetes"
@@ -125,5 +136,5 @@ FIXES: dict[str, Builder] = {
     "pcie-link-or-topology-slow": _link, "firmware-bar-settings": _firmware, "gpu-memory-held-by-stale-process": _held,
     "wsl-pinned-memory-limit": _pinned, "cuda-visible-devices-wrong": _visible,
     "cuda-device-order-mismatch": lambda t: (pci_order(t.s),),
-    "vgpu-unlicensed": lambda t: license_vgpu(t.s, ""),
+    "environment-variable-breaks-cuda": _variable, "vgpu-unlicensed": lambda t: license_vgpu(t.s, ""),
 }  # fmt: skip
