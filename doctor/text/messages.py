@@ -134,7 +134,7 @@ def catalogue() -> tuple[Message, ...]:
     return tuple(_message(entry) for entry in _file()[0])
 
 
-def said_by_people(ids: Collection[str]) -> frozenset[str]:
+def worded_by_people(ids: Collection[str]) -> frozenset[str]:
     """Those of these messages that are worded as people say it, not as a program prints it."""
     return frozenset(entry.id for entry in _file()[0] if entry.id in ids and _message(entry).people)
 

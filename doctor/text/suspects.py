@@ -14,7 +14,7 @@ from ..findings import Finding
 from ..judge.judge import offered
 from ..judge.report import CheckResult, MessageCauses, Need, PossibleCause
 from ..snapshot import Ranked, Snapshot, known
-from .messages import said_by_people
+from .messages import worded_by_people
 from .plausible import in_its_shell, is_answered, is_ruled_out
 
 if TYPE_CHECKING:
@@ -60,10 +60,10 @@ def left_open(s: Snapshot, findings: tuple[Finding, ...], results: Iterable[Chec
     denied, found_already = ruled_out(s, results), {f.id for f in findings if proven(f, s)}
     everything, elsewhere = in_any_container(s), outside_messages(s)
 
-    def fits(one: Ranked) -> bool:
+    def is_open(one: Ranked) -> bool:
         return not (denied(one.cause) or one.cause in found_already or elsewhere(one))
 
-    ranks = [one for one in everything if one.cause == NOTHING or fits(one)]
+    ranks = [one for one in everything if one.cause == NOTHING or is_open(one)]
     whole = 1 - sum(one.share for one in everything if one not in ranks)
     chances = [(one, round(probability(knots, one.share / max(whole, one.share)), 2)) for one in ranks]
     causes = tuple(
@@ -99,8 +99,8 @@ def outside_messages(s: Snapshot) -> Callable[[Ranked], bool]:
     where an error is unknown or only people tell what fails.
     """
     complaints = [x for x in s.symptoms if not x.mention and (x.suggests or x.decides or x.unknown)]
-    told = said_by_people({x.id for x in complaints})
-    of_tools = {x.line for x in complaints if x.id not in told}
+    by_people = worded_by_people({x.id for x in complaints})
+    of_tools = {x.line for x in complaints if x.id not in by_people}
     if not of_tools or any(x.unknown for x in complaints):
         return lambda one: False
     causes = {name for x in complaints for name in (*x.suggests, x.decides)}

@@ -7,6 +7,7 @@ import re
 from compat_matrix.which_torch import USUAL
 from doctor.findings import Finding
 from doctor.text import read
+from doctor.text.fixes.extension import OF_ANY_PACKAGE
 
 from ..judging import matrix, report
 from ..rows import Faults, for_each
@@ -58,9 +59,9 @@ def test_few_replaced_rows_are_no_fault() -> None:
 def test_where_no_package_can_be_named_the_message_keeps_its_own_fix() -> None:
     with Faults() as faults:
         for text, causes in rows():
-            own = {one.decides for one in read(text).symptoms if one.fix} if {*causes} & {*EXTENSION} else set()
-            for found in failing(text) if own else ():
-                if found.id in EXTENSION and found.id in own:
+            own = [one for one in read(text).symptoms if one.decides in EXTENSION and one.id not in OF_ANY_PACKAGE]
+            for found in failing(text) if own and {*causes} & {*EXTENSION} else ():
+                if found.id == own[0].decides:
                     with faults.of(text):
                         assert "name-the-extension" not in {fix.id for fix in found.fixes}
 

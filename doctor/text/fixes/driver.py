@@ -81,6 +81,8 @@ def _built(t: Evidence) -> Iterable[Fix]:
     if driver_platform(t.s) == "windows":
         return _no_wsl_gpu(t)
     fixes = build_module(t.s, t.m)
+    if t.symptom.id == "dkms-source-gone":
+        fixes = (written(t.s, "remove-old-dkms"), *fixes)
     return (other_host(t.s, "whose NVIDIA driver works"), *fixes[:1]) if guest(t.s) else fixes
 
 

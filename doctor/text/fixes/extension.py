@@ -30,6 +30,17 @@ _NAMES = (
 )  # fmt: skip
 """A word of the message, and the distribution that it belongs to."""
 _PINNED = ("xformers", "vllm")
+OF_ANY_PACKAGE = (
+    "ranked", "no-kernel-image", "invalid-device-function", "any-extension-symbol", "extension-undefined-symbol",
+    "torch-undefined-symbol", "torch-library-missing", "extension-cuda-library", "extension-dll-procedure",
+    "extension-built-for-told", "cuda-library-missing",
+)  # fmt: skip
+"""Messages that any package may print: which one it is has to be found before anything else helps."""
+_OF_THE_GPU = (
+    "xformers-capability", "xformers-operator-capability", "quantization-capability", "gpu-below-floor",
+    "rapids-gpu-too-old",
+)  # fmt: skip
+"""Messages of a program that leaves this generation of GPU out: no other build of it helps."""
 
 
 def _named(t: Evidence) -> Distribution | None:
@@ -52,8 +63,8 @@ def _file(t: Evidence) -> str:
 
 
 def _unnamed(t: Evidence) -> tuple[Fix, ...]:
-    """Where no package could be named: nothing in the place of what the message itself has to say."""
-    return () if t.symptom.fix else (written(t.s, "name-the-extension"),)
+    """Where no package could be named: what the message itself has to say stays, unless any package says so."""
+    return (written(t.s, "name-the-extension"),) if t.symptom.id in OF_ANY_PACKAGE else ()
 
 
 def _other_torch(t: Evidence) -> Iterable[Fix]:
@@ -82,7 +93,7 @@ def _other_torch(t: Evidence) -> Iterable[Fix]:
 
 def _no_arch(t: Evidence) -> Iterable[Fix | None]:
     """Too old a GPU: without it. Else a newer one, or built here for this GPU."""
-    if t.symptom.id in ("xformers-capability", "quantization-capability"):
+    if t.symptom.id in _OF_THE_GPU:
         return ()
     d = _named(t)
     if t.symptom.id == "flash-attn-ampere":
