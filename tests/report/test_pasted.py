@@ -179,8 +179,9 @@ def test_a_cause_likely_enough_is_a_warning_with_its_fix_and_the_line_that_weigh
 
 
 def test_below_the_threshold_causes_are_listed_with_probabilities_and_no_finding_is_made() -> None:
-    fails = (Symptom(id="said", line=7, text="its words", suggests=("shm-too-small",)),)
     others = [(name, 0.03) for name in ("uvm-device-missing", "mig-limitations", "exclusive-compute-mode")]
+    names = ("shm-too-small", "memlock-limit", *(name for name, _ in others))
+    fails = (Symptom(id="said", line=7, text="its words", suggests=names),)
     found = leaning(("shm-too-small", 0.45), ("memlock-limit", 0.25), ("healthy", 0.15), *others, symptoms=fails)
     assert not found.likely and all(f.id not in found.possible for f in found.findings)
     assert found.possible[:2] == ("shm-too-small", "memlock-limit") and found.text is not None
@@ -217,9 +218,10 @@ def test_nothing_in_the_environment_is_not_said_over_an_error_that_nobody_unders
 
 def test_facts_strike_causes_off_the_list() -> None:
     gpu = "GPU 0: NVIDIA GeForce RTX 5090\nNvidia driver version: 580.82.07\n"
-    causes = ("torch-dropped-old-gpu-sm", "shm-too-small")
-    assert possible(gpu + NO_IMAGE, *causes) == ("shm-too-small",)
+    causes = ("torch-dropped-old-gpu-sm", "extension-lacks-gpu-arch")
+    assert possible(gpu + NO_IMAGE, *causes) == ("extension-lacks-gpu-arch",)
     assert set(possible(NO_IMAGE, *causes)) == set(causes)
+    assert possible(NO_IMAGE, "shm-too-small") == (), "its message has no such cause"
 
 
 def test_a_line_is_named_once_however_many_facts_it_tells() -> None:
