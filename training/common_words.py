@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,8 +35,21 @@ def main() -> None:
     words = {word for word, count in used.items() if count >= _LEAST}
     for path in (ROOT / "doctor" / "text").glob("*.json"):
         words.update(_WORD.findall(path.read_text("utf-8").lower().replace("\\b", " ")))
-    TARGET.write_text("\n".join(sorted(words)) + "\n", "utf-8")
+    TARGET.write_text(packed(sorted(words)), "utf-8")
     print(f"{len(words)} words, {TARGET.stat().st_size} bytes")
+
+
+def packed(words: Sequence[str]) -> str:
+    """The file's text: of each word, in a line, the length of what it shares with the one before it, and the rest.
+
+    a to z: 0 to 25; as `doctor.snapshot.name_kinds` reads it. A quarter smaller in the wheel.
+    """
+    lines = []
+    for last, word in pairwise(["", *words]):
+        differ = (at for at, (a, b) in enumerate(zip(last, word, strict=False)) if a != b)
+        shared = next(differ, min(len(last), len(word)))
+        lines.append(chr(ord("a") + shared) + word[shared:])
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

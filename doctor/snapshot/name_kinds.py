@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import cache
+from itertools import accumulate
 
 from .home_folders import SHARED_FOLDERS
 from .spans import compiled
@@ -73,10 +74,16 @@ _FOLDER_NAME = r"[a-z_][a-z0-9_.-]{1,30}\$?"
 _NO_USER = r"(?:cuda|nv|torch|python|gcc|conda|v?\d).*|.*\.(?:py|sh|txt|so|log|sif|yaml|json|pt)"
 
 
+_NONE_SHARED = ord("a")
+
+
 @cache
 def common_words() -> frozenset[str]:
+    """The words, and ''. In the file each line has the count of letters shared with the word before it (a: 0, b: 1,
+    ...) and the letters after these."""
     with open(os.path.join(os.path.dirname(__file__), "common_words.txt"), encoding="utf-8") as file:  # noqa: PTH118, PTH120
-        return frozenset(file.read().split())
+        lines = file.read().split()
+    return frozenset(accumulate(lines, lambda last, line: last[: ord(line[0]) - _NONE_SHARED] + line[1:], initial=""))
 
 
 def _is_word(low: str) -> bool:
