@@ -1,7 +1,7 @@
-"""Write errors.md and rules.md, which are made and committed: `python docs/generate.py`; with --check only compare.
+"""Write errors.md, rules.md and gpudoctor.1, which are made and committed: `python docs/generate.py`.
 
-With --samples: write what README and the guides show of commands' outputs, by running them. The pages of checks and
-commands are no files: the build of the site makes them (`hook.py`).
+With --check only compare. With --samples: write what README and the guides show of commands' outputs, by running them.
+The pages of checks and commands are no files: the build of the site makes them (`hook.py`).
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-from generator import errors, recipes  # noqa: E402
+from generator import errors, manual, recipes  # noqa: E402
 from generator.words import COMMAND  # noqa: E402
 
 
 def pages() -> dict[str, str]:
     """Path below this folder to text; deterministic, so that it can be compared."""
-    return {**recipes.pages(), **errors.pages()}
+    return {**recipes.pages(), **errors.pages(), **manual.pages()}
 
 
 def samples() -> int:
@@ -38,7 +38,9 @@ def main() -> int:
     if "--samples" in sys.argv[1:]:
         return samples()
     made = pages()
-    wrong = [name for name, text in made.items() if (HERE / name).read_text("utf-8") != text]
+    wrong = [
+        name for name, text in made.items() if not (HERE / name).exists() or (HERE / name).read_text("utf-8") != text
+    ]
     if "--check" in sys.argv[1:]:
         if wrong:
             print(f"{', '.join(wrong)}: not what it is made from: {COMMAND}", file=sys.stderr)

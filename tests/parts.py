@@ -131,6 +131,7 @@ NEEDS: dict[str, Callable[[], str]] = {
     "debian_torch": _debian_torch,
     "chromium": lambda: _tools("chromium", "chromedriver") or _packages("selenium"),
     "zsh": lambda: _tools("zsh"),
+    "man": lambda: _tools("man"),
     "site": lambda: _packages("mkdocs", "material"),
     "mcp": lambda: _packages("mcp"),
     "notebook": lambda: _packages("nbclient", "ipykernel"),

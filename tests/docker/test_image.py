@@ -23,8 +23,9 @@ def test_docker_is_given_every_file_that_the_package_is_built_from() -> None:
     wheel = hatch["build"]["targets"]["wheel"]
     used = ["pyproject.toml", project["project"]["readme"], hatch["version"]["path"]]
     used += project["project"]["license-files"] + wheel["packages"] + [hook["path"] for hook in wheel["hooks"].values()]
+    used += list(wheel["shared-data"])
     let_through = [Path(line[1:]) for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
-    assert len(used) > 7
+    assert len(used) > 8
     assert [name for name in used if not any(Path(name).is_relative_to(path) for path in let_through)] == []
 
 

@@ -32,6 +32,7 @@ def test_it_is_small_and_whole(tmp_path: Path) -> None:
         "doctor/commands/printed/systemd.txt",
         "gpudoctor/py.typed",
     }
+    assert any(name.endswith(".data/data/share/man/man1/gpudoctor.1") for name in names)
     assert wanted <= names and not [name for name in names if name.startswith("doctor/text/catalogue/")]
     (record,) = (name for name in names if name.endswith(".dist-info/RECORD"))
     for name, digest, size in csv.reader(packed.read(record).decode().splitlines()):
