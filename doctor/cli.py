@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import click
 
 from . import __version__
 from .guard import Refusal, guarded
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 COMMANDS = {
     "check": "Diagnose this machine (or a saved report) and print the fix.",
@@ -80,6 +84,13 @@ class LazyGroup(click.Group):
 
             ctx.fail(f"no such command {args[0]!r}{did_you_mean(args[0], list(COMMANDS))}")
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        offered = super().shell_complete(ctx, incomplete)
+        names = (name for name in ALIASES if name.startswith(incomplete))
+        return offered + [CompletionItem(name, help=f"Same as {ALIASES[name]}.") for name in names]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, COMMANDS))

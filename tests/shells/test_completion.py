@@ -13,6 +13,11 @@ from ..rows import Faults
 
 OFFERED = (
     ("gpudoctor che", "check"),
+    ("gpudoctor li", "lint"),
+    ("gpudoctor diag", "diagnose"),
+    ("gpudoctor lint --form", "--format"),
+    ("gpudoctor install --gpu rtx-509", "RTX-5090"),
+    ("gpudoctor doctor --only gpu-fell", "gpu-fell-off-bus"),
     ("gpudoctor matrix que", "query"),
     ("gpudoctor check --form", "--format"),
     ("gpudoctor check --format mark", "markdown"),
