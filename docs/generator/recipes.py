@@ -16,7 +16,8 @@ are followed, and requirement files that lie in the build context. The stage tha
 does with `--fail-on warn`; `info` is a remark. With `--driver` and `--gpu` the rule `image-on-host` says whether the
 image would run there.
 
-In a pre-commit configuration: `repo:` this repository, `id: gpudoctor-dockerfile`."""
+In a pre-commit configuration: `repo:` this repository, `id: gpudoctor-dockerfile`. It reads Dockerfiles and all YAML
+files; `--skip-others` skips those that are neither compose files nor manifests, and templates."""
 
 
 def pages() -> dict[str, str]:

@@ -30,9 +30,16 @@ def run_dockerfile(flags: dict[str, Any]) -> int:
         raise Refusal("--gpu needs the driver of that host: --driver 535.183 --gpu 'RTX A5000'")
     arguments = dict(_argument(text) for text in flags["arguments"])
     found: list[Outcome] = []
+    judged = []
     try:
         for path in flags["paths"]:
-            recipe = read_recipe(Path(path), m, arguments, flags["target"])
+            try:
+                recipe = read_recipe(Path(path), m, arguments, flags["target"])
+            except Unparsed as error:
+                if error.other and flags["skip_others"]:
+                    continue
+                raise
+            judged.append(path)
             found += [*_outcomes(recipe), *_on_hosts(recipe, m, flags)]
     except (Unparsed, Unclear) as error:
         if not error.unknown:
@@ -40,7 +47,7 @@ def run_dockerfile(flags: dict[str, Any]) -> int:
 
         echo(f"gpudoctor: {error}", err=True)
         return 3
-    answer(_rendered(found, flags), flags)
+    answer(_rendered(found, {**flags, "paths": judged}), flags)
     levels = {one.level for one in found}
     if "fail" in levels or (flags["fail_on"] == "warn" and "warn" in levels):
         return 1

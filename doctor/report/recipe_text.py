@@ -29,6 +29,8 @@ def recipe_lines(found: Sequence[Outcome], names: Sequence[str], width: int, qui
         rows.append(BLANK)
     failed, warned = (sum(one.level == level for one in found) for level in ("fail", "warn"))
     files = names[0] if len(names) == 1 else several(len(names), "file")
+    if not names:
+        return [line("no Dockerfile, compose file or manifest among the files")]
     if not found:
         return [line(Span("✓ ", "pass"), f"{files}: nothing found")]
     words = ", ".join(f"{count} {what}" for count, what in ((failed, "failed"), (warned, "warned")) if count)

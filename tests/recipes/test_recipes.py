@@ -272,3 +272,45 @@ def test_compose_itself_takes_the_reservation_that_is_offered(tmp_path: Path) ->
         answers[name] = done.returncode
         assert done.returncode or ("nvidia" in done.stdout and "gpu" in done.stdout), done.stdout
     assert answers == {"rule": 0, "start": 0, "text for a list": 1}
+
+
+BAD_POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  containers:
+    - {name: c, image: "pytorch/pytorch:latest", resources: {requests: {nvidia.com/gpu: 1}}}
+"""
+OTHER_YAML = {
+    "ci.yml": "on: push\njobs:\n  a:\n    services:\n      db: {image: postgres}\n",
+    "values.yaml": "image: pytorch/pytorch:latest\ngpu: 1\n",
+    "empty.yaml": "",
+    "list.yaml": "- apiVersion: v1\n- 2\n",
+    "text.yml": "just a text\n",
+    "broken.yaml": "a: [1, 2\nb: }\n",
+    "playbook.yaml": "- hosts: all\n  tasks:\n    - k8s:\n        definition:\n          apiVersion: v1\n          kind: Pod\n",
+    "chart.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {{ .Values.name }}\n",
+    "jinja.yaml": "apiVersion: v1\nkind: Pod\n{% if gpu %}\nspec: {}\n{% endif %}\n",
+    "lock.yaml": "".join(f"p{number}: {{a: 1, b: 2, c: 3}}\n" for number in range(20_000)),
+    "tags.yaml": "Resources:\n  A: !Ref B\n",
+}
+
+
+@for_each("name", list(OTHER_YAML))
+def test_yaml_for_something_else_is_skipped_where_it_is_asked(name: str, tmp_path: Path) -> None:
+    other, pod = tmp_path / name, tmp_path / "pod.yaml"
+    other.write_text(OTHER_YAML[name])
+    pod.write_text(BAD_POD)
+    assert gpudoctor("dockerfile", other).returncode == 2, "named alone, without the flag"
+    done = gpudoctor("dockerfile", "--skip-others", other)
+    assert (done.returncode, done.stderr) == (0, b"") and b"no Dockerfile, compose file or manifest" in done.stdout
+    done = gpudoctor("dockerfile", "--skip-others", other, pod, "--json")
+    assert done.returncode == 1 and json.loads(done.stdout)["files"] == [str(pod)]
+
+
+def test_a_manifest_that_cannot_be_read_is_not_skipped(tmp_path: Path) -> None:
+    (tmp_path / "pod.yaml").write_text("apiVersion: v1\nkind: [Pod\n")
+    (tmp_path / "Dockerfile").write_text("RUN nothing\n")
+    for name in ("pod.yaml", "Dockerfile", "absent.yaml"):
+        assert gpudoctor("dockerfile", "--skip-others", tmp_path / name).returncode == 2, name

@@ -25,11 +25,14 @@ _WORDS = {
 
 
 class Unparsed(Exception):
-    """A file that cannot be read as a Dockerfile: one line. `unknown`: it may be right (exit 3), else exit 2."""
+    """A file that cannot be read as a Dockerfile: one line. `unknown`: it may be right (exit 3), else exit 2.
 
-    def __init__(self, text: str, unknown: bool = False) -> None:
+    `other`: YAML that is no compose file or manifest, or a template.
+    """
+
+    def __init__(self, text: str, unknown: bool = False, other: bool = False) -> None:
         super().__init__(text)
-        self.unknown = unknown
+        self.unknown, self.other = unknown, other
 
 
 class Instruction(Struct, frozen=True, kw_only=True):

@@ -22,6 +22,8 @@ _TEMPLATE = re.compile(
     r"|(?:include|template|range|if|with|end|define)\b)"
 )
 """Helm's, which may be YAML all the same."""
+_MAYBE = re.compile(r"(?m)(?:^[ ]{0,8}|[{,]\s*)[\"']?(?:apiVersion|services)[\"']?\s*:")
+"""What each compose file or manifest has; other YAML need not be read."""
 _MOST_DOCUMENTS = 500
 _MOST_NODES = 50_000
 """Comments are no nodes, and are kept."""
@@ -35,7 +37,9 @@ _NODE_BYTES = 100
 def read_manifests(path: Path, text: str, folder: Path) -> Recipe:
     """All documents of a file; `folder`: what its paths are relative to. Raises Unparsed."""
     if _TEMPLATE.search(text):
-        raise Unparsed(f"{path}: a template; what it makes can be judged: helm template ... > FILE")
+        raise Unparsed(f"{path}: a template; what it makes can be judged: helm template ... > FILE", other=True)
+    if not _MAYBE.search(text):
+        raise _neither(path)
     every = list(documents(text, str(path)))
     if any(isinstance(one, dict) and isinstance(one.get("services"), dict) for one in every):
         faults = [fault for one in every if isinstance(one, dict) for fault in compose_faults(one, folder)]
@@ -44,8 +48,13 @@ def read_manifests(path: Path, text: str, folder: Path) -> Recipe:
         faults = list(kubernetes_faults([one for one in every if isinstance(one, dict)]))
         kind = "kubernetes"
     else:
-        raise Unparsed(f"{path}: neither a compose file (services) nor a Kubernetes manifest (apiVersion, kind)")
+        raise _neither(path)
     return Recipe(name=str(path), kind=kind, faults=tuple(sorted(faults, key=lambda fault: fault.line)))
+
+
+def _neither(path: Path) -> Unparsed:
+    words = "neither a compose file (services) nor a Kubernetes manifest (apiVersion, kind)"
+    return Unparsed(f"{path}: {words}", other=True)
 
 
 def documents(text: str, name: str) -> Iterator[Any]:
@@ -78,8 +87,10 @@ def _bounded(text: str, name: str, every: str) -> Iterator[Any]:
                 raise Unparsed(f"{name}: more than {_MOST_DOCUMENTS} documents")
             yield document
     except YAMLError as error:
-        if "{{" in text:
-            raise Unparsed(f"{name}: a template; what it makes can be judged: helm template ... > FILE") from None
+        if "{{" in text or "{%" in text:
+            raise Unparsed(
+                f"{name}: a template; what it makes can be judged: helm template ... > FILE", other=True
+            ) from None
         mark = getattr(error, "problem_mark", None)
         where = f":{mark.line + 1}" if mark is not None else ""
         problem = str(getattr(error, "problem", "") or "it cannot be read").split("\n")[0]
