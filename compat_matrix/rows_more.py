@@ -25,6 +25,7 @@ class Image(Row, frozen=True, kw_only=True, gc=False):
     other_alternatives: str = ""
     geforce: bool = False
     term_order: str = ""
+    string_sha256_16: str = ""
 
 
 class NgcImage(Row, frozen=True, kw_only=True, gc=False):

@@ -36,14 +36,14 @@ def solved(model: Model, examples: Sequence[Example]) -> bytes:
     counts = array("H", map(len, places)).tobytes()
     gaps = b"".join(
         bytes([255] * (gap // 255) + [gap % 255])
-        for column in places
+        for column in sorted(places, key=len, reverse=True)
         for gap in (number - last for last, number in pairwise([0, *column]))
     )
     examples = [examples[at] for at in order]
     index = zopfli.zlib.compress(lengths.tobytes() + counts + gaps)
     words = [[getattr(example, name) for example in examples] for name in ("title", "cause", "fix", "url")]
     texts = zopfli.zlib.compress(json.dumps(words, ensure_ascii=False, separators=(",", ":")).encode())
-    head = {"format": 5, "cases": len(examples), "columns": len(places), "rows": len(texts)}
+    head = {"format": 6, "cases": len(examples), "columns": len(places), "rows": len(texts)}
     return json.dumps(head).encode() + b"\n" + texts + index
 
 

@@ -32,7 +32,9 @@ class Index(NamedTuple):
     lengths: array[int]
     """Of each case the length of its terms' weights (Euclidean), in units of 1 / STEP."""
     starts: tuple[int, ...]
-    """Of each column of the ranker the place of its first case in `gaps`; one more for the end."""
+    """Of each column of the ranker the place of its first case in `gaps`."""
+    counts: array[int]
+    """Of each column how many cases hold it."""
     gaps: array[int]
     """In each column how far each case stands behind the one before it (the first: behind case 0)."""
 
@@ -41,13 +43,16 @@ class Index(NamedTuple):
         found = [0.0] * len(self.lengths)
         for column, value in vector.items():
             worth = value * model.idf(column) * STEP
-            for case in accumulate(self.gaps[self.starts[column] : self.starts[column + 1]]):
+            for case in accumulate(self.gaps[(at := self.starts[column]) : at + self.counts[column]]):
                 found[case] += worth
         return [dot / length for dot, length in zip(found, self.lengths, strict=True)]
 
 
 def parse(data: bytes) -> Index:
-    """The index of a file's bytes: a head as a line of JSON, then packed the cases' words, and their terms."""
+    """The index of a file's bytes: a head as a line of JSON, then packed the cases' words, and their terms.
+
+    The gaps of the column that most cases hold come first: like beside like packs better.
+    """
     head, _, rest = data.partition(b"\n")
     about = json.loads(head)
     packed = zlib.decompress(rest[about["rows"] :])
@@ -58,7 +63,11 @@ def parse(data: bytes) -> Index:
     if sys.byteorder == "big":
         for numbers in (of_cases, counts):
             numbers.byteswap()
-    return Index(rest[: about["rows"]], of_cases, (0, *accumulate(counts)), gaps)
+    starts, at = [0] * about["columns"], 0
+    for column in sorted(range(about["columns"]), key=counts.__getitem__, reverse=True):
+        starts[column] = at
+        at += counts[column]
+    return Index(rest[: about["rows"]], of_cases, tuple(starts), counts, gaps)
 
 
 def _whole(parts: bytes) -> Iterator[int]:
