@@ -33,7 +33,7 @@ COMMANDS = {
     "explain": "Diagnose a pasted text, or print the page of a check or error.",
     "schema": "Print the JSON Schema of the report.",
     "print": "Print a file to start from: systemd, Slurm, Kubernetes, compose, GitHub, pre-commit.",
-    "mcp": "Serve check, explain and matrix_query to an assistant (Model Context Protocol).",
+    "mcp": "Let an assistant ask gpudoctor: a server of the Model Context Protocol.",
     "matrix": "Show and query the compatibility matrix.",
     "trust": "Let a configuration file that is found in a folder count in full.",
     "completion": "Print the completion of bash, zsh or fish.",

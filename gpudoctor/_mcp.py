@@ -1,4 +1,4 @@
-"""A server of the Model Context Protocol over stdio: check, explain and matrix_query, for assistants; all only read."""
+"""A server of the Model Context Protocol over stdio, for assistants: commands that only read."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def _schema(kind: type) -> dict[str, Any]:
 
 def _listed(allow_target: bool) -> types.ListToolsResult:
     hints = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
-    outside = hints.model_copy(update={"open_world_hint": True})  # a target is another machine
+    outside = hints.model_copy(update={"open_world_hint": True})  # a registry, or a target
     return types.ListToolsResult(
         tools=[
             types.Tool(name=name, title=tool.title, description=tool.about, input_schema=_schema(tool.takes),
                        output_schema=_schema(tool.answer),
-                       annotations=outside if allow_target and name == "check" else hints)
+                       annotations=outside if name == "image" or (allow_target and name == "check") else hints)
             for name, tool in TOOLS.items()
         ]
     )  # fmt: skip

@@ -6,9 +6,6 @@ environment, and `target` is off unless the user allowed it when the server was 
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -21,41 +18,37 @@ from doctor.judge.report import Answer, Need, PossibleCause
 from doctor.report import facts
 from doctor.report.brief import render_brief
 
+from . import _command_tools as commands
+from ._command_tools import MOST, Word
 from ._face import flag, many, run
 from ._interpreter import interpreter
-from ._values import Refused, Report
+from ._values import Refused, Report, Resolution
 
-_LONGEST = 4096
-"""Characters of an argument that reaches a command line; a path is never longer on Linux."""
-_MOST = 64
-"""Elements of a list."""
-
-_Word = Annotated[str, Meta(min_length=1, max_length=_LONGEST)]
 _EXPECT = Meta(description="What GPUs are expected: gpu (default), any, none, 8, H100 or 8xH100")
-_REQUIRE = Meta(description="Packages that must be installed and fit", max_length=_MOST)
+_REQUIRE = Meta(description="Packages that must be installed and fit", max_length=MOST)
 
 
 class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `check`. At most one of python, target and report."""
 
-    expect: Annotated[_Word | None, _EXPECT] = None
-    require: Annotated[tuple[_Word, ...], _REQUIRE] = ()
+    expect: Annotated[Word | None, _EXPECT] = None
+    require: Annotated[tuple[Word, ...], _REQUIRE] = ()
     python: Annotated[
-        _Word | None,
+        Word | None,
         Meta(
             description="Interpreter or folder of the Python environment to examine. Default: the active one "
             "(VIRTUAL_ENV, CONDA_PREFIX, ...), as for the command gpudoctor check"
         ),
     ] = None
     target: Annotated[
-        _Word | None,
+        Word | None,
         Meta(
             description="docker:NAME, podman:NAME, ssh:HOST or kubectl:NAMESPACE/POD instead of this machine; works "
             "only if the user started the server as gpudoctor mcp --allow-target"
         ),
     ] = None
     report: Annotated[
-        _Word | None, Meta(description="Path of a saved JSON report, or of a recording's folder, to judge again")
+        Word | None, Meta(description="Path of a saved JSON report, or of a recording's folder, to judge again")
     ] = None
     import_torch: Annotated[
         bool, Meta(description="false: read torch's files only, and run nothing of the environment")
@@ -66,14 +59,14 @@ class Explain(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `explain`."""
 
     text: Annotated[str, Meta(description="An error, a log, nvidia-smi, collect_env, a question", min_length=1)]
-    expect: Annotated[_Word | None, _EXPECT] = None
-    require: Annotated[tuple[_Word, ...], _REQUIRE] = ()
+    expect: Annotated[Word | None, _EXPECT] = None
+    require: Annotated[tuple[Word, ...], _REQUIRE] = ()
 
 
 class Query(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `matrix_query`."""
 
-    question: Annotated[_Word, Meta(description="As for `gpudoctor matrix query`: driver for cuda 12.8")]
+    question: Annotated[Word, Meta(description="As for `gpudoctor matrix query`: driver for cuda 12.8")]
 
 
 class Diagnosis(Struct, frozen=True, kw_only=True):
@@ -102,7 +95,15 @@ class Matrix(Struct, frozen=True, kw_only=True):
     """Rows and grades, with their sources."""
 
 
-def _diagnosed(report: Report) -> tuple[str, dict[str, Any]]:
+class Change(Struct, frozen=True, kw_only=True):
+    """What `what_if` found."""
+
+    what_if: Any
+    """What was changed; findings that are gone, new, and that stay."""
+    then: Diagnosis
+
+
+def diagnosed(report: Report) -> tuple[str, dict[str, Any]]:
     """As text, and as data."""
     text = report.text
     answer = Diagnosis(
@@ -135,7 +136,7 @@ def _check(arguments: Check, allow_target: bool) -> tuple[str, dict[str, Any]]:
         if arguments.report == "-":
             raise Refused("report: give the path of a file; standard input belongs to the protocol")
         words += flag("--replay" if Path(arguments.report).is_dir() else "--from", arguments.report)
-    return _diagnosed(run(["check", *words], Report))
+    return diagnosed(run(["check", *words], Report))
 
 
 def _environment(python: str) -> str:
@@ -148,24 +149,17 @@ def _environment(python: str) -> str:
 
 def _explain(arguments: Explain, _allow_target: bool) -> tuple[str, dict[str, Any]]:
     words = flag("--expect", arguments.expect) + many("--require", arguments.require)
-    return _diagnosed(run(["explain", "-", *words], Report, arguments.text))
+    return diagnosed(run(["explain", "-", *words], Report, arguments.text))
+
+
+def _what_if(arguments: commands.WhatIf, _allow_target: bool) -> tuple[str, dict[str, Any]]:
+    text, data, _ = commands.printed(["what-if", *commands.options(arguments)], [])
+    return text, {"what_if": data["what_if"], "then": diagnosed(msgspec.convert(data["report"], Report))[1]}
 
 
 def _matrix_query(arguments: Query, _allow_target: bool) -> tuple[str, dict[str, Any]]:
-    command = [sys.executable, "-m", "gpudoctor", "matrix", "query", "--format"]
-    shown = [
-        subprocess.run(
-            [*command, kind, "--", arguments.question],
-            stdin=subprocess.DEVNULL,  # ours is the protocol's
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        for kind in ("json", "text")
-    ]
-    if not shown[0].stdout:
-        raise Refused(shown[0].stderr.strip().removeprefix("gpudoctor: "))
-    return shown[1].stdout, {"answer": json.loads(shown[0].stdout)}
+    text, data, _ = commands.printed(["matrix", "query"], [arguments.question])
+    return text, {"answer": data}
 
 
 class Tool(NamedTuple):
@@ -232,5 +226,45 @@ TOOLS = {
         takes=Query,
         answer=Matrix,
         does=_matrix_query,
+    ),
+    "resolve": Tool(
+        title="What to install",
+        about="The torch build (and vllm, flash-attn ...) that runs on this machine or one that you describe, "
+        "with the lines that install it, and why other builds do not run; offline, nothing is installed.",
+        takes=commands.Resolve,
+        answer=Resolution,
+        does=commands.resolve,
+    ),
+    "what_if": Tool(
+        title="Try a change on paper",
+        about="What would be wrong on this machine with another driver, GPU, torch or Python: which problems go away, "
+        "which are new, which stay. Nothing is changed.",
+        takes=commands.WhatIf,
+        answer=Change,
+        does=_what_if,
+    ),
+    "fit": Tool(
+        title="Does a model fit",
+        about="Whether a training or inference fits into the memory of these GPUs, part by part, and the first way to "
+        "split it that does. Reads no weights; offline. exit_code: 0 it fits, 1 it does not, 3 not known.",
+        takes=commands.Fit,
+        answer=commands.Answered,
+        does=commands.fit,
+    ),
+    "image": Tool(
+        title="Does a container image run",
+        about="Whether a container image runs on this host, or on hosts that you describe: driver, CUDA, torch. Asks "
+        "the registry; nothing is pulled. exit_code: 0 it runs on every host, 1 not on some, 3 not known.",
+        takes=commands.Image,
+        answer=commands.Answered,
+        does=commands.image,
+    ),
+    "dockerfile": Tool(
+        title="Check a Dockerfile",
+        about="GPU problems in Dockerfiles, compose files and Kubernetes manifests, with line numbers; nothing "
+        "is built. exit_code: 0 nothing failed, 1 something failed, 3 not known.",
+        takes=commands.Dockerfile,
+        answer=commands.Answered,
+        does=commands.dockerfile,
     ),
 }

@@ -13,7 +13,9 @@ from .click_flags import Command
     "--allow-target", is_flag=True, help="Let the assistant examine containers, pods and hosts (check --target)."
 )
 def mcp(allow_target: bool) -> int:
-    """Serve check, explain and matrix_query to an assistant over stdio (Model Context Protocol).
+    """Let an assistant ask gpudoctor, over stdio (Model Context Protocol).
+
+    Its tools: check, explain, matrix_query, resolve, what_if, fit, image and dockerfile.
 
     It only reads, and masks names, addresses and UUIDs. It examines the environment that gpudoctor check would:
     VIRTUAL_ENV, CONDA_PREFIX, ... Needs pip install 'gpudoctor[mcp]'.
