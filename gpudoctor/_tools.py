@@ -238,7 +238,7 @@ TOOLS = {
     "what_if": Tool(
         title="Try a change on paper",
         about="What would be wrong on this machine with another driver, GPU, torch or Python: which problems go away, "
-        "which are new, which stay. Nothing is changed.",
+        f"which are new, which stay. Nothing is changed. {_MARKS}",
         takes=commands.WhatIf,
         answer=Change,
         does=_what_if,
@@ -254,7 +254,7 @@ TOOLS = {
     "image": Tool(
         title="Does a container image run",
         about="Whether a container image runs on this host, or on hosts that you describe: driver, CUDA, torch. Asks "
-        "the registry; nothing is pulled. exit_code: 0 it runs on every host, 1 not on some, 3 not known.",
+        f"the registry; nothing is pulled. exit_code: 0 it runs on every host, 1 not on some, 3 not known. {_MARKS}",
         takes=commands.Image,
         answer=commands.Answered,
         does=commands.image,
