@@ -9,12 +9,12 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-from generator import checks, commands, links  # noqa: E402
+from generator import checks, commands, links, options  # noqa: E402
 
 
 def pages() -> dict[str, str]:
     """Path below this folder to text."""
-    return {**checks.pages(), **commands.pages()}
+    return {**checks.pages(), **commands.pages(), **options.pages()}
 
 
 def on_files(files: Any, config: Any) -> Any:

@@ -21,6 +21,7 @@ from doctor.cli import COMMANDS
 from doctor.judge import load_all
 from doctor.text.cause_pages import load_causes
 
+from .cli.command import gpudoctor
 from .rows import Faults
 
 ROOT = Path(__file__).parent.parent
@@ -74,6 +75,34 @@ def test_every_command_has_its_page() -> None:
     for name in COMMANDS:
         page = site()[f"commands/{name}.md"]
         assert f"# gpudoctor {name}\n" in page and "Usage: gpudoctor" in page
+
+
+def test_the_table_of_options_has_what_each_command_takes() -> None:
+    """Held against each command's own help."""
+    found: dict[str, set[str]] = {}
+    columns: list[str] = []
+    for row in site()["commands/options.md"].splitlines():
+        cells = [cell.strip() for cell in row.strip("| ").split(" | ")] if row.startswith("| ") else []
+        named = re.findall(r"`([^`]+)`", row)
+        if cells[:1] == ["command"]:
+            columns = named
+        elif row.startswith("| [`"):
+            dots = [cell.strip() for cell in row.split("|")[2:-1]]
+            found.setdefault(named[0], set()).update(name for name, dot in zip(columns, dots, strict=True) if dot)
+        elif row.startswith("| `"):
+            for command in named[1:]:
+                found.setdefault(command, set()).add(named[0])
+    assert len(found) > 20
+    with Faults() as faults:
+        for command, options in found.items():
+            with faults.of(command):
+                text = gpudoctor(*command.split(" "), "--help").stdout.decode()
+                lists = text[text.rindex("\n\n", 0, re.search(r"^  -", text, re.M).start()) :]  # type: ignore[union-attr]
+                taken = {
+                    re.findall(r"-[\w-]+", names)[-1]
+                    for names in re.findall(r"^  (-[^\s,]+(?:, -[^\s,]+)*)", lists, re.M)
+                }
+                assert taken - {"--help"} == options
 
 
 def test_on_a_code_host_every_link_of_every_page_leads_to_a_file_or_folder() -> None:

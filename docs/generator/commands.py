@@ -15,7 +15,7 @@ def pages() -> dict[str, str]:
     """Path to text."""
     top = click.Context(gpudoctor, info_name="gpudoctor", max_content_width=WIDTH, terminal_width=WIDTH)
     rows = [f"| [`gpudoctor {name}`]({name}.md) | {cell(words)} |" for name, words in COMMANDS.items()]
-    index = ["# Commands", "\n".join(["| command | what it does |", "| --- | --- |", *rows]), CODES]
+    index = ["# Commands", "\n".join(["| command | what it does |", "| --- | --- |", *rows]), CODES, OPTIONS]
     made = {"commands/index.md": "\n\n".join(index) + "\n"}
     for name, words in COMMANDS.items():
         command = gpudoctor.get_command(top, name)
@@ -35,6 +35,9 @@ CODES = """\
 | 3 | nothing failed, but something required is unknown |
 
 `healthcheck` knows 0 and 1 alone, as a Docker HEALTHCHECK does; `watch` ends as the command that it watched."""
+
+
+OPTIONS = "Which command takes which option: [the table of options](options.md)."
 
 
 def _help(command: click.Command, parent: click.Context, name: str) -> list[str]:
