@@ -8,6 +8,7 @@ from typing import Any
 
 from ..findings import Finding, Fix, Step
 from ..snapshot import Missing
+from .amounts import several
 from .lines import BLANK, Line, Span, Style, command, line, wrap
 
 WHERE = {
@@ -44,10 +45,16 @@ def families(findings: tuple[Finding, ...]) -> list[tuple[Finding, list[Finding]
 
 
 def cause(
-    finding: Finding, under: list[Finding], width: int, verbose: int, lines: Sequence[str] = (), error: str = ""
+    finding: Finding,
+    under: list[Finding],
+    width: int,
+    verbose: int,
+    lines: Sequence[str] = (),
+    error: str = "",
+    folded: bool = False,
 ) -> list[Line]:
     """One root cause: what, the `error` that the user has seen, why (and the `lines` of a text that hold it), the fix,
-    and what follows from it."""
+    and what follows from it. folded: without blank rows, and what follows is only counted."""
     sign, style = SIGNS[finding.status]
     rows = wrap(finding.title, width, first=Span(f"{sign}  ", style), style="title")
     rows += wrap(error, width, "  ", first=Span("PyTorch says: ", "bold")) if error else []
@@ -63,7 +70,11 @@ def cause(
         rows += [BLANK, *wrap(f"{titles} (-v shows the steps)", width, "  ", first=Span("Or: ", "bold"))]
     if not verbose and finding.status == "fail":
         under = [other for other in under if other.status != "unknown"]  # they wait for the fix: told below the groups
-    if under:
+    if folded:
+        rows = [row for row in rows if row != BLANK]
+        if under:
+            rows.append(line(Span(f"  This also shows as {several(len(under), 'other finding')}: -v", "bold")))
+    elif under:
         rows += [BLANK, line(Span("  This also shows as:", "bold"))]
         for other, times in alike(finding, under):
             sign, style = SIGNS[other.status]

@@ -51,27 +51,55 @@ def render_terminal(
     width = max(40, min(display.width, 110))
     if display.quiet:
         return display.written(in_short(report, width))
+    rows = _rows(report, layers, width, display.verbose, titles or {}, 0)
+    folds = 0
+    while folds < _FOLDS and _may_fold(report, display.verbose) and _tall(rows, width) > _TWO_SCREENS:
+        folds += 1
+        rows = _rows(report, layers, width, display.verbose, titles or {}, folds)
+    return display.written(rows)
+
+
+_TWO_SCREENS = 2 * 24 - 1
+"""Rows that a report of one cause may take, with a row for the prompt."""
+_FOLDS = 3
+
+
+def _may_fold(report: Report, verbose: int) -> bool:
+    measured = known(report.snapshot.measured.level) is not None  # its tables are what was asked for
+    return not (verbose or report.text or measured) and len(families(report.findings)) == 1
+
+
+def _tall(rows: Sequence[Line], width: int) -> int:
+    """Rows of a terminal; a command that is longer goes on in the next."""
+    return sum(max(1, -(-sum(len(span.text) for span in row) // width)) for row in rows)
+
+
+def _rows(
+    report: Report, layers: Mapping[str, Layer], width: int, verbose: int, titles: Mapping[str, str], folds: int
+) -> list[Line]:
+    """The report's lines. folds: 1 counts the notes, 2 the groups of checks too, 3 what follows from the cause too."""
     rows = [*header(report, width), BLANK]
     rows += _host_beside(report, width)
     if known(report.snapshot.measured.level) is not None:
         from .measured_blocks import measured_lines
 
-        rows += [*measured_lines(report, width, display.verbose), BLANK]
+        rows += [*measured_lines(report, width, verbose), BLANK]
     if report.text:
-        rows += _text_causes(report, titles or {}, width, display.verbose)
+        rows += _text_causes(report, titles, width, verbose)
     else:
-        rows += _causes(report, width, display.verbose)
-    if display.verbose or not report.text:
-        rows += group_lines(report, layers, width, display.verbose)
-        rows += [*([] if display.verbose else waiting_lines(report, width)), BLANK]
-    notes = [row for note in _notes(report, display.verbose) for row in wrap(note, width, first=_NOTE, style="dim")]
+        rows += _causes(report, width, verbose, folds > 2)
+    if verbose or not report.text:
+        groups = group_lines(report, layers, width, verbose)
+        rows += wrap("checks by group: -v", width, first=_NOTE, style="dim") if folds > 1 else groups
+        rows += [*([] if verbose else waiting_lines(report, width)), BLANK]
+    notes = [row for note in _notes(report, verbose, folds > 0) for row in wrap(note, width, first=_NOTE, style="dim")]
     rows += [*notes, BLANK] if notes else []
-    if display.verbose > 1:
+    if verbose > 1:
         from .everything import fact_lines
 
         rows += [*fact_lines(report.snapshot, width), BLANK]
-    rows += verdict(report, width, display.verbose)
-    return display.written(rows)
+    rows += verdict(report, width, verbose)
+    return rows
 
 
 def _host_beside(report: Report, width: int) -> list[Line]:
@@ -88,12 +116,13 @@ def _host_beside(report: Report, width: int) -> list[Line]:
     return [*rows, BLANK]
 
 
-def _causes(report: Report, width: int, verbose: int) -> list[Line]:
+def _causes(report: Report, width: int, verbose: int, folded: bool) -> list[Line]:
     rows: list[Line] = []
     for index, (root, under) in enumerate(families(report.findings)):
         rows += _also(index)
         error = own_error(root, under, report.snapshot)
-        rows += [*cause(root, under, width, verbose, error=error), *_matrix(report, root, width, verbose), BLANK]
+        block = cause(root, under, width, verbose, error=error, folded=folded)
+        rows += [*block, *_matrix(report, root, width, verbose), BLANK]
     return rows
 
 
@@ -141,7 +170,7 @@ def header(report: Report, width: int) -> list[Line]:
     return rows
 
 
-def _notes(report: Report, verbose: int) -> list[str]:
+def _notes(report: Report, verbose: int, folded: bool) -> list[str]:
     """What changes no verdict. The matrix's notes, and remarks that bear on a cause or on how far the verdict reaches,
     are shown; the others are only counted. With -v, and of a text (where one may be the answer), all are shown."""
     about = {finding.layer for finding in report.findings if not finding.cause}
@@ -151,7 +180,7 @@ def _notes(report: Report, verbose: int) -> list[str]:
     texts |= {
         remark_text(one): every or one.layer in about or one.id in _REACH + _OF_INTEREST for one in report.remarks
     }
-    shown = [text for text, matters in texts.items() if matters]
+    shown = [text for text, matters in texts.items() if matters and not folded]
     rest = [several(len(texts) - len(shown), "note") + ": -v"] if len(shown) < len(texts) else []
     overdue = [report.matrix.overdue] if verbose and report.matrix.overdue else []
     return [*report.notes, *overdue, *shown, *rest]

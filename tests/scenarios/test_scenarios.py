@@ -18,6 +18,7 @@ from tests.fakes.fixtures import fakes  # noqa: F401 (a fixture)
 from ..fix.hostile import faults
 from ..install_lines import of_fixes, unpublished
 from ..rows import Faults, share
+from ..screens.heights import hidden, too_tall
 from ..soundness.selected import selection_faults
 from ..soundness.sound import assert_fixes_are_sound
 from . import first_steps, fix_tables, take, typed
@@ -58,6 +59,7 @@ def test_scenarios(part: int, tmp_path: Path, fakes: Path) -> None:  # noqa: F81
                 no_contradiction,
                 one_torch,
                 a_cause_is_listed_once,
+                one_cause_fits_on_two_screens,
                 steps_are_safe,
                 first_steps_were_read,
                 said_as_written,
@@ -145,3 +147,10 @@ def no_contradiction(_name: str, saved: dict[str, Any], _code: int, _stderr: str
 
 def a_cause_is_listed_once(_name: str, saved: dict[str, Any], _code: int, _stderr: str) -> None:
     listed_once(msgspec.convert(saved, Report, strict=False))
+
+
+def one_cause_fits_on_two_screens(_name: str, saved: dict[str, Any], _code: int, _stderr: str) -> None:
+    """Of 80 x 24; what is folded for that, -v shows."""
+    report = msgspec.convert(saved, Report, strict=False)
+    assert not too_tall(report)
+    assert not hidden(report)
