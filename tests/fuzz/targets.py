@@ -83,6 +83,7 @@ TARGETS: dict[str, Target] = {
             ("controllers", "controllers", seeds_text.machines, (b"win32_VideoController\n", b"Name : NVIDIA ", b"DriverVersion : 31.0.15.4601\n")),
             ("device-names", "device_names", seeds_text.machines, (b">>> torch.cuda.get_device_name(0)\n", b"'NVIDIA A100'\n", b"GPU 0: NVIDIA ", b"nvidia-smi", b"(UUID: GPU-")),
             ("links", "links", seeds_text.machines, (b"01:00.0 VGA compatible controller: NVIDIA", b"LnkSta: Speed 2.5GT/s (downgraded), Width x4 (downgraded)\n")),
+            ("holders", "holders", seeds_text.machines, (b"03:00.0 Ethernet controller: Intel", b"01:00.0 3D controller: NVIDIA", b"\tKernel driver in use: vfio-pci\n", b"Kernel driver in use: pci-stub\n")),
             ("widths", "widths", seeds_text.machines, (b"Link Width\n", b"  Max : 16x\n", b"  Current : 4x\n", b"pcie.link.width.current, pcie.link.width.max\n", b"4, 16\n")),
             ("k8s-gpus", "k8s_gpus", seeds_text.machines, (b"nvidia.com/gpu: 0\n", b"Allocatable:\n", b"Limits:\n", b"Requests:\n", b"    nvidia.com/gpu:   1\n")),
             ("node-modes", "node_modes", seeds_text.machines, (b"crw-rw---- 1 root video 195, 255 ", b"/dev/nvidiactl\n", b"/dev/nvidia0\n", b"crw-rw-rw-")),
