@@ -19,7 +19,8 @@ from ..rows import for_each
 from .test_readers import BANNER, COLLECT_ENV, CSV, NEW_BANNER, OLD, QUERY
 from .texts import NAMES, text
 
-TEXTS = [COLLECT_ENV, OLD, BANNER, NEW_BANNER, QUERY, CSV, *map(text, NAMES), "\n".join(map(text, NAMES))]
+HELD = "01:00.0 3D controller: NVIDIA Corporation GA100 [A100 PCIe 40GB]\n\tKernel driver in use: vfio-pci\n"
+TEXTS = [COLLECT_ENV, OLD, BANNER, NEW_BANNER, QUERY, CSV, HELD, *map(text, NAMES), "\n".join(map(text, NAMES))]
 WORDS = st.sampled_from(
     [
         "nvidia",

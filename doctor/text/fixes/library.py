@@ -137,7 +137,10 @@ def _cudnn_wheel(t: Evidence) -> Fix:
     bound = f">={version},<{wanted[0] + 1}" if len(wanted) > 1 else f"=={version}.*" if wanted else ""
     wheel = f"nvidia-cudnn-cu{11 if len(wanted) > 1 and wanted < (8, 9) else max(12, min(13, cuda))}"
     request = Install(packages=(wheel + bound,), again=() if wanted else (wheel,))
-    name = ("install-cudnn" if wanted else "reinstall-cudnn") + "-windows" * (known(t.s.host.system) == "windows")
+    names = ("install-cudnn", "reinstall-cudnn")
+    if known(t.s.host.system) == "windows":
+        names = ("install-cudnn-windows", "reinstall-cudnn-windows")
+    name = names[0] if wanted else names[1]
     return written(t.s, name, request, f"\n{on_path_of_wheel(t, 'cudnn')}", version=version)
 
 
