@@ -188,7 +188,7 @@ class Tree:
         return found, readable
 
     def world_size(self) -> int | None:
-        """The most ranks that a launcher told a member of when it started it; None where none was told of any."""
+        """The largest number of ranks that a launcher passed to a process of this tree; None if it passed none."""
         found = [
             int(value)
             for pid in self._members

@@ -166,7 +166,7 @@ def _replaced(value: Any, marks: Marks, parts: Collection[int] = ()) -> Any:
 
 
 def _struct(value: msgspec.Struct, marks: Marks, parts: Collection[int]) -> msgspec.Struct:
-    """The same object where it has no mark: a field that is not there is told from its default by that."""
+    """The same object if it has no mark: its identity shows that a field is absent, not set to its default."""
     fields = {name: getattr(value, name) for name in value.__struct_fields__}
     changed = {name: new for name, old in fields.items() if (new := _replaced(old, marks, parts)) is not old}
     return struct_replace(value, **changed) if changed else value

@@ -146,7 +146,7 @@ def _cudnn_wheel(t: Evidence) -> Fix:
 
 def _cudnn_required(text: str) -> tuple[int, ...]:
     """(8, 5) of `compiled against (8, 5, 0)`, `compiled with: 8.5.0`, `compiled=8500`; (9,) of `cudnn_ops64_9.dll`;
-    () where no version is told."""
+    () if the text names no version."""
     found = _CUDNN_REQUIRED.search(text)
     if found and found[1]:
         return int(found[1]), int(found[2])
@@ -158,7 +158,7 @@ def _cudnn_required(text: str) -> tuple[int, ...]:
 
 
 def _cudnn_old_gpu(t: Evidence) -> Iterable[Fix | None]:
-    """The newest cuDNN that the matrix knows to support the GPU; where none is told, which GPUs need which."""
+    """The newest cuDNN that supports the GPU, by the matrix; if the text names no GPU, which GPUs need which."""
     wanted = next(iter(capabilities(t.s, t.m)), "")
     if not wanted:
         return (written(t.s, "cudnn-by-gpu"),)

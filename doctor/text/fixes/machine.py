@@ -117,7 +117,7 @@ def _visible(t: Evidence) -> Iterable[Fix]:
 
 
 def _variable(t: Evidence) -> Iterable[Fix]:
-    """Of the variables that break CUDA those that the message is of: most are told by the environment alone."""
+    """Those variables that break CUDA and that the message is about: most show only in the environment."""
     if "NUMBA_DISABLE_CUDA" in t.symptom.text:
         return (unset(t.s, "NUMBA_DISABLE_CUDA"),)
     return (written(t.s, "unset-jit-variables"),) if _NO_JIT.search(t.symptom.text) else ()
