@@ -4,7 +4,7 @@ What is wrong: the switch's ports have P2P Request Redirect on (PCI Access Contr
 and a network card, send each other then no longer crosses the switch alone: it goes up to the root complex, through the
 IOMMU where that is on, and down again.
 
-How it shows: peer-to-peer copies are slow, hang or give wrong data; NCCL's collectives between these GPUs are slow;
+Symptoms: peer-to-peer copies are slow, hang or give wrong data; NCCL's collectives between these GPUs are slow;
 `lspci -vvv` shows `ACSCtl: SrcValid+ ... ReqRedir+` at the switch's ports.
 
 Why it happens: firmware and kernel turn ACS on together with the IOMMU, so that a virtual machine can be given a device

@@ -2,7 +2,7 @@
 
 What is wrong: Apptainer shows the host's /dev, but adds the driver's libraries only with `--nv`.
 
-How it shows: /dev/nvidia0 is there, `nvidia-smi: command not found`, `Found no NVIDIA driver on your system`.
+Symptoms: /dev/nvidia0 is there, `nvidia-smi: command not found`, `Found no NVIDIA driver on your system`.
 
 Why it happens: `apptainer exec` or `run` without `--nv`; a wrapper or workflow tool that leaves it out.
 

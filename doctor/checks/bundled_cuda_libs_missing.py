@@ -3,7 +3,7 @@
 What is wrong: torch's own libraries name libraries (libcudart.so.13, libcublas.so.12, libcudnn.so.9 ...) that neither
 the nvidia-* wheels beside torch nor the loader's path supply.
 
-How it shows: `ImportError: libcudart.so.13: cannot open shared object file`, `libnvrtc.so.*[0-9] not found in the
+Symptoms: `ImportError: libcudart.so.13: cannot open shared object file`, `libnvrtc.so.*[0-9] not found in the
 system path`, `libcudnn.so.9: cannot open shared object file`.
 
 Why it happens: torch was installed with `--no-deps`, by a lock file or a resolver that skipped the nvidia-* wheels,

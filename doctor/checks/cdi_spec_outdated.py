@@ -3,7 +3,7 @@
 What is wrong: a specification under /etc/cdi or /var/run/cdi mounts driver libraries by their full version; the driver
 that is loaded has another one.
 
-How it shows: containers with `--device nvidia.com/gpu=all` do not start (`no such file or directory` for
+Symptoms: containers with `--device nvidia.com/gpu=all` do not start (`no such file or directory` for
 libcuda.so.VERSION), or find no driver.
 
 Why it happens: the driver was updated after `nvidia-ctk cdi generate`.

@@ -3,7 +3,7 @@
 What is wrong: weights, checkpoints and batches pass through the machine's memory on their way to the GPU. The control
 group's limit leaves little room for that.
 
-How it shows: `Killed` without a Python traceback, exit code 137, a pod with status `OOMKilled`, a data loader worker
+Symptoms: `Killed` without a Python traceback, exit code 137, a pod with status `OOMKilled`, a data loader worker
 killed by signal 9, most often while a model is loaded.
 
 Why it happens: a memory limit of a pod, container or batch job that was meant for a small program.

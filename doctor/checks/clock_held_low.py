@@ -3,7 +3,7 @@
 What is wrong: the SM clock was below nine tenths of its maximum while the GPU worked, although it drew less than its
 limit and NVML named no slowdown by power or heat.
 
-How it shows: everything that computes is slower by the same share, at full utilization and little power;
+Symptoms: everything that computes is slower by the same share, at full utilization and little power;
 `nvidia-smi -q -d CLOCK` shows a low SM clock.
 
 Why it happens: the clocks are locked (`nvidia-smi -lgc`) or application clocks are set (`-ac`), often by a tool that

@@ -4,7 +4,7 @@ What is wrong: a copy between two GPUs, or one small all-reduce over all of them
 wrong values; or the ranks of `prove --links` did not come to their end, or got wrong data. A copy between two GPUs
 that brings other bytes is `gpu-wrong-results`.
 
-How it shows: training on one GPU works; on several it hangs at the first collective, with every GPU at 100 %, or
+Symptoms: training on one GPU works; on several it hangs at the first collective, with every GPU at 100 %, or
 losses are wrong.
 
 Why it happens: an IOMMU or ACS in the way of peer-to-peer copies, an NVLink or fabric that is not up, a /dev/shm that

@@ -2,7 +2,7 @@
 
 What is wrong: /dev/nvidia0, /dev/nvidiactl or /dev/nvidia-uvm exist, but cannot be opened for reading and writing.
 
-How it shows: `Failed to initialize NVML: Insufficient Permissions` (NVML code 4); `cuInit` returns 100 or 304; as root
+Symptoms: `Failed to initialize NVML: Insufficient Permissions` (NVML code 4); `cuInit` returns 100 or 304; as root
 it works.
 
 Why it happens: SELinux keeps containers from device nodes; a rootless engine cannot write device rules; the nodes

@@ -3,7 +3,7 @@
 What is wrong: NVIDIA_DRIVER_CAPABILITIES says which libraries the container toolkit mounts: `compute` brings libcuda,
 `utility` brings NVML and nvidia-smi. The one that is needed was not requested.
 
-How it shows: without compute: `nvidia-smi` works and shows `CUDA Version: N/A`, torch says `Found no NVIDIA driver`.
+Symptoms: without compute: `nvidia-smi` works and shows `CUDA Version: N/A`, torch says `Found no NVIDIA driver`.
 Without utility: `nvidia-smi` is not found and NCCL fails, though CUDA works: a warning with several GPUs, a remark
 with one.
 

@@ -3,7 +3,7 @@
 What is wrong: in a container, libcuda and libnvidia-ml must be the host's; the container toolkit mounts them at the
 start. This image also contains a copy of another version, and the loader picks that copy.
 
-How it shows: `Driver/library version mismatch` or CUDA error 803 in this container alone, while others on the same host
+Symptoms: `Driver/library version mismatch` or CUDA error 803 in this container alone, while others on the same host
 work; `nvidia-container-cli: mount error: file creation failed ... file exists` at the start.
 
 Why it happens: a package installed while the image was built pulled the driver in (nvidia-driver-*,

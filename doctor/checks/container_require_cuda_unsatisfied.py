@@ -3,7 +3,7 @@
 What is wrong: the image carries NVIDIA_REQUIRE_CUDA (or its like), a condition on the host's CUDA version, driver,
 brand or architecture. This host does not meet it.
 
-How it shows: the container does not start: `nvidia-container-cli: requirement error: unsatisfied condition:
+Symptoms: the container does not start: `nvidia-container-cli: requirement error: unsatisfied condition:
 cuda>=12.8`. If it did start, the engine did not check the condition (CDI does not), and whatever needs the newer driver
 fails later.
 

@@ -3,7 +3,7 @@
 What is wrong: the engine lets systemd manage control groups, GPUs are put into containers by the toolkit's hook, and
 /dev/char has no links by which systemd could find their nodes again.
 
-How it shows: nothing, until someone runs `systemctl daemon-reload` (package updates do); then `Failed to initialize
+Symptoms: nothing, until someone runs `systemctl daemon-reload` (package updates do); then `Failed to initialize
 NVML: Unknown Error` in containers that worked.
 
 Why it happens: the hook adds device rules that systemd does not know of, and systemd writes its own anew.

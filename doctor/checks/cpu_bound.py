@@ -3,7 +3,7 @@
 What is wrong: one core runs Python, draws batches and launches kernels. It is fully loaded while the GPU has little to
 do. No driver, CUDA version or faster GPU changes that.
 
-How it shows: low GPU use (5 to 40 %) while one core is at 100 %; as a percentage of all cores that can look like 3 % or
+Symptoms: low GPU use (5 to 40 %) while one core is at 100 %; as a percentage of all cores that can look like 3 % or
 33 %. The same program is faster on a slower GPU with a faster core.
 
 Why it happens: a training loop is one thread. Server cores are slower than desktop cores; in containers, a CPU quota or

@@ -2,7 +2,7 @@
 
 What is wrong: this is the CPU build of torch. No driver, GPU or setting can make it use a GPU.
 
-How it shows: `torch.cuda.is_available()` is False, `Torch not compiled with CUDA enabled`, `torch.version.cuda` is
+Symptoms: `torch.cuda.is_available()` is False, `Torch not compiled with CUDA enabled`, `torch.version.cuda` is
 None, a version that ends in `+cpu`.
 
 Why it happens: a plain `pip install torch` on Windows or (up to 2.10) on aarch64, the CPU index, a CPU build of conda,

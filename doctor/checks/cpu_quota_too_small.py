@@ -3,7 +3,7 @@
 What is wrong: each GPU has at least one process that prepares its work. With less than one core for that process, the
 GPU waits.
 
-How it shows: low GPU utilisation, slow starts (imports, loading of weights), data loaders that never keep up.
+Symptoms: low GPU utilisation, slow starts (imports, loading of weights), data loaders that never keep up.
 
 Why it happens: a CPU limit of the container or pod, a job that asked for one core, a process bound to few cores.
 

@@ -3,7 +3,7 @@
 What is wrong: the loader picks the image's cuda-compat library, which is older than the host's kernel module or made
 for other driver branches.
 
-How it shows: `Error 803: system has unsupported display driver / cuda driver combination`, `is_available()` False,
+Symptoms: `Error 803: system has unsupported display driver / cuda driver combination`, `is_available()` False,
 while nvidia-smi works.
 
 Why it happens: the host's driver was upgraded past the image's compat library, whose folder is still first on

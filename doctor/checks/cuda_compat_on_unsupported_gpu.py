@@ -3,7 +3,7 @@
 What is wrong: images whose CUDA is newer than the host's driver contain cuda-compat, a newer libcuda. It works on
 data-center GPUs and some workstation boards; on GeForce and Titan every CUDA call fails with it.
 
-How it shows: `Error 804: forward compatibility was attempted on non supported HW`, `is_available()` False.
+Symptoms: `Error 804: forward compatibility was attempted on non supported HW`, `is_available()` False.
 
 Why it happens: /usr/local/cuda/compat is on LD_LIBRARY_PATH or in the loader's configuration, or the container toolkit
 enabled it for this image.

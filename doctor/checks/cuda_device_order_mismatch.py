@@ -3,7 +3,7 @@
 What is wrong: nvidia-smi numbers GPUs by their PCI address, CUDA by default puts the fastest first. With GPUs of
 different models, the same number can then mean two different GPUs.
 
-How it shows: CUDA_VISIBLE_DEVICES=1 picks a different GPU than number 1 in nvidia-smi; a program runs on the small
+Symptoms: CUDA_VISIBLE_DEVICES=1 picks a different GPU than number 1 in nvidia-smi; a program runs on the small
 card, runs out of memory, or has no code for that card's architecture.
 
 Why it happens: CUDA_DEVICE_ORDER is not set; its default is FASTEST_FIRST.

@@ -3,7 +3,7 @@
 What is wrong: cuInit is the first call of every CUDA program. It returns an error, or the driver runs but there is no
 libcuda.so.1 to call. So no program can use the GPU.
 
-How it shows: `torch.cuda.is_available()` False; `Unexpected error from cudaGetDeviceCount()` with the code; `Found no
+Symptoms: `torch.cuda.is_available()` False; `Unexpected error from cudaGetDeviceCount()` with the code; `Found no
 NVIDIA driver` while nvidia-smi works.
 
 Why it happens: most often one of the causes that gpudoctor names in its other findings; this one is then a consequence.

@@ -2,7 +2,7 @@
 
 What is wrong: NVML (and nvidia-smi) lists a GPU that CUDA leaves out of its list, so no program can compute on it.
 
-How it shows: `torch.cuda.device_count()` is lower than the number of GPUs in nvidia-smi; a job for all GPUs starts with
+Symptoms: `torch.cuda.device_count()` is lower than the number of GPUs in nvidia-smi; a job for all GPUs starts with
 fewer, or ends with `invalid device ordinal`.
 
 Why it happens: the driver could not set this GPU up for computing (a fault of the board, its link or its memory, or a

@@ -3,7 +3,7 @@
 What is wrong: compiling needs the compiler of a CUDA toolkit. torch's wheels contain CUDA's libraries, never nvcc.
 Running torch needs no toolkit, so this is checked only with `--building`.
 
-How it shows: `OSError: CUDA_HOME environment variable is not set. Please set it to your CUDA install root`, `nvcc: not
+Symptoms: `OSError: CUDA_HOME environment variable is not set. Please set it to your CUDA install root`, `nvcc: not
 found`, `error: command '/usr/local/cuda/bin/nvcc' failed: No such file or directory`.
 
 Why it happens: runtime images contain no compiler; the toolkit is in an unusual place; PATH or CUDA_HOME is lost under

@@ -4,7 +4,7 @@ What is wrong: this variable says which GPUs CUDA may see. An empty value, -1, a
 identifier ends the list there: that entry and all after it are not visible. NVIDIA_VISIBLE_DEVICES does the same at a
 container's start, where `none`, `void` or an empty value give no GPU.
 
-How it shows: `No CUDA GPUs are available`, `is_available()` False, `device_count()` lower than expected, while
+Symptoms: `No CUDA GPUs are available`, `is_available()` False, `device_count()` lower than expected, while
 nvidia-smi lists all GPUs: it does not read this variable.
 
 Why it happens: a script made for a machine with more GPUs; a notebook that sets it; a leftover from a batch system; an

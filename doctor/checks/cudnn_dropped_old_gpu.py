@@ -3,7 +3,7 @@
 What is wrong: torch itself still has code for the GPU, but cuDNN 9.11 and newer start at compute capability 7.5
 (Turing): Maxwell, Pascal and Volta are no longer supported.
 
-How it shows: matrix products work, convolutions fail: `CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH`, `no kernel image is
+Symptoms: matrix products work, convolutions fail: `CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH`, `no kernel image is
 available`, `GET was unable to find an engine to execute this computation`.
 
 Why it happens: something raised the cuDNN wheel above the version that torch pins, or a build with a newer cuDNN was

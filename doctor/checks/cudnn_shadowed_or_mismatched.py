@@ -3,7 +3,7 @@
 What is wrong: torch needs a cuDNN with the same major version and at least the minor version that it was compiled with.
 A folder on LD_LIBRARY_PATH, or a cuDNN wheel of another version, supplies one that does not meet this.
 
-How it shows: `RuntimeError: cuDNN version incompatibility: PyTorch was compiled against (9, 10, 2) but found runtime
+Symptoms: `RuntimeError: cuDNN version incompatibility: PyTorch was compiled against (9, 10, 2) but found runtime
 version (8, 9, 7)`, `Could not load library libcudnn_cnn_train.so.8 ... undefined symbol`,
 `CUDNN_STATUS_NOT_INITIALIZED`, `CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH`.
 

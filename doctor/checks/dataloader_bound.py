@@ -3,7 +3,7 @@
 What is wrong: batches arrive more slowly than the GPU processes them. The loader's workers or the disk are at their
 limit, or one thread draws the batches itself.
 
-How it shows: GPU use that jumps between 0 and 100 %; workers at 100 % or in disk sleep (D) while the training waits;
+Symptoms: GPU use that jumps between 0 and 100 %; workers at 100 % or in disk sleep (D) while the training waits;
 the number of workers changes the speed.
 
 Why it happens: too few workers or cores, decoding on the processor, a slow or remote disk, many small files; a /dev/shm

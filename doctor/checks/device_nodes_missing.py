@@ -3,7 +3,7 @@
 What is wrong: programs reach the driver through nodes in /dev. The kernel module is loaded and knows the GPU, but the
 nodes are missing.
 
-How it shows: `cuInit` returns 100 (no device), NVML finds no GPU, while /proc/driver/nvidia/gpus lists one. As root it
+Symptoms: `cuInit` returns 100 (no device), NVML finds no GPU, while /proc/driver/nvidia/gpus lists one. As root it
 repairs itself (the libraries create the nodes); as another user it may not.
 
 Why it happens: nothing created them after boot: no X server, no nvidia-persistenced, and the helper nvidia-modprobe is

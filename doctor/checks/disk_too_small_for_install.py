@@ -3,7 +3,7 @@
 What is wrong: a CUDA build of torch with its libraries is a download of about 3 GB and takes 6 to 8 GB unpacked. pip
 also needs the download in its cache and space in its temporary folder.
 
-How it shows: `OSError: [Errno 28] No space left on device` in the middle of the install, which can leave a broken
+Symptoms: `OSError: [Errno 28] No space left on device` in the middle of the install, which can leave a broken
 torch.
 
 Why it happens: small container disks (10 to 20 GB), a small /tmp in memory, a full home folder quota.

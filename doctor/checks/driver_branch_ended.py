@@ -2,7 +2,7 @@
 
 What is wrong: nothing fails. NVIDIA ended this branch: no more bug and security fixes, and no newer CUDA.
 
-How it shows: not at all, until something needs a newer driver.
+Symptoms: not at all, until something needs a newer driver.
 
 Why it happens: drivers stay installed for years; provider images lag behind. Most machines run an ended branch.
 

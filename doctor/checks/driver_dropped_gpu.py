@@ -2,7 +2,7 @@
 
 What is wrong: NVIDIA ends support for an old generation after a certain branch; later branches do not support it.
 
-How it shows: after an upgrade `nvidia-smi` prints `No devices were found`; the kernel log says that the GPU is
+Symptoms: after an upgrade `nvidia-smi` prints `No devices were found`; the kernel log says that the GPU is
 supported only by a legacy branch (`NVRM: ... requires the NVIDIA 470.xx Legacy drivers`).
 
 Why it happens: the newest driver was installed on a machine with a Kepler, Maxwell, Pascal or Volta card.

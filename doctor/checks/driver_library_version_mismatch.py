@@ -2,7 +2,7 @@
 
 What is wrong: libnvidia-ml and libcuda work only with a kernel module of exactly their own version.
 
-How it shows: `Failed to initialize NVML: Driver/library version mismatch` (NVML code 18); CUDA error 803 or 804;
+Symptoms: `Failed to initialize NVML: Driver/library version mismatch` (NVML code 18); CUDA error 803 or 804;
 `nvidia-smi` fails although the driver was just updated.
 
 Why it happens: packages were upgraded (often unattended) while the old module stays loaded until the next reboot; a

@@ -3,7 +3,7 @@
 What is wrong: the libraries are there (for example in /usr/local/nvidia/lib64 or /usr/lib/wsl/lib), but programs look
 for libcuda.so.1 only on LD_LIBRARY_PATH, in the loader's cache and in the default folders.
 
-How it shows: `Found no NVIDIA driver on your system` although the GPU's nodes are there; `libcuda.so.1: cannot open
+Symptoms: `Found no NVIDIA driver on your system` although the GPU's nodes are there; `libcuda.so.1: cannot open
 shared object file`.
 
 Why it happens: GKE and some other clusters mount the driver at /usr/local/nvidia and rely on the LD_LIBRARY_PATH of

@@ -6,7 +6,7 @@ calls did not return in time, or crashed its process. Every program that makes t
 torch computed on that GPU afterwards. So is a product or a copy by torch, timed later, that hangs (10 seconds without
 a word), crashes or ends in an error of CUDA on a GPU on which torch's first proof was right.
 
-How it shows: `nvidia-smi` or `import torch; torch.cuda.is_available()` never returns and cannot be interrupted, or
+Symptoms: `nvidia-smi` or `import torch; torch.cuda.is_available()` never returns and cannot be interrupted, or
 ends with `Segmentation fault` or `Aborted`.
 
 Why it happens: a GPU in a bad state (an Xid error in the kernel log), a kernel module that waits for its GSP firmware,

@@ -4,7 +4,7 @@ What is wrong: the PCI bus shows an NVIDIA GPU, no nvidia kernel module is loade
 (libcuda, libnvidia-ml) was found. In a container this means that the host has no driver: kernel modules belong to the
 host, and the container toolkit can only pass on what the host has.
 
-How it shows: `nvidia-smi: command not found`, `Found no NVIDIA driver on your system`, `is_available()` False.
+Symptoms: `nvidia-smi: command not found`, `Found no NVIDIA driver on your system`, `is_available()` False.
 
 Why it happens: a fresh machine image without driver; a kernel or distribution upgrade that removed the packages.
 

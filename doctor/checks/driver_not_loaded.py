@@ -3,7 +3,7 @@
 What is wrong: the user-space libraries (libcuda, libnvidia-ml) are there, but no nvidia kernel module is running for
 them to talk to.
 
-How it shows: `nvidia-smi has failed because it couldn't communicate with the NVIDIA driver`; NVML code 9 (driver not
+Symptoms: `nvidia-smi has failed because it couldn't communicate with the NVIDIA driver`; NVML code 9 (driver not
 loaded); `cuInit` returns 100 (no device) or 999; `torch.cuda.is_available()` False.
 
 Why it happens: the kernel was upgraded and no module was built for it (headers missing, DKMS failed); Secure Boot

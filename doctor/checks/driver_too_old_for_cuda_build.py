@@ -3,7 +3,7 @@
 What is wrong: a program built with CUDA 12.x runs on any driver from branch 525 on, one built with CUDA 13.x needs
 branch 580 or newer (11.x: 450.80.02). The driver here is below that.
 
-How it shows: `torch.cuda.is_available()` is False with the warning `The NVIDIA driver on your system is too old (found
+Symptoms: `torch.cuda.is_available()` is False with the warning `The NVIDIA driver on your system is too old (found
 version 12020)`, `CUDA driver version is insufficient for CUDA runtime version` (35).
 
 Why it happens: a plain `pip install torch` gives a CUDA 13 build since torch 2.11; the host of a container or pod has

@@ -3,7 +3,7 @@
 What is wrong: a driver supports the GPU generations that existed when its branch began. This branch is older than the
 GPU's generation and does not support it.
 
-How it shows: `nvidia-smi` prints `No devices were found`; `cuInit` answers 100 (no device); the kernel log says that
+Symptoms: `nvidia-smi` prints `No devices were found`; `cuInit` answers 100 (no device); the kernel log says that
 the GPU is not supported by this release.
 
 Why it happens: a machine image or a distribution's default driver is older than the card; a new card in an old server.

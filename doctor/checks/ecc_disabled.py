@@ -2,7 +2,7 @@
 
 What is wrong: nothing fails. With ECC off, a flipped bit in the GPU's memory goes unnoticed.
 
-How it shows: `nvidia-smi -q -d ECC` says `Current: Disabled`. The GPU shows a little more memory.
+Symptoms: `nvidia-smi -q -d ECC` says `Current: Disabled`. The GPU shows a little more memory.
 
 Why it happens: an administrator turned it off for more memory or speed; the change takes effect after a reset or
 reboot.

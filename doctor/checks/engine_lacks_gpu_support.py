@@ -3,7 +3,7 @@
 What is wrong: the host has a driver and GPUs, and an engine that answers; but neither the NVIDIA Container Toolkit's
 hook nor a runtime of NVIDIA's nor a CDI specification of the GPUs is there.
 
-How it shows: `could not select device driver "" with capabilities: [[gpu]]`, `unknown or invalid runtime name: nvidia`,
+Symptoms: `could not select device driver "" with capabilities: [[gpu]]`, `unknown or invalid runtime name: nvidia`,
 `unresolvable CDI devices nvidia.com/gpu=all` from `docker run --gpus all` or `podman run --device nvidia.com/gpu=all`.
 
 Why it happens: the toolkit was never installed, or the engine was installed anew after it.

@@ -2,7 +2,7 @@
 
 What is wrong: a variable that is meant for debugging or profiling, or for another machine, is set for every program.
 
-How it shows: depends on the variable: everything several times slower (CUDA_LAUNCH_BLOCKING), out of memory or slow
+Symptoms: depends on the variable: everything several times slower (CUDA_LAUNCH_BLOCKING), out of memory or slow
 starts (CUDA_MODULE_LOADING=EAGER), hangs after an error (CUDA_DEVICE_WAITS_ON_EXCEPTION), slow multi-GPU runs
 (NCCL_P2P_DISABLE).
 

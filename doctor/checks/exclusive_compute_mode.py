@@ -2,7 +2,7 @@
 
 What is wrong: in mode Exclusive_Process only one process at a time may use the GPU; in mode Prohibited, none may.
 
-How it shows: `CUDA error: all CUDA-capable devices are busy or unavailable` (46); the second worker of a job fails, the
+Symptoms: `CUDA error: all CUDA-capable devices are busy or unavailable` (46); the second worker of a job fails, the
 first works.
 
 Why it happens: the administrator or a batch system set the mode; a leftover process still holds the GPU; data loader

@@ -3,7 +3,7 @@
 What is wrong: an extension calls functions inside torch's libraries. Those of another torch release, of a build with
 the other C++ ABI, or of another CUDA major are not the ones it was compiled against.
 
-How it shows: `ImportError: flash_attn_2_cuda...so: undefined symbol: _ZN3c105ErrorC2E...`, `xFormers was built for:
+Symptoms: `ImportError: flash_attn_2_cuda...so: undefined symbol: _ZN3c105ErrorC2E...`, `xFormers was built for:
 PyTorch 2.1.2+cu121 with CUDA 1201 (you have 2.2.0)`, `vllm/_C.abi3.so: undefined symbol`.
 
 Why it happens: torch was upgraded or replaced after the extension was installed (a later line of requirements.txt is

@@ -3,7 +3,7 @@
 What is wrong: the extension's libraries contain machine code for other GPU generations, but no PTX that the driver
 could compile for this one. torch itself may be fine.
 
-How it shows: `CUDA error: no kernel image is available for execution on the device` from the extension's functions
+Symptoms: `CUDA error: no kernel image is available for execution on the device` from the extension's functions
 only, `FlashAttention only supports Ampere GPUs or newer`, `Error named symbol not found at ...`.
 
 Why it happens: the extension was built before this GPU existed, was built on a machine with another GPU

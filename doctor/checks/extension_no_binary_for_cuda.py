@@ -3,7 +3,7 @@
 What is wrong: bitsandbytes ships one library per CUDA version, but none for this one; or an extension needs the CUDA
 runtime of another major (libcudart.so.11.0 beside a CUDA 12 torch), which is missing.
 
-How it shows: `CUDA SETUP: Required library version not found: libbitsandbytes_cuda124.so`, `Could not find the
+Symptoms: `CUDA SETUP: Required library version not found: libbitsandbytes_cuda124.so`, `Could not find the
 bitsandbytes CUDA binary`, `ImportError: libcudart.so.11.0: cannot open shared object file`.
 
 Why it happens: the extension is older than the CUDA version of this torch, or was installed for another torch; or

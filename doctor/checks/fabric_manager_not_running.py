@@ -4,7 +4,7 @@ What is wrong: on boards where NVSwitches connect the GPUs (HGX, DGX with A100, 
 the fabric manager has set up the switches. It is not running, has failed, has a different version than the driver, or
 has not finished.
 
-How it shows: `Error 802: system not yet initialized`, `is_available()` False, while nvidia-smi lists all GPUs.
+Symptoms: `Error 802: system not yet initialized`, `is_available()` False, while nvidia-smi lists all GPUs.
 
 Why it happens: nvidia-fabricmanager is not installed or not enabled; the driver was upgraded and the fabric manager was
 not (the versions must be equal); the machine has just booted; a virtual machine holds only part of the board and its

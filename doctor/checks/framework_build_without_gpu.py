@@ -3,7 +3,7 @@
 What is wrong: TensorFlow, DGL, llama.cpp, PaddlePaddle or FAISS is installed as a CPU build. No driver or setting can
 make it use the GPU.
 
-How it shows: `tf.config.list_physical_devices('GPU')` is [], `Your installed DGL package does not support GPU`,
+Symptoms: `tf.config.list_physical_devices('GPU')` is [], `Your installed DGL package does not support GPU`,
 `n_gpu_layers` has no effect; everything is slow.
 
 Why it happens: tensorflow-cpu was chosen; TensorFlow has no GPU build for native Windows since 2.11, nor for aarch64 on

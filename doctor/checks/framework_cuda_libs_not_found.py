@@ -3,7 +3,7 @@
 What is wrong: TensorFlow's GPU build opens libcudart, libcublas, libcudnn and their like by name when it starts. They
 come as wheels with the extra `and-cuda`, or from a toolkit on the loader's path. Here some are in neither place.
 
-How it shows: `Cannot dlopen some GPU libraries. Please make sure the missing libraries mentioned above are installed
+Symptoms: `Cannot dlopen some GPU libraries. Please make sure the missing libraries mentioned above are installed
 properly`, `Could not find cuda drivers on your machine, GPU will not be used`, an empty list of GPUs.
 
 Why it happens: `pip install tensorflow` without the extra; a toolkit of another CUDA major; a module or shell file that

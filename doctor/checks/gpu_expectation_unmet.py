@@ -4,7 +4,7 @@ What is wrong: `--expect 8xH100` says what programs should find here; CUDA (or N
 different number or model. A GPU in MIG mode counts by its instances; without an instance it does not count. Where
 CUDA_VISIBLE_DEVICES or NVIDIA_VISIBLE_DEVICES hides the rest, the answer is UNKNOWN and names it.
 
-How it shows: a job that is made for eight GPUs starts with seven, or with another model and less memory.
+Symptoms: a job that is made for eight GPUs starts with seven, or with another model and less memory.
 
 Why it happens: a GPU was lost, is bound to another driver, or was left out by the scheduler or CDI; the provider
 supplied a different plan.

@@ -2,7 +2,7 @@
 
 What is wrong: the driver holds the GPU, and NVML, the driver or the kernel log says that it is lost.
 
-How it shows: `nvidia-smi` prints `Unable to determine the device handle ... GPU is lost` or lists one GPU fewer; the
+Symptoms: `nvidia-smi` prints `Unable to determine the device handle ... GPU is lost` or lists one GPU fewer; the
 kernel log has `NVRM: Xid 79, GPU has fallen off the bus`.
 
 Why it happens: power (supply, cables, load peaks), heat, a bad riser or slot, PCIe errors, a defect of the board.

@@ -3,7 +3,7 @@
 What is wrong: memory errors occurred that ECC detects but cannot correct, or the board can no longer replace bad rows
 (row remapping failed, or too many rows or pages were replaced).
 
-How it shows: `uncorrectable ECC error encountered` (CUDA error 214), Xid 48, 63, 64, 94, 95 in the kernel log; programs
+Symptoms: `uncorrectable ECC error encountered` (CUDA error 214), Xid 48, 63, 64, 94, 95 in the kernel log; programs
 that crash at random. With ECC off, the same faults silently give wrong numbers.
 
 Why it happens: memory cells age or are hit by radiation; heat; a defective board. Single errors happen on healthy

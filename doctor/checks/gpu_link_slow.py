@@ -4,7 +4,7 @@ What is wrong: data from one GPU to another passes at a rate below that of their
 below one PCIe switch, below 60 % of what copies from the host reach; or far below the other pairs of this machine that
 are joined in the same way.
 
-How it shows: training on several GPUs waits in NCCL; one pair of GPUs holds up all of them, as every collective is as
+Symptoms: training on several GPUs waits in NCCL; one pair of GPUs holds up all of them, as every collective is as
 slow as its slowest link.
 
 Why it happens: an NVLink bridge that is not seated or links that are down, so that data takes PCIe; a fabric that is

@@ -3,7 +3,7 @@
 What is wrong: memory of an idle GPU is in use, but the driver lists no process that holds it. New programs have less
 memory.
 
-How it shows: `CUDA out of memory` although nothing seems to run; `nvidia-smi` shows used memory and an empty list of
+Symptoms: `CUDA out of memory` although nothing seems to run; `nvidia-smi` shows used memory and an empty list of
 processes.
 
 Why it happens: a worker of an earlier run that was not killed with its parent, a zombie, a stopped notebook kernel, a

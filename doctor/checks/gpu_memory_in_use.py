@@ -2,7 +2,7 @@
 
 What is wrong: nothing fails. Another program, or another run of yours, holds more than half of the memory.
 
-How it shows: `CUDA out of memory` where the same program ran before; the message says how much other processes use.
+Symptoms: `CUDA out of memory` where the same program ran before; the message says how much other processes use.
 
 Why it happens: an inference server, a notebook or another user's job on the same GPU.
 

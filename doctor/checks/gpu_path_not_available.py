@@ -3,7 +3,7 @@
 What is wrong: CUDA's first call fails, no device is found, or a small kernel fails or gives a wrong answer. No other
 check names the reason; if one does, it comes first and this one follows from it.
 
-How it shows: `torch.cuda.is_available()` is False, or the first operation on the GPU raises, kills the process or never
+Symptoms: `torch.cuda.is_available()` is False, or the first operation on the GPU raises, kills the process or never
 returns.
 
 Why it happens: the error code says more; see the details of the finding.

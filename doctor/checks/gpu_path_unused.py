@@ -3,7 +3,7 @@
 What is wrong: a GPU was asked for, but torch did no work on it, or a watched program did not use it.
 `torch.cuda.is_available()` proves nothing; this check looks at what really ran.
 
-How it shows: training is as slow as on a CPU; nvidia-smi shows 0 % and no process.
+Symptoms: training is as slow as on a CPU; nvidia-smi shows 0 % and no process.
 
 Why it happens: torch without CUDA, a missing driver, or a container without the GPU: the finding above says which. In a
 watched program also: model and batches were never moved to the GPU, or a different Python ran it than you think.

@@ -3,7 +3,7 @@
 What is wrong: the GPU reports why its clocks are lower than they could be. Three of these reasons are faults: a thermal
 slowdown, a power brake (the power supply or the rack asks for less) and a hardware slowdown.
 
-How it shows: work takes several times longer than on an identical GPU; `nvidia-smi -q -d PERFORMANCE` lists the reason.
+Symptoms: work takes several times longer than on an identical GPU; `nvidia-smi -q -d PERFORMANCE` lists the reason.
 
 Why it happens: heat of the chip or of its memory; a missing power cable or a supply at its limit; a rack's power brake.
 A laptop does this by design, on battery or in a thin case; that is a remark.

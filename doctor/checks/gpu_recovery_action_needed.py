@@ -3,7 +3,7 @@
 What is wrong: after an error, the driver itself marks the GPU. It will not work correctly until it has been reset, the
 node rebooted, its peers drained, or the IMEX domain (memory shared between machines over NVLink) recovered.
 
-How it shows: `nvidia-smi -q` prints `GPU Recovery Action: Reset` (or Reboot, Drain P2P ...); Xid 154 in the kernel log;
+Symptoms: `nvidia-smi -q` prints `GPU Recovery Action: Reset` (or Reboot, Drain P2P ...); Xid 154 in the kernel log;
 CUDA errors 719, 46, 999 in programs.
 
 Why it happens: an uncorrectable memory error, a hang of the GPU's firmware, an NVLink error.

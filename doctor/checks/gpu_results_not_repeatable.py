@@ -3,7 +3,7 @@
 What is wrong: the same product of the same matrices, on one stream with the same workspace, gave other bits in some of
 20 repeats. All results are within what rounding can explain, so none is wrong.
 
-How it shows: two runs of one training with the same seed go apart; checksums of activations differ.
+Symptoms: two runs of one training with the same seed go apart; checksums of activations differ.
 
 Why it happens: a library that adds in an order that is not fixed (split sums with atomic additions), or a chip at the
 edge of its voltage. NVIDIA promises the same bits for cuBLAS on one stream of one GPU.

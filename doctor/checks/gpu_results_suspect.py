@@ -4,7 +4,7 @@ What is wrong: some sums over a product's result are off from float64 by more th
 rounding is expected to make. All are within the proven bound, so nothing is proven wrong: that bound holds for the
 worst case, and is up to a thousand times wider.
 
-How it shows: mostly not at all. A bit of one result that is stuck, a tile that is one percent off or a lost step of a
+Symptoms: mostly not at all. A bit of one result that is stuck, a tile that is one percent off or a lost step of a
 product change a loss too little to be seen, and a training learns a little worse.
 
 Why it happens: a defective chip or memory at the edge of its clocks or voltage. Or a library that sums in another way

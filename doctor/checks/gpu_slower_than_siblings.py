@@ -4,7 +4,7 @@ What is wrong: a product of matrices or the memory of this GPU reaches less than
 model, power limit and link reach here (median), or a copy less than 60 %. It was measured together with them, and again
 alone. Below 70 % it is a failure, if nobody else uses the GPU.
 
-How it shows: a training on all GPUs is as slow as this one: the others wait for it at each step.
+Symptoms: a training on all GPUs is as slow as this one: the others wait for it at each step.
 
 Why it happens: heat (a fan, a place at the end of the air stream), a power cable or brake, clocks that were locked low,
 another program, a link that came up narrow, or a defect.

@@ -2,7 +2,7 @@
 
 What is wrong: the GPU is at or near the temperature where it slows itself down to protect itself.
 
-How it shows: clocks drop under load, and the same work takes longer every minute; `nvidia-smi -q -d
+Symptoms: clocks drop under load, and the same work takes longer every minute; `nvidia-smi -q -d
 TEMPERATURE,PERFORMANCE` shows a small `T.Limit Temp` and `SW Thermal Slowdown` or `HW Thermal Slowdown: Active`.
 
 Why it happens: dust, a dead fan, a passive board without server fans, cards too close together, a warm room.

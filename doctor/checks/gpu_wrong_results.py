@@ -4,7 +4,7 @@ What is wrong: a kernel of our own, a matrix product or a convolution by torch g
 the same random input; or a copy inside the GPU's memory, between it and the host, or to another GPU, arrived with other
 bytes. Everything that this GPU computes is in doubt.
 
-How it shows: losses that become NaN or differ from run to run, models that do not learn, checksums that differ.
+Symptoms: losses that become NaN or differ from run to run, models that do not learn, checksums that differ.
 
 Why it happens: most often a defective or overclocked chip or memory; heat; memory errors that ECC would have reported,
 if ECC is off; rarely a bug in the driver or a library. Between two GPUs: an IOMMU or ACS in the way of direct copies.

@@ -4,7 +4,7 @@ What is wrong: gVisor (runsc) answers the system calls of a container itself. It
 runsc was started with --nvproxy and the container with a GPU; otherwise the sandbox has neither device nodes nor a
 driver, whatever the host has.
 
-How it shows: /dev/nvidia* is missing, `nvidia-smi` is not there or finds no driver, and `torch.cuda.is_available()` is
+Symptoms: /dev/nvidia* is missing, `nvidia-smi` is not there or finds no driver, and `torch.cuda.is_available()` is
 False. /proc/version names gVisor, or dmesg begins with `Starting gVisor`.
 
 Why it happens: nvproxy is off as runsc is installed; or the container was started without --gpus, or the pod requests

@@ -5,7 +5,7 @@ What is wrong: pinned host-to-device copies stay below 80 % of what boards of th
 
 Copies to the host are held against the same range less a fifth: no source tells one of their own.
 
-How it shows: loading of weights, data batches, offloading and multi-GPU work without NVLink are slow; kernels are not
+Symptoms: loading of weights, data batches, offloading and multi-GPU work without NVLink are slow; kernels are not
 slow.
 
 Why it happens, most likely first, judged by the link that NVML showed under load: fewer lanes or a lower generation

@@ -3,7 +3,7 @@
 What is wrong: the container image was built for a CUDA version (CUDA_VERSION) that this driver does not support, not
 even through minor-version compatibility.
 
-How it shows: programs built in the image fail with `CUDA driver version is insufficient for CUDA runtime version` (35).
+Symptoms: programs built in the image fail with `CUDA driver version is insufficient for CUDA runtime version` (35).
 PyTorch from a wheel brings its own CUDA and may still work.
 
 Why it happens: the image was updated and the host's driver was not.

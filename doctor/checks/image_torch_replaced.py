@@ -3,7 +3,7 @@
 What is wrong: the image's own variables name one version of PyTorch, but another is installed. Images are tested as a
 whole: their extensions (flash-attn, apex, Transformer Engine), NCCL and cuDNN go with their PyTorch.
 
-How it shows: extensions fail with undefined symbols; the GPU is no longer used because a CPU build or a build for
+Symptoms: extensions fail with undefined symbols; the GPU is no longer used because a CPU build or a build for
 another CUDA was installed; a requirements file that worked elsewhere breaks the image.
 
 Why it happens: `pip install -r requirements.txt` with `torch` in it, or a package that depends on `torch` (torchvision,

@@ -4,7 +4,7 @@ What is wrong: jaxlib itself contains no GPU code. GPU support comes from a plug
 jax-cuda13-plugin and its -pjrt part) of exactly jaxlib's version; before 0.4.30, from a jaxlib whose version ends in
 +cuda12.
 
-How it shows: `An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed. Falling back
+Symptoms: `An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed. Falling back
 to cpu.`, `JAX plugin jax_cuda12_plugin version 0.7.2 is installed, but it is not compatible with the installed jaxlib
 version 0.7.1, so it will not be used`, `jax.devices()` lists only CpuDevice.
 

@@ -4,7 +4,7 @@ What is wrong: the GPU of a Jetson (Xavier 7.2, Orin 8.7, Thor 11.0) runs only c
 on PyPI and the PyTorch index are made for servers: CPU builds up to 2.10, and CUDA builds without Orin's code after
 that (CUDA 13.0 builds do serve Thor).
 
-How it shows: `torch.cuda.is_available()` is False with a `+cpu` version, or True and `no kernel image is available
+Symptoms: `torch.cuda.is_available()` is False with a `+cpu` version, or True and `no kernel image is available
 for execution on the device`; `libcudart.so.10.2: cannot open shared object file` with a wheel for another JetPack.
 
 Why it happens: `pip install torch` instead of NVIDIA's build for the board's JetPack release.

@@ -4,7 +4,7 @@ What is wrong: torch.compile (Inductor and Triton) and packages built on Triton 
 kernel runs. They use the compiler named in CC, else gcc, else clang, and include Python.h. Here the compiler or the
 header is missing.
 
-How it shows: `RuntimeError: Failed to find C compiler. Please specify via CC environment variable`, `fatal error:
+Symptoms: `RuntimeError: Failed to find C compiler. Please specify via CC environment variable`, `fatal error:
 Python.h: No such file or directory`, `fatal error: cuda.h: No such file or directory` (Triton before 2.1).
 
 Why it happens: slim and runtime images leave out compilers; Debian and Fedora keep Python.h in a package of its own

@@ -3,7 +3,7 @@
 What is wrong: the device plugin set NVIDIA_VISIBLE_DEVICES to the allocated GPU's identifier, but the runtime that
 started the container ignores it, so the container has no device nodes and no driver libraries.
 
-How it shows: the pod was scheduled with nvidia.com/gpu: 1, and inside it `nvidia-smi` is not found and PyTorch says
+Symptoms: the pod was scheduled with nvidia.com/gpu: 1, and inside it `nvidia-smi` is not found and PyTorch says
 `Found no NVIDIA driver on your system`.
 
 Why it happens: the cluster's default runtime is plain runc (usual with k3s, k0s, RKE2) and the pod names no

@@ -2,7 +2,7 @@
 
 What is wrong: the driver is installed, but its module was built for other kernels, not for the one that is running.
 
-How it shows: `nvidia-smi has failed because it couldn't communicate with the NVIDIA driver`; `modprobe: FATAL: Module
+Symptoms: `nvidia-smi has failed because it couldn't communicate with the NVIDIA driver`; `modprobe: FATAL: Module
 nvidia not found in directory /lib/modules/...`; CUDA finds no device, most often after an upgrade and a reboot.
 
 Why it happens: the kernel was upgraded and the headers for it are not installed, so DKMS could not build the module; or

@@ -3,7 +3,7 @@
 What is wrong: a step of many small kernels takes as long as Python and PyTorch need to launch them, whatever the GPU.
 Below a certain batch size a faster GPU gains nothing, and the step time does not depend on the batch size.
 
-How it shows: GPU utilization of 5 to 30 %, one core at 100 %, the same step time for batch sizes 64 and 1024; two very
+Symptoms: GPU utilization of 5 to 30 %, one core at 100 %, the same step time for batch sizes 64 and 1024; two very
 different GPUs are equally fast.
 
 Why it happens: each launch costs the CPU 5 to 30 microseconds; small layers take less than that on the GPU. A slow core

@@ -3,7 +3,7 @@
 What is wrong: LD_LIBRARY_PATH comes before the folders that a library names itself (RUNPATH), so a toolkit's older
 libnvJitLink, libcublas or libcusparse is loaded instead of the wheel's.
 
-How it shows: `.../nvidia/cusparse/lib/libcusparse.so.12: undefined symbol: __nvJitLinkAddData_12_1, version
+Symptoms: `.../nvidia/cusparse/lib/libcusparse.so.12: undefined symbol: __nvJitLinkAddData_12_1, version
 libnvJitLink.so.12`, `undefined symbol: cublasLt...`, CUBLAS_STATUS_NOT_INITIALIZED.
 
 Why it happens: `export LD_LIBRARY_PATH=/usr/local/cuda/lib64:...` in ~/.bashrc, in a cluster's module file or in a

@@ -3,7 +3,7 @@
 What is wrong: PyTorch's wheels are built for glibc (2.28 or newer since PyTorch 2.6, 2.17 before). musl (Alpine) is not
 glibc, and an old distribution has an old glibc.
 
-How it shows: `/lib64/libc.so.6: version 'GLIBC_2.28' not found`, `libstdc++.so.6: version 'GLIBCXX_3.4.29' not found`,
+Symptoms: `/lib64/libc.so.6: version 'GLIBC_2.28' not found`, `libstdc++.so.6: version 'GLIBCXX_3.4.29' not found`,
 `Error relocating ...: symbol not found` on Alpine.
 
 Why it happens: CentOS 7 or an old cluster image, an Alpine image, or an old libstdc++ in a conda environment that

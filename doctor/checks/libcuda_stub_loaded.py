@@ -3,7 +3,7 @@
 What is wrong: CUDA toolkits come with an empty libcuda for linking on machines without a driver (lib64/stubs). Programs
 that load it at run time get a driver that can do nothing.
 
-How it shows: `CUDA driver is a stub library` (CUDA error 34, CUDA_ERROR_STUB_LIBRARY).
+Symptoms: `CUDA driver is a stub library` (CUDA error 34, CUDA_ERROR_STUB_LIBRARY).
 
 Why it happens: a stubs folder is on LD_LIBRARY_PATH or in the loader's configuration (devel images, module files, conda
 builds), often with a handmade symlink libcuda.so.1; or the container was started without the GPU, so that the stub is

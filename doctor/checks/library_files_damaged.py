@@ -3,7 +3,7 @@
 What is wrong: a shared library that pip, uv or conda installed is missing, empty, cut off, full of zeros, a git-lfs
 pointer, or made for another processor. A program that loads it fails, however complete the list of packages looks.
 
-How it shows: `ImportError: libtorch_cpu.so: cannot open shared object file`, `file too short`, `invalid ELF header`,
+Symptoms: `ImportError: libtorch_cpu.so: cannot open shared object file`, `file too short`, `invalid ELF header`,
 `ELF load command past end of file`, `Unable to load any of {libcudnn_cnn.so.9.1.0, libcudnn_cnn.so.9}`, `Bus error` (a
 file that was cut while it was mapped).
 

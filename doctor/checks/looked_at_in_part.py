@@ -3,7 +3,7 @@
 What is wrong: nothing, as far as can be told. A list on this machine (of GPUs, processes, folders or libraries) is
 longer than any that gpudoctor expects, and it stopped counting. What it says holds for the part that it looked at.
 
-How it shows: `64 of 80 GPUs that torch lists`. The number that was looked at is a limit of gpudoctor and no count of
+Symptoms: `64 of 80 GPUs that torch lists`. The number that was looked at is a limit of gpudoctor and no count of
 what the machine has.
 
 Why it happens: a very large machine, a very full folder, a variable with hundreds of entries, or a damaged file.

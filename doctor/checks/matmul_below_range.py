@@ -5,7 +5,7 @@ on this model. Where nobody has measured it, the rate stays below the share of t
 board of its kind reaches (GeForce apart from boards for data centres and workstations). Below 60 % of a measured
 reference it is a failure, if nobody else uses the GPU.
 
-How it shows: training is slower than on other GPUs of this model, at every batch size.
+Symptoms: training is slower than on other GPUs of this model, at every batch size.
 
 Why it happens (the finding puts the likeliest first, going by what NVML showed meanwhile): heat, a power limit, other
 programs on the GPU, clocks that were locked low; otherwise a PyTorch without kernels for this GPU.

@@ -3,7 +3,7 @@
 What is wrong: InfiniBand and RoCE register (lock) the memory that they send from. The limit of this process allows too
 little of it.
 
-How it shows: NCCL `Call to ibv_reg_mr failed`, `ibv_create_cq failed with error Cannot allocate memory`.
+Symptoms: NCCL `Call to ibv_reg_mr failed`, `ibv_create_cq failed with error Cannot allocate memory`.
 
 Why it happens: 8 MiB is the default in Docker and on most systems. Without RDMA it is enough: PyTorch's pinned memory
 is allocated by the driver and does not count.

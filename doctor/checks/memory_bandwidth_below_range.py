@@ -3,7 +3,7 @@
 What is wrong: copies inside device memory, of buffers too large for the cache, stay below 80 % of what others measured
 on this model, or below the share of the nameplate bandwidth that the slowest listed board of its kind reaches.
 
-How it shows: normalisations, element-wise work, attention decoding and optimizer steps are slow; large matrix products
+Symptoms: normalisations, element-wise work, attention decoding and optimizer steps are slow; large matrix products
 are not.
 
 Why it happens: memory clocks below their maximum (a power state, locked clocks, heat of the memory), other programs on

@@ -4,7 +4,7 @@ What is wrong: weights, gradients, AdamW's state and the copies of mixed precisi
 parameter is far from the rule (18 bytes with a half-precision copy, 16 without). Memory plans made by that rule are
 then wrong.
 
-How it shows: `CUDA out of memory` with a model that should fit, or much memory left over.
+Symptoms: `CUDA out of memory` with a model that should fit, or much memory left over.
 
 Why it happens: an allocator setting that fragments memory (PYTORCH_CUDA_ALLOC_CONF, PYTORCH_NO_CUDA_MEMORY_CACHING), an
 old PyTorch whose optimizer makes temporary copies, several contexts in one process.

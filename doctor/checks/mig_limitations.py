@@ -3,7 +3,7 @@
 What is wrong: a GPU in MIG mode can only be used through its instances. Here it has none; or CUDA_VISIBLE_DEVICES names
 the whole GPU where an instance is needed, or several instances where a process can use only one.
 
-How it shows: nvidia-smi lists the GPU, with `No MIG devices found` below it; `No CUDA GPUs are available`,
+Symptoms: nvidia-smi lists the GPU, with `No MIG devices found` below it; `No CUDA GPUs are available`,
 `device_count()` 0, or 1 where more were named.
 
 Why it happens: MIG was switched on and nobody created instances, or they were lost at a reboot; a script written for

@@ -5,7 +5,7 @@ into the same folder (nvidia-nccl-cu12 and nvidia-nccl-cu13, nvidia-cudnn-cu11 a
 installed last has overwritten the other's files; a symbol of a CUDA library is missing; the compiler's wheel
 (nvidia-cuda-nvcc) is of another CUDA than the headers (nvidia-cuda-runtime) that it compiles against.
 
-How it shows: `undefined symbol: __nvJitLinkAddData_12_1, version libnvJitLink.so.12`, `libtorch_cuda.so: undefined
+Symptoms: `undefined symbol: __nvJitLinkAddData_12_1, version libnvJitLink.so.12`, `libtorch_cuda.so: undefined
 symbol: ncclCommResume`, `undefined symbol: ncclMemFree`, `CUDA compiler and CUDA toolkit headers are incompatible`,
 `ptxas fatal : Unsupported .version 9.3; current version is '9.0'`.
 

@@ -3,7 +3,7 @@
 What is wrong: NCCL's collectives run as GPU kernels. The library installed with PyTorch holds machine code for other
 generations, and no PTX that the driver could compile for this GPU. PyTorch's own kernels may still support it.
 
-How it shows: `NCCL error ... unhandled cuda error`, `no kernel image is available for execution on the device` at the
+Symptoms: `NCCL error ... unhandled cuda error`, `no kernel image is available for execution on the device` at the
 first all-reduce; work on one GPU is fine.
 
 Why it happens: a newer NCCL wheel dropped the generation before PyTorch did, or an older NCCL was installed with a

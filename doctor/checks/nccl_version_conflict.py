@@ -3,7 +3,7 @@
 What is wrong: PyTorch was built with one version of NCCL and calls its functions. A second one (a system package, one
 named in LD_PRELOAD or VLLM_NCCL_SO_PATH, one that another framework brought) is found first and is older.
 
-How it shows: `undefined symbol: ncclCommRegister`, `undefined symbol: ncclCommResume`, a version in NCCL_DEBUG=INFO
+Symptoms: `undefined symbol: ncclCommRegister`, `undefined symbol: ncclCommResume`, a version in NCCL_DEBUG=INFO
 that is not PyTorch's, hangs between nodes whose NCCL versions differ.
 
 Why it happens: the system's libnccl2 or an older NCCL wheel is used with a newer PyTorch; NCCL was set by hand for a

@@ -3,7 +3,7 @@
 What is wrong: NCCL connected GPUs of this node by shared memory (SHM in its log) while the driver says that they can
 read each other's memory. Collectives then go through the processor's memory: a tenth of NVLink's rate.
 
-How it shows: `via SHM/direct/direct` in NCCL's log, an all-reduce of some GB/s.
+Symptoms: `via SHM/direct/direct` in NCCL's log, an all-reduce of some GB/s.
 
 Why it happens: NCCL_P2P_DISABLE or a low NCCL_P2P_LEVEL in a start script or /etc/nccl.conf; containers that each see
 one GPU only and do not share process namespaces; NCCL's own limit on the distance: it uses peer-to-peer across

@@ -3,7 +3,7 @@
 What is wrong: the list of PCI devices can be read, is not empty, and contains no device of vendor 10de (NVIDIA). No
 driver and no PyTorch build can change that: CUDA cannot run here.
 
-How it shows: `torch.cuda.is_available()` is False, `Found no NVIDIA driver`, `cuInit` answers 100
+Symptoms: `torch.cuda.is_available()` is False, `Found no NVIDIA driver`, `cuInit` answers 100
 (CUDA_ERROR_NO_DEVICE), `nvidia-smi` is not found or finds no devices.
 
 Why it happens: a pod or virtual machine on a plan without a GPU, a laptop with only Intel, AMD or Apple graphics, a

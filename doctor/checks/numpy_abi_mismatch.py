@@ -2,7 +2,7 @@
 
 What is wrong: code compiled for NumPy 1 cannot use NumPy 2: PyTorch up to 2.2 then cannot exchange data with NumPy.
 
-How it shows: `A module that was compiled using NumPy 1.x cannot be run in NumPy 2.0.0 as it may crash`, `Failed to
+Symptoms: `A module that was compiled using NumPy 1.x cannot be run in NumPy 2.0.0 as it may crash`, `Failed to
 initialize NumPy: _ARRAY_API not found`, `RuntimeError: Numpy is not available`, `numpy.dtype size changed`.
 
 Why it happens: NumPy was installed later than an old PyTorch, without an upper bound on its version, or the other way

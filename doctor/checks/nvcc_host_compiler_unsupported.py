@@ -3,7 +3,7 @@
 What is wrong: nvcc passes the host part of the code to gcc. nvcc's headers stop with an error if that gcc is newer than
 the last one that this toolkit supports.
 
-How it shows: `#error -- unsupported GNU version! gcc versions later than 12 are not supported!`.
+Symptoms: `#error -- unsupported GNU version! gcc versions later than 12 are not supported!`.
 
 Why it happens: a new Linux distribution with an older toolkit.
 

@@ -3,7 +3,7 @@
 What is wrong: an extension is compiled with the toolkit's headers and runs with PyTorch's CUDA libraries. PyTorch's
 build tool refuses a toolkit of another major version; another minor version of the same major works.
 
-How it shows: `RuntimeError: The detected CUDA version (12.2) mismatches the version that was used to compile PyTorch
+Symptoms: `RuntimeError: The detected CUDA version (12.2) mismatches the version that was used to compile PyTorch
 (11.7)`.
 
 Why it happens: the system's toolkit was chosen to match the driver, the `torch` wheel was chosen for other reasons.

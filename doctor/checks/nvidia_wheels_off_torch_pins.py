@@ -3,7 +3,7 @@
 What is wrong: each torch wheel names the exact version of every CUDA library that it was built and tested with. Other
 versions for the same CUDA major mostly work, but some do not (missing symbols, wrong results, slower kernels).
 
-How it shows: `pip check` lists `torch 2.8.0 has requirement nvidia-nccl-cu12==2.27.3, but you have ...`; later there
+Symptoms: `pip check` lists `torch 2.8.0 has requirement nvidia-nccl-cu12==2.27.3, but you have ...`; later there
 are undefined symbols, or nothing shows at all.
 
 Why it happens: another package (vllm, tensorflow, cupy, jax) asked for another version, or somebody upgraded NCCL or

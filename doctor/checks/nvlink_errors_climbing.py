@@ -2,7 +2,7 @@
 
 What is wrong: while gpudoctor looks, a link repeats transmissions, retrains, or receives damaged packets.
 
-How it shows: `nvidia-smi nvlink -e` prints counters that grow from call to call. NCCL is slow or uneven; Xid 74 (or 145
+Symptoms: `nvidia-smi nvlink -e` prints counters that grow from call to call. NCCL is slow or uneven; Xid 74 (or 145
 to 150) may follow, and then the link is down.
 
 Why it happens: a bad cable, bridge, board or switch port; heat.

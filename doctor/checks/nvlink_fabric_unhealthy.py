@@ -4,7 +4,7 @@ What is wrong: a GPU reached the fabric, and the driver flags a problem there: a
 (no partition, too few links, incompatible firmware ...), reduced bandwidth, a recovery that is still running. Or it has
 not joined the fabric, while other GPUs of this machine have.
 
-How it shows: `nvidia-smi -q` prints it under `Fabric`, `Health`. Work on one GPU alone is not affected; NCCL between
+Symptoms: `nvidia-smi -q` prints it under `Fabric`, `Health`. Work on one GPU alone is not affected; NCCL between
 GPUs fails, hangs or is slow.
 
 Why it happens: a broken link, switch or cable; a fabric manager or NMX controller that did not put this GPU into a

@@ -2,7 +2,7 @@
 
 What is wrong: GPUs of one model in one machine should have the same number of active links. This one has fewer.
 
-How it shows: NCCL is slow on jobs with this GPU; `nvidia-smi nvlink -s` lists inactive links; Xid 74 in the kernel log.
+Symptoms: NCCL is slow on jobs with this GPU; `nvidia-smi nvlink -s` lists inactive links; Xid 74 in the kernel log.
 
 Why it happens: an NVLink error after which the link stays down until a reset; the fabric manager; a bad bridge or
 board. Some products have fewer links in use by design, so only GPUs of one machine are compared with each other.

@@ -2,7 +2,7 @@
 
 What is wrong: the nodes are still in the container's /dev, but its cgroup no longer allows opening them.
 
-How it shows: `Failed to initialize NVML: Unknown Error` (NVML code 999, or 17) in a container that worked before;
+Symptoms: `Failed to initialize NVML: Unknown Error` (NVML code 999, or 17) in a container that worked before;
 programs that were already running keep working, new ones fail; `docker restart` fixes it for a while.
 
 Why it happens: `systemctl daemon-reload` (also as part of package upgrades) makes systemd rewrite the device rules of

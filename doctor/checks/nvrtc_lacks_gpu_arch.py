@@ -4,7 +4,7 @@ What is wrong: some functions of PyTorch (fused and complex-number kernels), CuP
 at run time with libnvrtc. The libnvrtc of this PyTorch is older than the GPU and refuses its architecture; PyTorch's
 prebuilt kernels do run.
 
-How it shows: `nvrtc: error: invalid value for --gpu-architecture (-arch)`.
+Symptoms: `nvrtc: error: invalid value for --gpu-architecture (-arch)`.
 
 Why it happens: binary compatibility lets an older build run on a newer GPU of the same family (CUDA 11.3 on an RTX
 4090, CUDA 12.8 on a GB10), but NVRTC has no such rule.

@@ -4,7 +4,7 @@ What is wrong, one of these: `onnxruntime` and `onnxruntime-gpu` are both instal
 folder, the one installed last wins; or onnxruntime-gpu needs CUDA libraries (of the major it was built for) that are
 not installed.
 
-How it shows: `Specified provider 'CUDAExecutionProvider' is not in available provider names`, `Failed to load library
+Symptoms: `Specified provider 'CUDAExecutionProvider' is not in available provider names`, `Failed to load library
 libonnxruntime_providers_cuda.so with error: libcublasLt.so.12: cannot open shared object file`; otherwise no message,
 only slowness.
 

@@ -3,7 +3,7 @@
 What is wrong: nothing fails yet. Data loader workers share tensors through open files, and NCCL opens one for each
 connection, so the limit of this shell is soon reached.
 
-How it shows: `Too many open files`, `received 0 items of ancdata` from a data loader.
+Symptoms: `Too many open files`, `received 0 items of ancdata` from a data loader.
 
 Why it happens: 1024 is the soft limit of most shells; the hard limit is higher.
 

@@ -3,7 +3,7 @@
 What is wrong: the driver's kernel module exists in two flavours. Blackwell and later GPUs (and Grace systems) work only
 with the open one; Maxwell, Pascal and Volta only with the proprietary one; Turing to Hopper with both.
 
-How it shows: the driver is loaded, but `nvidia-smi` prints `No devices were found` and `cuInit` answers 100. The kernel
+Symptoms: the driver is loaded, but `nvidia-smi` prints `No devices were found` and `cuInit` answers 100. The kernel
 log says `requires use of the NVIDIA open kernel modules`.
 
 Why it happens: the package of the other flavour was installed (nvidia-driver-580 instead of nvidia-driver-580-open,

@@ -2,7 +2,7 @@
 
 What is wrong: each PCI device has one kernel driver at a time. This GPU is held by one that CUDA cannot use.
 
-How it shows: `nvidia-smi has failed because it couldn't communicate with the NVIDIA driver`; `modprobe nvidia` says
+Symptoms: `nvidia-smi has failed because it couldn't communicate with the NVIDIA driver`; `modprobe nvidia` says
 `No such device`; installing the driver ends with `Unable to load the kernel module`.
 
 Why it happens: nouveau (or nova on newer kernels) is part of the Linux kernel and takes the card at boot where no

@@ -3,7 +3,7 @@
 What is wrong: the link between CPU and GPU uses fewer lanes than both support, or a lower generation while the GPU is
 working.
 
-How it shows: copies between host and GPU, data loading and multi-GPU training without NVLink are slow; kernels are not.
+Symptoms: copies between host and GPU, data loading and multi-GPU training without NVLink are slow; kernels are not.
 `nvidia-smi -q` shows `Link Width: Current` below `Max`.
 
 Why it happens: a board that is not fully seated, a riser or mining adapter, a slot with fewer lanes, a slot shared with

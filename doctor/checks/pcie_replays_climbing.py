@@ -2,7 +2,7 @@
 
 What is wrong: packets between GPU and CPU arrive damaged and are sent again, several times while gpudoctor looks.
 
-How it shows: `nvidia-smi -q` prints `Replays Since Reset`, and the number grows from call to call. Copies between host
+Symptoms: `nvidia-smi -q` prints `Replays Since Reset`, and the number grows from call to call. Copies between host
 and GPU are slow or uneven; the kernel log may have `AER: Corrected error`.
 
 Why it happens: a board that is not fully seated, a riser or cable, dirt in the slot, a link that runs at a generation

@@ -3,7 +3,7 @@
 What is wrong: nothing fails. With the mode off, the driver initializes the GPU again for the first program after each
 idle time. That takes seconds on machines with many GPUs, and settings such as power limits are lost.
 
-How it shows: `nvidia-smi` and the start of CUDA take several seconds on an idle machine; `Persistence-M: Off`.
+Symptoms: `nvidia-smi` and the start of CUDA take several seconds on an idle machine; `Persistence-M: Off`.
 
 Why it happens: it is off unless nvidia-persistenced runs.
 

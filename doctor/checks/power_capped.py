@@ -3,7 +3,7 @@
 What is wrong: in a good part of the samples under load its clocks were lowered for power, and its limit is below the
 default; or the power supply or the rack asked it to draw less (power brake).
 
-How it shows: clocks far below their maximum at full utilization; the GPU is slower than others of its model. NVML's
+Symptoms: clocks far below their maximum at full utilization; the GPU is slower than others of its model. NVML's
 clock event reasons say so while it works.
 
 Why it happens: a lowered limit (heat, noise, cost, a provider's cap); a weak power supply, a missing cable, a rack's

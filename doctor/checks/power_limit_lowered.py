@@ -3,7 +3,7 @@
 What is wrong: the enforced limit is lower than the one that the board was sold with, so the board is slower under full
 load.
 
-How it shows: benchmarks stay below those of other GPUs of this model; `nvidia-smi -q -d POWER` shows a `Current Power
+Symptoms: benchmarks stay below those of other GPUs of this model; `nvidia-smi -q -d POWER` shows a `Current Power
 Limit` lower than the `Default Power Limit`.
 
 Why it happens: somebody lowered it on purpose (heat, noise, power supply, cost), often in a startup script; a provider

@@ -3,7 +3,7 @@
 What is wrong: this PyTorch holds no machine code for this GPU; the driver compiled its kernels from PTX while
 `gpudoctor prove` ran. It works, but the first use of each kernel is slow, and there are no kernels tuned for this GPU.
 
-How it shows: the first step takes tens of seconds. It does so again after each driver update, and in containers at
+Symptoms: the first step takes tens of seconds. It does so again after each driver update, and in containers at
 every start, because the cache (~/.nv/ComputeCache) is lost.
 
 Why it happens: the GPU is newer than the build.

@@ -3,7 +3,7 @@
 What is wrong: minor-version compatibility lets an older driver run machine code from a newer CUDA, but not compile its
 PTX.
 
-How it shows: `CUDA error: the provided PTX was compiled with an unsupported toolchain` (222,
+Symptoms: `CUDA error: the provided PTX was compiled with an unsupported toolchain` (222,
 CUDA_ERROR_UNSUPPORTED_PTX_VERSION).
 
 Why it happens: the build has no machine code for this GPU, and it was built with a newer CUDA than the driver reports.

@@ -3,7 +3,7 @@
 What is wrong: the environment that is active (or that --python names) has an interpreter that is gone, that may not be
 executed, or that ends before it is ready. Nothing in this environment can run, whatever is installed in it.
 
-How it shows: `bad interpreter: No such file or directory` from every script of the environment (pip too), `cannot
+Symptoms: `bad interpreter: No such file or directory` from every script of the environment (pip too), `cannot
 execute binary file: Exec format error`, `Permission denied`, `No module named 'encodings'`, `error while loading shared
 libraries: libpython3...`, `Illegal instruction`. A shell that searches PATH silently takes the next python3 instead,
 which has none of the packages.

@@ -3,7 +3,7 @@
 What is wrong: each PyTorch release supports a range of Python versions (2.15: 3.11 to 3.15). For other versions pip
 finds nothing, or falls back to a build that does not fit the GPU or driver.
 
-How it shows: `ERROR: Could not find a version that satisfies the requirement torch (from versions: none)`, `No
+Symptoms: `ERROR: Could not find a version that satisfies the requirement torch (from versions: none)`, `No
 matching distribution found for torch==...`.
 
 Why it happens: a Python that came out after the newest PyTorch, or one so old that no build for this GPU was made for

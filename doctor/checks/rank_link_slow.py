@@ -3,7 +3,7 @@
 What is wrong: what one rank sends another passes at less than 60 % of the median of the pairs that are alike: those of
 one node, or those of different nodes.
 
-How it shows: every collective is as slow as its slowest link, so one such pair holds up the whole training.
+Symptoms: every collective is as slow as its slowest link, so one such pair holds up the whole training.
 
 Why it happens: an NVLink that is down between two GPUs, a pair that goes through the processors, a network port or
 cable that came up at a lower rate, a busy switch.

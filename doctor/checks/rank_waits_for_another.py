@@ -3,7 +3,7 @@
 What is wrong: in a loop of the same work on every GPU and an all-reduce, one rank takes more than 1.3 times the median
 of the others for its work. All others spend that time in the all-reduce.
 
-How it shows: steps on several GPUs take longer than on one, though the links are fast; a profile shows long
+Symptoms: steps on several GPUs take longer than on one, though the links are fast; a profile shows long
 all-reduces on all ranks but one. NCCL is not slow then, it waits.
 
 Why it happens: a GPU that throttles or that another program uses, a process on the wrong cores, a node with slower

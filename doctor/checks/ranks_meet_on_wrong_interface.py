@@ -4,7 +4,7 @@ What is wrong: unless GLOO_SOCKET_IFNAME or NCCL_SOCKET_IFNAME names another, gl
 own name resolves to, and NCCL to the first interface that looks usable. Here that is the loopback, or a bridge of
 Docker or libvirt.
 
-How it shows: a training over several nodes hangs at its start, `Connection refused`, `Connect timeout`, or gloo's
+Symptoms: a training over several nodes hangs at its start, `Connection refused`, `Connect timeout`, or gloo's
 `connectFullMesh failed` with 127.0.0.1 in it.
 
 Why it happens: /etc/hosts names this host as 127.0.1.1 (Debian's default) or 127.0.0.1; docker0 or virbr0 exist on

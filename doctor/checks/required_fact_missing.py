@@ -3,7 +3,7 @@
 What is wrong: without it gpudoctor cannot say that this environment is healthy, and says so instead of guessing. There
 may be nothing wrong with it.
 
-How it shows: the verdict is UNKNOWN and the exit code 3 where nothing else failed.
+Symptoms: the verdict is UNKNOWN and the exit code 3 where nothing else failed.
 
 Why it happens: a sandbox (gVisor) without a PCI list and driver; no permission to read a file; a call that did not
 answer in time; pasted text that does not contain the fact.

@@ -3,7 +3,7 @@
 What is wrong: the environment that was diagnosed has no distribution of that name. Names are read from the dist-info
 folders; nothing is imported.
 
-How it shows: `ModuleNotFoundError` when the program starts.
+Symptoms: `ModuleNotFoundError` when the program starts.
 
 Why it happens: it was never installed, or it went into another environment. The name of a distribution is not always
 the name that is imported (`flash-attn` is imported as `flash_attn`, `opencv-python` as `cv2`).

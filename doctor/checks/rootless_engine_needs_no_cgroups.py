@@ -3,7 +3,7 @@
 What is wrong: the engine runs without root, or maps its users; the NVIDIA Container Toolkit still tries to write the
 container's device rules, which only root may.
 
-How it shows: `nvidia-container-cli: mount error: failed to add device rules: ... bpf_prog_query(BPF_CGROUP_DEVICE)
+Symptoms: `nvidia-container-cli: mount error: failed to add device rules: ... bpf_prog_query(BPF_CGROUP_DEVICE)
 failed: operation not permitted`.
 
 Why it happens: `no-cgroups` of /etc/nvidia-container-runtime/config.toml is false, as it is installed.

@@ -3,7 +3,7 @@
 What is wrong: the GPU found a faulty piece of its memory and has a spare for it. The spare is only put into use when
 the GPU is reset.
 
-How it shows: Xid 63 in the kernel log; `nvidia-smi -q -d ROW_REMAPPER` says `Pending: Yes`; programs that touch the
+Symptoms: Xid 63 in the kernel log; `nvidia-smi -q -d ROW_REMAPPER` says `Pending: Yes`; programs that touch the
 row end with ECC errors.
 
 Why it happens: a memory error on the board, which row remapping (Ampere and newer) or page retirement (before) handles.

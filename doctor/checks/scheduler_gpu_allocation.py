@@ -3,7 +3,7 @@
 What is wrong: Slurm and similar schedulers give a job only the devices that it asked for. This job's variables show no
 GPU.
 
-How it shows: CUDA_VISIBLE_DEVICES is `NoDevFiles`; `No devices were found`; `nvidia-smi` works on the same node in a
+Symptoms: CUDA_VISIBLE_DEVICES is `NoDevFiles`; `No devices were found`; `nvidia-smi` works on the same node in a
 job that asked for GPUs.
 
 Why it happens: the job or the step asked for none (`--gres=gpu:1`, `--gpus`), or `srun` inside the job was started

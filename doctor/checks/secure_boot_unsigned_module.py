@@ -3,7 +3,7 @@
 What is wrong: with Secure Boot the kernel loads only modules with a signature that it trusts. A module that DKMS built
 is signed with this machine's own key, which the firmware must be told to trust.
 
-How it shows: `modprobe: ERROR: could not insert 'nvidia': Key was rejected by service`; in the kernel log `Loading of
+Symptoms: `modprobe: ERROR: could not insert 'nvidia': Key was rejected by service`; in the kernel log `Loading of
 unsigned module is rejected`; nvidia-smi cannot talk to the driver.
 
 Why it happens: the key was never enrolled (the blue screen at the first reboot was skipped), or the driver was

@@ -3,7 +3,7 @@
 What is wrong: /dev/shm is the shared memory through which data loader workers pass tensors to the main process, and in
 which NCCL keeps buffers. Containers get 64 MiB unless more is asked for.
 
-How it shows: `DataLoader worker is killed by signal: Bus error`, `unable to open shared memory object`,
+Symptoms: `DataLoader worker is killed by signal: Bus error`, `unable to open shared memory object`,
 `No space left on device` from NCCL (`/dev/shm/nccl-...`), with num_workers above 0 or several GPUs.
 
 Why it happens: Docker, containerd and Kubernetes give 64 MiB by default.

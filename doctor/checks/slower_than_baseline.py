@@ -3,7 +3,7 @@
 What is wrong: `gpudoctor prove --baseline old.json` measured a rate that is lower than in that report by
 `--regression-percent` (default 10) or more, and the difference is larger than both measurements vary in themselves.
 
-How it shows: the same program is slower than it was on the same GPU.
+Symptoms: the same program is slower than it was on the same GPU.
 
 Why it happens: another driver or another torch (both are told beside the rates), a lower power limit, heat, another
 program on the GPU or on the host's cores, a link with fewer lanes.

@@ -3,7 +3,7 @@
 What is wrong: in `gpudoctor prove --soak SECONDS` the products of the last seconds were more than 10 % slower than
 those of the first.
 
-How it shows: a training is fast for a minute, and slow from then on; of several GPUs those in the middle of the
+Symptoms: a training is fast for a minute, and slow from then on; of several GPUs those in the middle of the
 chassis are the slow ones.
 
 Why it happens: heat (dust, dead fans, a hot room, no air between boards), a power limit that a warm chip reaches at

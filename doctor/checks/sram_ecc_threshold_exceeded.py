@@ -3,7 +3,7 @@
 What is wrong: registers, caches and shared memory are SRAM. Their uncorrectable errors are counted over the life of the
 board, and this board has passed the limit. Row remapping repairs the GPU's main memory only; nothing repairs SRAM.
 
-How it shows: `nvidia-smi -q -d ECC` prints `SRAM Threshold Exceeded: Yes`; Xid 48 or 95 in the kernel log; programs end
+Symptoms: `nvidia-smi -q -d ECC` prints `SRAM Threshold Exceeded: Yes`; Xid 48 or 95 in the kernel log; programs end
 with CUDA error 214.
 
 Why it happens: a defective chip.

@@ -2,7 +2,7 @@
 
 What is wrong: in a good part of the samples under load NVML gave a thermal reason for lower clocks.
 
-How it shows: speed drops some seconds or minutes after the start; clocks far below their maximum.
+Symptoms: speed drops some seconds or minutes after the start; clocks far below their maximum.
 
 Why it happens: dust, a dead fan, a passively cooled board without server airflow, a warm room; memory that is hotter
 than the chip. Laptops do this by design, so there it is only a remark.

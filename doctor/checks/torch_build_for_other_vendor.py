@@ -2,7 +2,7 @@
 
 What is wrong: a ROCm build runs on AMD GPUs, an XPU build on Intel's. Neither contains CUDA code.
 
-How it shows: `torch.cuda.is_available()` is False, the version ends in `+rocm6.4` or `+xpu`, `torch.version.hip` is
+Symptoms: `torch.cuda.is_available()` is False, the version ends in `+rocm6.4` or `+xpu`, `torch.version.hip` is
 set.
 
 Why it happens: the wrong index in a requirements file or Dockerfile, or an environment that was copied from another

@@ -3,7 +3,7 @@
 What is wrong: these packages contain code compiled against one PyTorch release (and one CUDA). With another they fail
 to import, or lack their CUDA operators.
 
-How it shows: `RuntimeError: operator torchvision::nms does not exist`, `OSError: libtorchaudio.so: undefined symbol:
+Symptoms: `RuntimeError: operator torchvision::nms does not exist`, `OSError: libtorchaudio.so: undefined symbol:
 _ZN3c10...`, `Could not run 'torchvision::nms' with arguments from the 'CUDA' backend`, `Detected that PyTorch and
 torchvision were compiled with different CUDA major versions`, `OSError: libcudart.so.13: cannot open shared object`.
 

@@ -3,7 +3,7 @@
 What is wrong: this PyTorch holds no machine code (SASS) that the GPU can run, and the GPU is older than the ones it has
 code for.
 
-How it shows: `CUDA error: no kernel image is available for execution on the device`, or the warning `... with CUDA
+Symptoms: `CUDA error: no kernel image is available for execution on the device`, or the warning `... with CUDA
 capability sm_61 is not compatible with the current PyTorch installation`. `torch.cuda.is_available()` is still True.
 
 Why it happens: builds for CUDA 12.8 and newer have no code for Maxwell and Pascal (5.x, 6.x), and since PyTorch 2.11

@@ -2,7 +2,7 @@
 
 What is wrong: `import torch` raises, kills the process, or stands still. The message is in the finding.
 
-How it shows: any program that uses PyTorch fails when it imports `torch`.
+Symptoms: any program that uses PyTorch fails when it imports `torch`.
 
 Why it happens: a library that is missing or has the wrong version (see the findings above this one, if there are any),
 an interrupted installation, a wheel for another machine (aarch64, other Python), a disk or network file system that

@@ -3,7 +3,7 @@
 What is wrong: one site-packages folder holds two dist-info folders of `torch`, or two folders on sys.path each hold a
 `torch`. The first in sys.path order is imported; the metadata of the other one misleads pip.
 
-How it shows: `pip show torch` and `torch.__version__` differ; an upgrade seems to have no effect; after an uninstall
+Symptoms: `pip show torch` and `torch.__version__` differ; an upgrade seems to have no effect; after an uninstall
 `torch` is still there.
 
 Why it happens: an interrupted pip run, pip and conda in one environment, a copied folder, PYTHONPATH.

@@ -3,7 +3,7 @@
 What is wrong: machine code for one GPU generation does not run on the next one, and this PyTorch holds neither machine
 code (SASS) that the GPU can run nor PTX that the driver could compile for it.
 
-How it shows: `CUDA error: no kernel image is available for execution on the device`, or the warning `... with CUDA
+Symptoms: `CUDA error: no kernel image is available for execution on the device`, or the warning `... with CUDA
 capability sm_120 is not compatible with the current PyTorch installation`. `torch.cuda.is_available()` is still True:
 it never looks at architectures.
 

@@ -3,7 +3,7 @@
 What is wrong: there is no `torch` in the site-packages folders of the chosen Python. That is not a fault of the
 machine: the driver and GPU are judged all the same.
 
-How it shows: `ModuleNotFoundError: No module named 'torch'`.
+Symptoms: `ModuleNotFoundError: No module named 'torch'`.
 
 Why it happens: it was never installed, or it was installed into another environment (the report lists others that have
 `torch`), or `pip` belongs to a different Python than `python`.

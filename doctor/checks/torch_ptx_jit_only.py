@@ -2,7 +2,7 @@
 
 What is wrong: it works, but the driver compiles each kernel the first time that it is used.
 
-How it shows: the first call takes minutes, later ones are fast; after a driver update it happens again. In containers
+Symptoms: the first call takes minutes, later ones are fast; after a driver update it happens again. In containers
 whose home folder is not kept, it happens at every start, because the cache (~/.nv/ComputeCache) is lost.
 
 Why it happens: the GPU is newer than the build, and the build carries PTX for an older generation.

@@ -3,7 +3,7 @@
 What is wrong: `torch`'s METADATA names packages with version bounds (sympy, networkx, typing-extensions, jinja2,
 fsspec, filelock ...), and what is installed does not satisfy them.
 
-How it shows: `import torch` or the first `torch.compile` raises ModuleNotFoundError, ImportError or AttributeError in
+Symptoms: `import torch` or the first `torch.compile` raises ModuleNotFoundError, ImportError or AttributeError in
 another package; `pip check` complains.
 
 Why it happens: a package installed later with `--no-deps`, or one that pins an older sympy or typing-extensions.

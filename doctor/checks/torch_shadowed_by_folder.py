@@ -6,7 +6,7 @@ What is wrong: Python looks into the folder of the script (or the working direct
 gpudoctor reads the names in the current folder and runs nothing in it: such a file there is a warning. Where importing
 `torch` really showed it, it is a failure.
 
-How it shows: `AttributeError: partially initialized module 'torch' has no attribute ...`, `module 'torch' has no
+Symptoms: `AttributeError: partially initialized module 'torch' has no attribute ...`, `module 'torch' has no
 attribute 'cuda'`, `No module named 'torch._C'` when started inside PyTorch's source folder.
 
 Why it happens: a script was named torch.py, or Python was started in a clone of the PyTorch repository.

@@ -3,7 +3,7 @@
 What is wrong: Triton compiles kernels at run time with its own LLVM and its own copy of ptxas. They cannot compile for
 a GPU that is newer than they are. PyTorch's ordinary kernels still run.
 
-How it shows: `'sm_120' is not a recognized processor for this target`, `ptxas fatal: Value 'sm_121a' is not defined
+Symptoms: `'sm_120' is not a recognized processor for this target`, `ptxas fatal: Value 'sm_121a' is not defined
 for option 'gpu-name'`, from torch.compile, vllm, sglang or a Triton kernel only.
 
 Why it happens: PyTorch 2.6 and older bring Triton 3.2 or older, which supports nothing above 9.0 (Hopper). Triton 3.3

@@ -4,7 +4,7 @@ What is wrong: Triton compiles a small C library at run time and links it with l
 folder, or looks in LD_LIBRARY_PATH where ldconfig lists none. Triton 2 needs the name libcuda.so there, Triton 3 also
 accepts libcuda.so.1. The driver's library can still be loaded, so PyTorch works.
 
-How it shows: `AssertionError: libcuda.so cannot found!`, `/usr/bin/ld: cannot find -lcuda`, from torch.compile or a
+Symptoms: `AssertionError: libcuda.so cannot found!`, `/usr/bin/ld: cannot find -lcuda`, from torch.compile or a
 Triton kernel.
 
 Why it happens: containers are given libcuda.so.1 without the symlink that a development package would create; or the

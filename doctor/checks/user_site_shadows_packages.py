@@ -3,7 +3,7 @@
 What is wrong: `~/.local/lib/python3.x/site-packages` comes first in sys.path (not in a venv). What `pip install --user`
 once put there hides what the image or conda environment brings.
 
-How it shows: `torch.__version__` is not the version in the image; packages that were just upgraded keep their old
+Symptoms: `torch.__version__` is not the version in the image; packages that were just upgraded keep their old
 version; it works with sudo or as another user.
 
 Why it happens: pip falls back to `--user` where the system folder is not writable; a home folder that is shared

@@ -2,7 +2,7 @@
 
 What is wrong: CUDA needs a second kernel module, nvidia-uvm (unified memory), and its node. NVML and nvidia-smi do not.
 
-How it shows: `nvidia-smi` lists the GPU; `cuInit` answers 999 (unknown error), 3 or 304; PyTorch says `CUDA unknown
+Symptoms: `nvidia-smi` lists the GPU; `cuInit` answers 999 (unknown error), 3 or 304; PyTorch says `CUDA unknown
 error`.
 
 Why it happens: nobody loaded nvidia-uvm after boot; the container was given /dev/nvidia0 and nvidiactl by hand and not

@@ -3,7 +3,7 @@
 What is wrong: the nvidia-uvm module keeps state that does not survive suspend and resume. CUDA then answers `unknown
 error` until the module is reloaded; graphics and nvidia-smi keep working.
 
-How it shows: `CUDA unknown error - this may be due to an incorrectly set up environment`, `cuInit` 999, on a laptop or
+Symptoms: `CUDA unknown error - this may be due to an incorrectly set up environment`, `cuInit` 999, on a laptop or
 desktop that was suspended; it worked before, and works again after a reboot.
 
 Why it happens: suspend and resume without the driver's own services. Other causes of 999 are rarer: a GPU that needs a

@@ -3,7 +3,7 @@
 What is wrong: a hypervisor's virtual GPU runs at full speed and function only with a license from NVIDIA's license
 server. This one has none.
 
-How it shows: after some minutes everything is slow (clocks and frames are held down), and CUDA programs end with `all
+Symptoms: after some minutes everything is slow (clocks and frames are held down), and CUDA programs end with `all
 CUDA-capable devices are busy or unavailable` (46); `nvidia-smi -q` says `License Status: Unlicensed`; the log of
 nvidia-gridd names the reason.
 

@@ -3,7 +3,7 @@
 What is wrong: in WSL 2 the driver is Windows' own; its libcuda and libnvidia-ml are in /usr/lib/wsl/lib. The loader
 picks the Linux driver's libraries instead, which look for a kernel module that cannot exist there.
 
-How it shows: `nvidia-smi has failed because it couldn't communicate with the NVIDIA driver`; `Driver Not Loaded`;
+Symptoms: `nvidia-smi has failed because it couldn't communicate with the NVIDIA driver`; `Driver Not Loaded`;
 `cuInit` 100; undefined symbols in libcuda.
 
 Why it happens: nvidia-driver-*, cuda-drivers or the meta package `cuda` was installed inside WSL.

@@ -3,7 +3,7 @@
 What is wrong: WSL 2 provides Windows' GPU as /dev/dxg, and its libraries in /usr/lib/wsl/lib. WSL 1 has neither; with
 an old Windows, an old WSL or no NVIDIA driver in Windows, part of this is missing.
 
-How it shows: `Found no NVIDIA driver on your system`, `nvidia-smi: command not found`, or nvidia-smi cannot
+Symptoms: `Found no NVIDIA driver on your system`, `nvidia-smi: command not found`, or nvidia-smi cannot
 communicate with the driver.
 
 Why it happens: the distribution was installed as WSL 1; Windows 10 before 21H2; no NVIDIA driver in Windows, or one
