@@ -23,6 +23,25 @@ def numbers(text: str | None) -> tuple[int, ...]:
     return tuple(int(part) for part in found.group(1).split(".")) if found else ()
 
 
+_RELEASE = r"\s*v?(?:(\d{1,9})!)?(\d{1,18}(?:\.\d{1,18}){0,9})([^+]*)(?:\+(.*))?"
+
+
+@lru_cache(maxsize=512)
+def is_same(version: str, pinned: str) -> bool:
+    """Whether `==pinned` accepts a version, as PEP 440 has it: 13.0.3.0 is 13.0.3, and 2.9.1+cu128 is 2.9.1.
+
+    A local part (after '+') counts only if the pin has one.
+    """
+    have, want = (re.fullmatch(_RELEASE, text.strip().lower(), re.DOTALL) for text in (version, pinned))
+    if not have or not want:
+        return version == pinned
+    mine, theirs = ([int(part) for part in found[2].split(".")] for found in (have, want))
+    width = max(len(mine), len(theirs))
+    padded = [part + [0] * (width - len(part)) for part in (mine, theirs)]
+    same = padded[0] == padded[1] and (have[1] or "0", have[3]) == (want[1] or "0", want[3])
+    return same and (want[4] is None or have[4] == want[4])
+
+
 def minor(text: str | None) -> tuple[int, int] | None:
     """Major and minor of a CUDA version: '12.8.1' -> (12, 8); None unless both are there."""
     found = numbers(text)

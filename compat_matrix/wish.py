@@ -50,7 +50,10 @@ def allowed(specifier: str, version: str) -> bool:
         wanted = numbers(specifier)
         if ".post" in specifier:  # one release of several that have these numbers
             return version == specifier
-        return version == specifier or numbers(version)[: len(wanted)] == wanted
+        have = numbers(version)
+        if have == wanted and ".post" in version:  # pip's ==2.8.3 never accepts 2.8.3.post1
+            return False
+        return version == specifier or have[: len(wanted)] == wanted
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
     try:

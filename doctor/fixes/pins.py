@@ -7,7 +7,7 @@ import re
 from msgspec import Struct
 from msgspec.structs import replace
 
-from compat_matrix.versions import numbers
+from compat_matrix.versions import is_same, numbers
 
 from ..findings.patterns import lazy
 from ..snapshot import Missing, Snapshot, known
@@ -34,7 +34,7 @@ class Pin(Struct, frozen=True):
 
     def accepts(self, version: str) -> bool:
         """Whether an installed version is the pinned one."""
-        return version == self.version or (self.prefix and version.startswith(f"{self.version}."))
+        return is_same(version, self.version) or (self.prefix and version.startswith(f"{self.version}."))
 
 
 def requires(s: Snapshot) -> tuple[str, ...] | Missing:
@@ -70,7 +70,7 @@ def cuda_pins(s: Snapshot) -> tuple[Pin, ...]:
 def _brought(s: Snapshot, pin: Pin) -> list[Pin]:
     """The wheels that the extras of a pin bring, by the METADATA of what is installed; none where that differs."""
     found = s.python.distribution(pin.name)
-    if found is None or isinstance(found, Missing) or found.version != pin.version:
+    if found is None or isinstance(found, Missing) or not pin.accepts(found.version):
         return []
     lines: dict[str, Pin] = {}
     for line in known(found.requires) or ():

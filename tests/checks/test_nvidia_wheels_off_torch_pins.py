@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
+from packaging.specifiers import Specifier
 
-from doctor.snapshot import Missing, known
+from compat_matrix.versions import is_same
+from doctor.fixes.packages import with_distributions
+from doctor.snapshot import Distribution, Missing, known
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
@@ -35,3 +40,34 @@ def test_pins_unknown() -> None:
     sick = healthy().replace({"torch.requires": Missing("error")})
     gone = tuple(replace(d, requires=Missing("error")) for d in known(sick.python.distributions) or ())
     assert run("nvidia-wheels-off-torch-pins", sick.replace({"python.distributions": gone}))[0] == "unknown"
+
+
+_TOOLKIT = 'cuda-toolkit[cublas]==13.0.3; platform_system == "Linux"'
+
+
+def test_a_release_with_one_more_zero_is_the_pinned_one() -> None:
+    """`cuda-toolkit 13.0.3.0` on the index is what torch 2.13.0 pins as 13.0.3; its extras still pin their wheels."""
+    marker = "platform_system == 'Linux' and extra == 'cublas'"
+    toolkit = Distribution(
+        name="cuda-toolkit", version="13.0.3.0", location="/v", requires=(f"nvidia-cublas==13.1.1.3; {marker}",)
+    )
+    cublas = Distribution(name="nvidia-cublas", version="13.1.1.3", location="/v", requires=())
+    fresh = healthy().replace(
+        {"torch.requires": (_TOOLKIT,), "python.distributions": with_distributions(healthy(), [toolkit, cublas])}
+    )
+    assert run("nvidia-wheels-off-torch-pins", fresh)[0] == "pass"
+    others = with_distributions(fresh, [replace(cublas, version="13.2.0.9")])
+    finding = run("nvidia-wheels-off-torch-pins", fresh.replace({"python.distributions": others}))[2][0]
+    assert finding.facts == {"nvidia-cublas": {"installed": "13.2.0.9", "pinned": "13.1.1.3"}}
+
+
+_VERSIONS = st.builds(
+    lambda release, rest: ".".join(map(str, release)) + rest,
+    st.lists(st.integers(0, 2), min_size=1, max_size=4),
+    st.sampled_from(["", "", ".post1", "rc1", "a0", ".dev3", "+cu128", "+cpu", ".post1+cu128"]),
+)
+
+
+@given(_VERSIONS, _VERSIONS)
+def test_a_pin_accepts_what_pip_accepts(have: str, pinned: str) -> None:
+    assert is_same(have, pinned) == Specifier(f"=={pinned}").contains(have, prereleases=True)

@@ -7,7 +7,10 @@ import re
 from itertools import product
 from pathlib import Path
 
+from packaging.specifiers import Specifier
+
 from compat_matrix import Matrix
+from compat_matrix.wish import allowed
 
 NAME = re.compile(
     r"https://github\.com/[\w-]+/[\w-]+/releases/download/v([\w.]+)/"
@@ -102,3 +105,15 @@ def test_flash_attn_wheels_that_were_added_to_a_release_later(m: Matrix) -> None
         assert ask(torch, f"{cuda}.0", "3.12", platform) == name
     assert "torch 2.9 and Python 3.11" in ask("2.9.1", "12.8", "3.11", "linux_x86_64")
     assert "torch 2.9 on linux aarch64, not 2.8" in ask("2.8.0", "12.8", "3.12", "linux_aarch64")
+
+
+def test_an_exact_release_is_not_its_post_release(m: Matrix) -> None:
+    """`==2.8.3` takes what pip takes: never 2.8.3.post1, whatever package the matrix lists."""
+    versions = {row.version for rows in (m.extensions, m.frameworks, m.extension_wheels) for row in rows}
+    posts = sorted(one for one in versions if ".post" in one)
+    assert len(posts) > 20
+    for version in posts:
+        base = version.partition(".post")[0]
+        assert not allowed(base, version), version
+        assert allowed(version, version)
+        assert not Specifier(f"=={base}").contains(version)
