@@ -50,6 +50,7 @@ mcp --nothing
 _TIME = re.compile(rb"20\d\d-\d\d-\d\d[T ][\d:.]+")
 
 
+@pytest.mark.slow
 def test_a_fork_is_as_good_as_a_new_process(tmp_path: Path) -> None:
     report = save(tmp_path, healthy())
     with Faults() as faults:
@@ -78,4 +79,4 @@ def test_its_end_is_reported_as_that_of_a_process(tmp_path: Path) -> None:
 def test_a_command_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forks, "TIMEOUT_S", 0.5)
     with pytest.raises(subprocess.TimeoutExpired):
-        gpudoctor("watch", "--", "sleep", "30")
+        gpudoctor("watch", "--", "sleep", "2")

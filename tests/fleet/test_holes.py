@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -126,6 +127,7 @@ STRANGE: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @for_each("change", STRANGE.values(), ids=STRANGE)
 def test_a_strange_report_comes_back_as_it_is_judged_from_its_file(change: Any, tmp_path: Path) -> None:
     """Between plain ones, whose texts are kept."""

@@ -113,6 +113,7 @@ CHANGES: dict[str, Callable[[Snapshot], Snapshot]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_every_machine_after_every_other() -> None:
     """What one of them is found to have is never said of the next; nor what holds on one day of another."""
     judging, reader = Judging(matrix()), Reader()

@@ -287,6 +287,7 @@ def test_the_clock_of_a_node_is_compared_with_the_collectors(tmp_path: Path) -> 
     assert rows(db, "select received from node where node = 'plain'") == [(5.0,)]
 
 
+@pytest.mark.slow
 def test_a_node_takes_little_of_the_database(tmp_path: Path) -> None:
     """Goal: 12 kB for a node of 8 GPUs with 40 figures each."""
     import random

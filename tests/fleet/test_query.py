@@ -105,6 +105,7 @@ def test_an_endless_query_ends_at_its_deadline(fleet: Path, sql: str) -> None:
     assert time.monotonic() - started < 60
 
 
+@pytest.mark.slow
 @for_each("format_", ["text", "csv", "json", "markdown"])
 def test_the_rows_of_a_query_are_not_held(fleet: Path, tmp_path: Path, format_: str) -> None:
     """More rows than the memory could hold; what reads them stops after some."""

@@ -6,6 +6,7 @@ import csv
 from typing import Any
 
 import msgspec
+import pytest
 
 from doctor.findings import Fix, Step
 from doctor.fleet import report as kinds
@@ -109,6 +110,7 @@ def test_numbers_stay_numbers_in_csv() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_page_of_10000_nodes_is_at_most_2_mb() -> None:
     assert len(fleet_page(whole(10_000)).encode()) < 2_000_000
 

@@ -27,6 +27,7 @@ PATIENCE_S = 20.0
 """On a busy machine; alone each takes milliseconds."""
 
 
+@pytest.mark.slow
 @for_each(("name", "path"), FOUND, ids=[f"{name}-{path.name}" for name, path in FOUND])
 def test_what_was_found_is_survived(name: str, path: Path) -> None:
     run_once(TARGETS[name], path.read_bytes(), PATIENCE_S)

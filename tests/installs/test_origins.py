@@ -118,6 +118,7 @@ def test_the_first_fix_changes_what_is_imported(origin: str, what: str, patient:
         assert commands == ["unset PYTHONPATH"], "an install changes nothing there"
 
 
+@pytest.mark.slow
 def test_a_folder_beside_the_program(patient: New, doctor: On, shelf: Shelf) -> None:
     """Programs in that folder get its torch: to rename it is the only step, whatever is installed."""
     sick = patient("pip")

@@ -20,6 +20,8 @@ from ..rows import for_each
 from .publishers import Publisher
 from .test_importers import MANIFEST, NEEDS, NOTES
 
+pytestmark = pytest.mark.slow
+
 Capture = pytest.CaptureFixture[str]
 NOTHING = "0 added, 0 changed, 0 contradicted"
 

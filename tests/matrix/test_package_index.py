@@ -22,6 +22,8 @@ from compat_matrix.importers.package_index import platforms_of
 from compat_matrix.packages import cuda_of, goes_with
 from compat_matrix.rows_more import Extension
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 NONE_DIFFERS = "0 added, 0 changed, 0 contradicted"
 VLLM = {"0.30.0": "==2.13.0", "0.34.0": "==2.15.0", "0.35.0": ">=2.0"}

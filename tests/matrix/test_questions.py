@@ -109,6 +109,7 @@ SUBJECTS = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_one_short_source_and_all_of_them_on_request(capsys: Capture) -> None:
     """For each subject, and each pair of things that an answer is about."""
     m = Matrix.load()

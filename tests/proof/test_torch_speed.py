@@ -163,6 +163,7 @@ def on_made_up(fakes: Path, tmp_path: Path, device: str, only: tuple[str, ...], 
     return speed(argv, variables(fakes, tmp_path, devices=1, **told))
 
 
+@pytest.mark.slow
 @for_each(("free_mib", "measured"), [(34, {"bf16"}), (24, set()), (96, {"bf16", "fp32"})])
 def test_a_gpu_without_room_for_a_product_that_fills_it(
     fakes: Path, tmp_path: Path, free_mib: int, measured: set[str]
@@ -176,6 +177,7 @@ def test_a_gpu_without_room_for_a_product_that_fills_it(
     assert {step for step, end in ended.items() if end == ("skipped", True)} == left_out
 
 
+@pytest.mark.slow
 @for_each(
     ("told", "edges"),
     [

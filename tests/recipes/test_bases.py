@@ -23,6 +23,7 @@ def judged(tmp_path: Path, text: str, driver: str, gpu: str) -> tuple[int, str]:
     return done.returncode, " ".join(done.stdout.decode().split())
 
 
+@pytest.mark.slow
 @for_each(
     ("base", "driver", "gpu", "code"),
     [

@@ -158,6 +158,7 @@ def test_every_command_with_formats_has_the_same_ways_to_write() -> None:
                 assert ("-q" in names) == (name not in NO_STEPS)
 
 
+@pytest.mark.slow
 def test_short_ways_to_ask_for_a_format_give_the_same_bytes(
     commands: dict[str, list[tuple[str, ...]]], capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from doctor.judge import load_all
 from doctor.judge.report import Report
 from doctor.report.markdown import escape, render_markdown
@@ -236,6 +238,7 @@ OPEN = [
 ]
 
 
+@pytest.mark.slow
 def test_what_stays_open_is_told_alike_on_a_terminal_in_markdown_and_on_a_page() -> None:
     told: set[str] = set()
     with Faults() as faults:

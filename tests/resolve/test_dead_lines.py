@@ -130,6 +130,7 @@ def test_what_is_not_judged_is_said_beside_the_edited_file(tmp_path: Path, capsy
     assert "torch==1.7.0 is not listed in this matrix" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_what_is_written_needs_no_cuda_compat(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """No line of a file can ask for it; where nothing else serves, no line changes and its name is the answer."""
     file = tmp_path / "requirements.txt"

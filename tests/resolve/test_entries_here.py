@@ -67,6 +67,7 @@ OLD_PYTHON = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @for_each(("sign", "version", "python"), [("<", "3.11", "3.10"), (">=", "3.13", "3.13")])
 def test_a_line_for_other_pythons_is_named_where_nobody_named_one(
     sign: str, version: str, python: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

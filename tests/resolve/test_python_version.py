@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ..cli.command import gpudoctor, one_line
 from ..rows import Faults
 
@@ -25,6 +27,7 @@ FORMS = {
 }
 
 
+@pytest.mark.slow
 def test_every_form_on_a_machine_with_a_gpu(on_machine: Callable[..., dict[str, str]], tmp_path: Path) -> None:
     env = on_machine("healthy-h100")
     (tmp_path / "requirements.txt").write_text("torch==2.8.0\n")

@@ -155,6 +155,7 @@ def _index(folder: Path, m: Matrix, releases: tuple[str, ...]) -> None:
             make_wheel(folder, name, version)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "torch", quickly(["2.5.1", "1.13.1", "2.0.1", "2.1.2", "2.2.2", "2.3.0", "2.4.0", "2.6.0", "2.7.0"], 9)
 )

@@ -15,6 +15,7 @@ from ..rows import Faults
 SCENARIOS = json.loads((Path(__file__).parent / "scenarios.json").read_text("utf-8"))
 
 
+@pytest.mark.slow
 def test_scenarios(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(SCENARIOS) >= 60
     with Faults() as faults:

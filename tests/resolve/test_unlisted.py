@@ -38,6 +38,7 @@ def answer(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
     return code, capsys.readouterr().out
 
 
+@pytest.mark.slow
 @for_each("package", KNOWN)
 def test_no_made_up_release_is_said_to_fit_nothing(package: str, capsys: pytest.CaptureFixture[str]) -> None:
     have = set(listed(package))

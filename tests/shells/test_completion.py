@@ -59,6 +59,7 @@ def _env() -> dict[str, str]:
     return {**os.environ, "PATH": f"{COMMAND.parent}:{os.environ['PATH']}", "TERM": "dumb"}
 
 
+@pytest.mark.slow
 def test_in_bash(tmp_path: Path) -> None:
     (tmp_path / "report.json").write_text("{}")
     with Faults() as faults:

@@ -83,6 +83,7 @@ def test_texts_in_other_encodings_are_texts() -> None:
         assert read(data).torch.version == "2.6.0+cu124", data[:40]
 
 
+@pytest.mark.slow
 def test_one_line_that_matters_is_found_among_a_hundred_thousand(tmp_path: Path) -> None:
     for before in (30_000, 50_000, 99_000):
         code, report = judged(tmp_path / "log", SOUND + steps(before) + SICK + steps(100_000 - before))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from compat_matrix.which_torch import USUAL
 from doctor.findings import Finding
 from doctor.text import read
@@ -56,6 +58,7 @@ def test_few_replaced_rows_are_no_fault() -> None:
     assert "gpu-hardware-ecc-fault" not in {one.id for one in failing(REMAPPED.format(rows=3, failed="No"))}
 
 
+@pytest.mark.slow
 def test_where_no_package_can_be_named_the_message_keeps_its_own_fix() -> None:
     with Faults() as faults:
         for text, causes in rows():

@@ -82,6 +82,7 @@ def test_rings_are_of_links_of_their_own() -> None:
     assert rings(two) is None and len(islands(two)) == 1  # found to have none, in time
 
 
+@pytest.mark.slow
 @for_each(
     "before",
     ["> ", ">> ", "    ", "2026-03-04T10:11:12.345Z ", "[2026-03-04 10:11:12,345] ", "10:11:12 ", "| ", "worker-0  | ",

@@ -230,6 +230,7 @@ def test_the_python_of_the_watched_program_is_the_one_that_is_judged(tmp_path: P
     assert (python_["patient"]["prefix"], python_["chosen_because"]) == (str(venv), "the watched program")
 
 
+@pytest.mark.slow
 def test_a_program_that_ended_before_it_was_seen_has_the_python_that_it_names(tmp_path: Path) -> None:
     """The command's own word, a name on PATH, and a script's first line; else the report says that it saw none."""
     venv = tmp_path / "venv"

@@ -99,6 +99,7 @@ def test_two_that_share_one_core_wait_for_it(tmp_path: Path) -> None:
         assert watch["core_wait_percent"] > 20
 
 
+@pytest.mark.slow
 @for_each(("variables", "ranks"), [({"WORLD_SIZE": "8"}, 8), ({}, None)])
 def test_the_ranks_of_its_job(tmp_path: Path, variables: dict[str, str], ranks: int | None) -> None:
     """Told to a child, as torchrun tells its workers; not to what is watched itself."""
