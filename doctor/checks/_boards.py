@@ -1,4 +1,4 @@
-"""What kind of board a GPU is, by the matrix: what every product that it may be has in common."""
+"""What kind of board a GPU is according to the matrix: what all products that it may be have in common."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from compat_matrix.rows_gpu import Gpu as Row
 
 SLOT_W = 75
-"""What a PCIe slot gives; a board that needs more has a socket."""
+"""What a PCIe slot supplies; a board that needs more has a power connector."""
 _VGPU = (2, 3, 4)
 
 
 def rows_of(m: Matrix, gpu: Gpu) -> tuple[Row, ...]:
-    """The products that this GPU may be; empty where the matrix does not list it."""
+    """The products that this GPU may be; empty if the matrix does not list it."""
     return m.gpu(
         known(gpu.name), known(gpu.pci_device_id), known(gpu.pci_subsystem_id), known(gpu.memory_total_mib)
     ).rows
@@ -45,7 +45,7 @@ def has_power_sockets(s: Snapshot, m: Matrix, gpu: Gpu) -> bool:
 
 
 def is_superchip(m: Matrix, gpu: Gpu) -> bool:
-    """Memory and link are shared with a CPU beside it: Grace superchips, Jetson, GB10."""
+    """Memory and link are shared with a CPU next to it: Grace superchips, Jetson, GB10."""
     if known(gpu.integrated) is True:
         return True
     name = known(gpu.name) or ""

@@ -1,4 +1,4 @@
-"""The sweep and the watched run, as the checks of what bounds a training ask for them."""
+"""The sweep and the watched run, for the checks that judge what limits a training run."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from ._readings import limit
 
 
 def training(s: Snapshot) -> tuple[list[Sweep], Watched | None]:
-    """Sweeps of GPUs, and what bound the watched run; skipped where there is neither."""
+    """Sweeps of GPUs, and what limited the watched run; skipped if there is neither."""
     m = measured(s)
     found, run = sweeps(m), watched(m, m.watch) if m.watch and known(m.watch.uses_gpu) else None
     if found or run:
         return found, run
     if isinstance(m.batches, Missing) and m.batches.reason not in ("not-asked", "absent"):
         raise NeedsFact("measured.batches", m.batches)
-    raise NotExamined("no training on a GPU was measured: gpudoctor prove, or gpudoctor watch")
+    raise NotExamined("no training on a GPU was measured; run gpudoctor prove or gpudoctor watch")
 
 
 def named(s: Snapshot, sweep: Sweep) -> tuple[str, str]:
-    """Key and name of a sweep's GPU; the name with torch's number where there are several."""
+    """Key and name of a sweep's GPU; the name includes torch's number if there are several."""
     gpu = gpu_of(s, sweep.device)
     name = known(gpu.name) if gpu else None
     several = len(known(s.gpus) or ()) > 1
@@ -37,7 +37,7 @@ def named(s: Snapshot, sweep: Sweep) -> tuple[str, str]:
 
 
 def slow(s: Snapshot, p: Policy, step: Step) -> str:
-    """Why the host is slow for this GPU, at a batch where the GPU waits for it; '' else."""
+    """Why the host is slow for this GPU, at a batch where the GPU waits for it; otherwise ''."""
     limits = {
         "single_core_mops": limit(p, "single_core_mops", 45),
         "host_us_per_kernel": limit(p, "host_us_per_kernel", 30),
@@ -52,14 +52,14 @@ def reference(sweep: Sweep) -> Step:
 
 
 def filling(sweep: Sweep) -> str:
-    """From which batch on the GPU sets the time, in words."""
+    """A sentence on the batch from which on the GPU is the limit."""
     if sweep.crossover:
-        return f"From batch {sweep.crossover} on the GPU sets the time."
+        return f"From batch {sweep.crossover} on, the GPU sets the pace."
     largest = sweep.steps[-1].point.batch
-    drawn = f"; drawn on, about {sweep.beyond} would" if sweep.beyond and sweep.beyond < 100 * largest else ""
+    drawn = f"; extrapolated, about {sweep.beyond} would" if sweep.beyond and sweep.beyond < 100 * largest else ""
     return f"No batch up to {largest} fills the GPU{drawn}."
 
 
 def rounded(value: float | None) -> float | None:
-    """To one digit behind the point, for facts."""
+    """Rounded to one decimal place, for facts."""
     return None if value is None else round(value, 1)

@@ -1,4 +1,4 @@
-"""torch's compiled architectures against each GPU, by every witness that speaks of them."""
+"""torch's compiled architectures compared with each GPU, from every source that lists them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_IMAGE = "no kernel image is available"
 
 
 class Code(Struct, frozen=True):
-    """The architectures of a torch build as one witness tells them. `kind`: list, published, bytes."""
+    """The architectures of a torch build according to one witness. `kind`: list, published, bytes."""
 
     witness: str
     sass: tuple[str, ...]
@@ -33,10 +33,10 @@ class Code(Struct, frozen=True):
 
 
 class Judged(Struct, frozen=True):
-    """One GPU against torch's code, by the witness that decides.
+    """One GPU compared with torch's code, from the witness that decides.
 
-    `against`: what the others say to the contrary. `ran`: torch was seen to compute on this GPU, which beats them all.
-    `conflict`: torch's list and the published build differ, so nobody knows; then the grade is 'unknown'.
+    `against`: the witnesses that disagree. `ran`: torch was seen to compute on this GPU, which outweighs them all.
+    `conflict`: torch's list and the published build differ, so the answer is unclear; then the grade is 'unknown'.
     """
 
     gpu: SeenGpu
@@ -72,7 +72,7 @@ def _capital(text: str) -> str:
 
 
 def witnesses(s: Snapshot, m: Matrix) -> list[Code]:
-    """Who says what torch was compiled for: its libraries' bytes, its own list, the published build; empty: nobody."""
+    """What torch was compiled for, per source: its libraries' bytes, its own list, the published build."""
     found = []
     sass, ptx = known(s.torch.sass), known(s.torch.ptx)
     if sass is not None and (sass or ptx):
@@ -100,7 +100,7 @@ def witnesses(s: Snapshot, m: Matrix) -> list[Code]:
 
 
 def _of_every_release(s: Snapshot, m: Matrix) -> list[Code]:
-    """Torch's CUDA is told and not its version: the code of all releases for it, where a GPU finds none."""
+    """Torch's CUDA is known and its version is not: the code of all releases for it, if a GPU finds none there."""
     version_unknown = s.torch.version == NOT_ASKED and not known(s.torch_run.arch_list)
     tag = _tag_of(s) if version_unknown else ""
     rows = [row for row in m.builds if row.tag == tag and row.platform == wheel_platform(s)] if tag else []
@@ -117,7 +117,7 @@ def _tag_of(s: Snapshot) -> str:
 
 
 def judged(s: Snapshot, m: Matrix) -> list[Judged]:
-    """Every GPU that programs get against torch's code; unknown where neither bytes nor lists are known."""
+    """Every GPU that programs get, compared with torch's code; unknown if neither bytes nor lists are known."""
     of_all = _of_every_release(s, m)
     cuda = known(s.torch.cuda) or "" if of_all else cuda_build(s)
     cards = gpus(s, m)
@@ -137,12 +137,12 @@ def judged(s: Snapshot, m: Matrix) -> list[Judged]:
         decided = _decide(gpu, by_capability[cc], ran_here(s, gpu), no_image_here(s, gpu))
         result.append(_in_part(s, m, decided, [code.kind for code, _ in by_capability[cc]]))
     if not result:
-        raise NeedsFact("gpus.compute_capability", Missing("absent", "no GPU's compute capability is known"))
+        raise NeedsFact("gpus.compute_capability", Missing("absent", "the compute capability of the GPUs is unknown"))
     return result
 
 
 def conflict(s: Snapshot, m: Matrix) -> str:
-    """What torch's witnesses say of a GPU where they differ and none outweighs the others; '' where they do not."""
+    """What torch's witnesses say about a GPU if they differ and none outweighs the others; otherwise ''."""
     try:
         return next((j.grade.reason for j in judged(s, m) if j.conflict), "")
     except (NeedsFact, Skip):
@@ -158,7 +158,7 @@ def serves_any(s: Snapshot, m: Matrix) -> bool:
 
 
 def _ptx_unseen(s: Snapshot, m: Matrix, code: Code, grade: CodeGrade) -> bool:
-    """The row of a published build whose PTX nobody has read cannot say that there is no code."""
+    """The row of a published build whose PTX was never read cannot show that there is no code."""
     if code.kind != "published" or grade.kind != "none":
         return False
     parts = torch_version(known(s.torch.version) or "")
@@ -169,8 +169,8 @@ def _ptx_unseen(s: Snapshot, m: Matrix, code: Code, grade: CodeGrade) -> bool:
 def _decide(gpu: SeenGpu, grades: list[tuple[Code, CodeGrade]], ran: bool, no_image: bool) -> Judged:
     """The order of evidence: a kernel on this GPU, torch's own list with the published build, the bytes.
 
-    Where one of list and build is missing, a 'yes' stands against a 'no' if the witness is about these very files: its
-    own list against the bytes, bytes against the table. The other way round nobody knows.
+    If either the list or the build is missing, a 'yes' outweighs a 'no' if the witness describes these very files: its
+    own list against the bytes, bytes against the table. In the opposite case the answer is unknown.
     """
     by = {code.kind: (code, grade) for code, grade in grades if grade.kind != "unknown"}
     if not by:
@@ -196,7 +196,7 @@ def _decide(gpu: SeenGpu, grades: list[tuple[Code, CodeGrade]], ran: bool, no_im
 
 
 def _refused(gpu: SeenGpu, code: Code) -> CodeGrade:
-    """CUDA found no image for a GPU that the matrix does not list: its word decides."""
+    """CUDA found no image for a GPU that the matrix does not list: CUDA's answer decides."""
     held = [found.capability for name in (*code.sass, *code.ptx) if (found := arch(name))]
     newest = "{}{}".format(*max(held)) if held else "unknown"
     target = gpu.capability.replace(".", "")
@@ -204,16 +204,14 @@ def _refused(gpu: SeenGpu, code: Code) -> CodeGrade:
 
 
 def _in_part(s: Snapshot, m: Matrix, j: Judged, kinds: list[str]) -> Judged:
-    """Unknown where the bytes alone say no, and a good part of the kernels has code for the GPU all the same."""
+    """Unknown if only the bytes say no, although a good share of the kernels has code for the GPU."""
     if j.ran or kinds != ["bytes"] or j.grade.kind != "none" or no_image_here(s, j.gpu):
         return j
     libraries = [lib for lib in known(s.torch.libraries) or () if _MAIN.search(lib.path)]
     share = max((share_for(m, library, j.gpu.capability) for library in libraries), default=0.0)
     if share <= FEW:
         return j
-    reason = (
-        f"by the bytes of its libraries alone, at most {share:.0%} of torch's kernels have code for {j.gpu.capability}"
-    )
+    reason = f"going only by its library files, at most {share:.0%} of torch's kernels have code for {j.gpu.capability}"
     return Judged(j.gpu, CodeGrade(kind="unknown", by="", reason=reason), j.code, conflict=True)
 
 
@@ -227,7 +225,7 @@ def ran_here(s: Snapshot, gpu: SeenGpu) -> bool:
 
 
 def no_image_here(s: Snapshot, gpu: SeenGpu) -> bool:
-    """Whether CUDA said 'no kernel image' of a kernel on a GPU of this kind."""
+    """Whether CUDA reported 'no kernel image' for a kernel on this kind of GPU."""
     run = s.torch_run
     if not any(NO_IMAGE in (known(text) or "") for text in (run.kernel_error, run.first_call_error)):
         return False

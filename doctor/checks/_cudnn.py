@@ -1,4 +1,4 @@
-"""When torch accepts a cuDNN: the same major, and a minor that is not lower than the one it was compiled with."""
+"""When torch accepts a cuDNN: same major version, and at least the minor version that it was compiled with."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def is_compatible(have: str, compiled: str) -> bool:
 
 
 def compiled_with(s: Snapshot, m: Matrix) -> str:
-    """The cuDNN that torch was built with: by its pin, else by the matrix; '' where not known."""
+    """The cuDNN that torch was built with: from its pin, else from the matrix; '' if not known."""
     for pin in cuda_pins(s):
         if library_of(pin.name) == "cudnn":
             return pin.version

@@ -1,4 +1,4 @@
-"""Each GPU against the driver, by the matrix: shared by the three checks of driver and GPU generation."""
+"""Each GPU compared with the driver, from the matrix: shared by the three checks of driver and GPU generation."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Graded(Struct, frozen=True):
 
 
 def graded(s: Snapshot, m: Matrix, *, any_version: bool = False) -> Iterator[Graded]:
-    """GPUs that CUDA does not show as working, each with its grade; at the end UNKNOWN where one had none.
+    """GPUs that CUDA does not show as working, each with its grade; at the end UNKNOWN if one had none.
 
-    A GPU that CUDA lists works with this driver, whatever a table says. One that NVML does not list is known by its
-    PCI device id. `any_version`: where the driver's is not told, its flavour is graded as that of the newest.
+    A GPU that CUDA lists works with this driver, whatever a table says. One that NVML does not list is identified by
+    its PCI device id. `any_version`: if the driver version is not known, its flavor is graded as the newest one's.
     """
     version = on_disk(s) or s.driver.version
     if absent(version) and absent(s.driver.nvml_init):
@@ -49,7 +49,7 @@ def graded(s: Snapshot, m: Matrix, *, any_version: bool = False) -> Iterator[Gra
     if not found:
         need("gpus", s.gpus)
         need("driver.pci_devices", s.driver.pci_devices)
-        raise Skip("no NVIDIA GPU is seen", without="gpu")
+        raise Skip("no NVIDIA GPU was seen", without="gpu")
     for key, address, name, capability in found:
         if address and address in seen:
             continue
@@ -69,7 +69,7 @@ def graded(s: Snapshot, m: Matrix, *, any_version: bool = False) -> Iterator[Gra
 
 
 def on_disk(s: Snapshot) -> str:
-    """The version of a driver that is installed and not loaded; '' where one is loaded, or in a container."""
+    """The version of a driver that is installed and not loaded; '' if one is loaded, or in a container."""
     d = s.driver
     if not known(d.pci_devices) or known(d.modules) is None:
         return ""  # a text: what it leaves out may be loaded

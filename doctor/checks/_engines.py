@@ -1,4 +1,4 @@
-"""Part of checks of the container engines on the host: which there are, and what they were found to have."""
+"""Shared by the checks of container engines on the host: which engines there are, and what they were found to have."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from ._seen import is_wsl
 
 
 def engines_here(s: Snapshot) -> tuple[Engine, ...]:
-    """Those of a host with an NVIDIA driver; Skip in a container, without a driver and where there is none."""
+    """The engines on a host with an NVIDIA driver; Skip in a container, without a driver and without an engine."""
     if container_kind(s):
-        raise Skip("in a container: the engine is the host's")
+        raise Skip("in a container: the engine runs on the host")
     if is_wsl(s):
-        raise NotExamined("container engines are not judged in WSL")
+        raise NotExamined("container engines are not checked in WSL")
     if isinstance(s.driver.kernel_version, Missing) and s.driver.kernel_version.reason == "absent":
         raise Skip("no NVIDIA driver is loaded", without="gpu")
     found = known(s.engines.engines)
     if found is None:
         raise NotExamined("container engines were not looked for")
     if not found:
-        raise Skip("no container engine listens here")
+        raise Skip("no container engine is listening here")
     return found
 
 
 def answering(s: Snapshot) -> Iterator[Engine]:
-    """The engines that told of themselves; Skip where none did."""
+    """The engines that answered; Skip if none did."""
     found = engines_here(s)
     answers = [engine for engine in found if not isinstance(engine.version, Missing)]
     if not answers:
@@ -37,7 +37,7 @@ def answering(s: Snapshot) -> Iterator[Engine]:
 
 
 def has_cdi(s: Snapshot, engine: Engine) -> bool:
-    """Whether GPUs can be named by CDI: the engine has found some, or a specification of them lies on disk."""
+    """Whether GPUs can be named through CDI: the engine has found some, or a specification for them is on disk."""
     devices = known(engine.cdi_devices) or ()
     return any(name.startswith("nvidia.com/gpu=") for name in devices) or any(
         spec.devices for spec in known(s.engines.cdi) or ()
@@ -45,5 +45,5 @@ def has_cdi(s: Snapshot, engine: Engine) -> bool:
 
 
 def has_runtime(engine: Engine) -> bool:
-    """Whether a runtime of NVIDIA's is registered."""
+    """Whether one of NVIDIA's runtimes is registered."""
     return any("nvidia" in name for name in known(engine.runtimes) or ())

@@ -21,7 +21,7 @@ _LIBC = lazy(r"version [`']((?:GLIBC|GLIBCXX|CXXABI)_[\d.]+)' not found")
 
 
 def texts(s: Snapshot) -> str:
-    """All that torch said: of the import, the first call, cuDNN, the kernel, and its warnings."""
+    """Everything that torch reported: the import, the first call, cuDNN, the kernel, and its warnings."""
     run = s.torch_run
     facts = (run.import_error, run.first_call_error, run.cudnn_error, run.kernel_error)
     return "\n".join([*(text for fact in facts if (text := known(fact))), *run.warnings])[:100_000]
@@ -34,7 +34,7 @@ def import_failed(s: Snapshot) -> bool | None:
 
 
 def need_answer(s: Snapshot) -> None:
-    """Unknown where torch was not asked."""
+    """Unknown if torch was not asked."""
     if isinstance(s.torch_run.imported, Missing):
         need("torch_run.imported", s.torch_run.imported)
 

@@ -1,4 +1,4 @@
-"""The libraries of an extension against a GPU, by the machine code in them."""
+"""The libraries of an extension compared with a GPU, from the machine code in them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ..snapshot import CodeLibrary, Snapshot, known
 from ._linked import libraries_of
 
 FEW = 0.2
-"""Up to this share of containers, code that would run is that of a few special kernels, not support."""
+"""Up to this share of containers, code that would run belongs to a few special kernels and is not support."""
 _MAIN = {
     "flash-attn": ("flash_attn_2_cuda", "flash_attn_cuda"), "vllm": ("/vllm/_C", "/vllm/_moe_C"),
     "xformers": ("/xformers/_C",), "torchvision": ("/torchvision/_C.so",), "deepspeed": ("/deepspeed/ops/",),
 }  # fmt: skip
-"""Where a package also ships libraries of one generation alone (FlashAttention 3 beside 2): the general ones."""
+"""For packages that also ship libraries for one generation only (FlashAttention 3 next to 2): the general ones."""
 
 
 class Reach(Struct, frozen=True):
-    """Whether code reaches a GPU: yes, no, or unknown where the bytes do not decide; the code that is held."""
+    """Whether code reaches a GPU: yes, no, or unknown if the bytes do not decide; and the code that is held."""
 
     verdict: str
     reason: str
@@ -28,7 +28,7 @@ class Reach(Struct, frozen=True):
 
 
 def main_libraries(s: Snapshot, package: str) -> tuple[CodeLibrary, ...]:
-    """The libraries with kernels that a package needs on every GPU (all of them where none is named)."""
+    """The libraries with kernels that a package needs on every GPU (all of them if none is named)."""
     found = [lib for lib in libraries_of(s, package) if any(sec.containers for sec in lib.sections)]
     if package == "bitsandbytes":
         chosen = bitsandbytes_library(s)
@@ -97,8 +97,8 @@ def bitsandbytes_versions(s: Snapshot) -> dict[tuple[int, int], CodeLibrary]:
 
 
 def bitsandbytes_library(s: Snapshot) -> CodeLibrary | None:
-    """The library that bitsandbytes takes for torch's CUDA: the same version; since 0.50 else the nearest lower one,
-    else the lowest higher one, of the same major. BNB_CUDA_VERSION names another. None where there is none."""
+    """The library that bitsandbytes loads for torch's CUDA: the same version; from 0.50 on, else the nearest lower one,
+    else the lowest higher one, of the same major. BNB_CUDA_VERSION overrides it. None if there is none."""
     have, cuda = bitsandbytes_versions(s), numbers(known(s.torch.cuda))[:2]
     override = s.host.env("BNB_CUDA_VERSION")
     if isinstance(override, str) and override.isdecimal() and len(override) == 3:

@@ -1,4 +1,4 @@
-"""Frameworks beside torch: is the GPU wanted of them, and are the CUDA libraries there that they need."""
+"""Frameworks other than torch: should they use the GPU, and do they have the CUDA libraries that they need."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _NUMBERED = ("libcudart", "libcublas", "libcublasLt", "libnvrtc", "libnvJitLink"
 
 
 def installed(s: Snapshot, *names: str) -> Distribution | None:
-    """The first of these that is installed; unknown where the list of distributions is not known."""
+    """The first of these that is installed; unknown if the list of distributions is not known."""
     have = {d.name: d for d in reversed(need("python.distributions", s.python.distributions))}
     return next((have[name] for name in names if name in have), None)
 
 
 def gpu_wanted(s: Snapshot, p: Policy, toolkits: Sequence[str] = ()) -> None:
-    """Skips where there is no GPU to use, or none is to be used.
+    """Skips if there is no GPU to use, or none is to be used.
 
-    `toolkits` that do not fit were told of: then one is wanted, also where nobody looked for it.
+    If `toolkits` that do not match were reported, one is wanted, even if nothing looked for it.
     """
     if p.expect.kind == "none":
         raise Skip("--expect none: no GPU is expected where this runs")
@@ -38,8 +38,8 @@ def gpu_wanted(s: Snapshot, p: Policy, toolkits: Sequence[str] = ()) -> None:
 
 
 def weight(s: Snapshot, p: Policy, *names: str) -> str:
-    """`fail` where one of the packages is required, `remark` where a torch is there to do the work on the GPU (the
-    package may be a helper that is meant for the CPU), else `warn`."""
+    """`fail` if one of the packages is required, `remark` if torch is installed to do the work on the GPU (the package
+    may be a helper that is meant for the CPU), else `warn`."""
     if any(name in p.require for name in names):
         return "fail"
     version = s.torch.version
@@ -47,10 +47,10 @@ def weight(s: Snapshot, p: Policy, *names: str) -> str:
 
 
 def other_toolkits(s: Snapshot, cuda: str) -> list[str]:
-    """Versions of the CUDA toolkits that are told of, where none has the libraries of a build for `cuda`.
+    """Versions of the CUDA toolkits that were reported, if none has the libraries of a build for `cuda`.
 
-    Before 11 the file names bear both numbers (libcudart.so.10.1), from 11 on the first alone. Empty where one fits,
-    no toolkit is told, or the libraries themselves are known.
+    Before 11 the file names contain both numbers (libcudart.so.10.1), from 11 on only the first. Empty if one matches,
+    no toolkit was reported, or the libraries themselves are known.
     """
     if not isinstance(s.cuda.libraries, Missing):
         return []
@@ -61,7 +61,7 @@ def other_toolkits(s: Snapshot, cuda: str) -> list[str]:
 
 
 def missing_libraries(s: Snapshot, sonames: tuple[str, ...]) -> list[str]:
-    """Those of the sonames (libcublas.so.12) that neither a nvidia-* wheel nor the loader's path supplies."""
+    """Those of the sonames (libcublas.so.12) that neither an nvidia-* wheel nor the loader's path supplies."""
     if isinstance(s.torch.requires, Missing) and s.torch.requires.reason == "recheck":
         need("torch.requires", s.torch.requires)  # a torch just installed brings CUDA wheels that are not listed yet
     have = {d.name: d.version for d in known(s.python.distributions) or ()}

@@ -1,4 +1,4 @@
-"""What this container was given, as the checks of container starts ask it."""
+"""What this container was given, for the checks of container starts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Given(Struct, frozen=True):
 
 
 def given(s: Snapshot) -> Given:
-    """Nodes and libraries that this container has; UNKNOWN where /dev was not read."""
+    """Nodes and libraries that this container has; UNKNOWN if /dev was not read."""
     need("driver.device_nodes", s.driver.device_nodes)
     libcuda = not absent(s.driver.libcuda_path) and known(s.driver.libcuda_stub) is not True
     host = True if known(s.host.wsl) == 2 else module_loaded(s)
@@ -33,7 +33,7 @@ def given(s: Snapshot) -> Given:
 
 
 def not_there(found: Given) -> str:
-    """What is missing, in words."""
+    """The names of what is missing, joined for a sentence."""
     return ", ".join(
         word
         for there, word in ((found.nodes, "device nodes"), (found.libcuda, "libcuda"), (found.nvml, "libnvidia-ml"))

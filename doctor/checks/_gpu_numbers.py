@@ -1,8 +1,8 @@
-"""Three numbers that are easily taken for one: GPUs of the machine, of this session, and in CUDA's list.
+"""Three numbers that are easily confused: GPUs of the machine, of this session, and in CUDA's list.
 
 The machine's are those that the driver holds (/proc/driver/nvidia/gpus), else those on the PCI bus. The session's are
-those that NVML lists and may open: a container, cgroup or job may be given some only. CUDA's are what is left of these
-under CUDA_VISIBLE_DEVICES. A GPU in MIG mode counts by its instances, and CUDA lists at most one of them to a process.
+those that NVML lists and may open: a container, cgroup or job may be given only some. CUDA's are what is left of these
+with CUDA_VISIBLE_DEVICES. A GPU in MIG mode counts as its instances, and CUDA shows a process at most one of them.
 
 Source: docs.nvidia.com/datacenter/tesla/mig-user-guide, device enumeration; CUDA C++ Programming Guide, environment
 variables; nvmlDeviceGetCount_v2 in nvml.h, which counts GPUs that may not be opened.
@@ -22,7 +22,7 @@ _EVERY = ("all", "none", "void", "")
 
 
 def machine(s: Snapshot) -> int | None:
-    """GPUs of the machine, by the driver (on a host) or the PCI bus; None where neither tells."""
+    """GPUs of the machine, from the driver (on a host) or the PCI bus; None if neither reports it."""
     held = known(s.driver.proc_gpus)
     if held and not container_kind(s):
         return held
@@ -31,12 +31,12 @@ def machine(s: Snapshot) -> int | None:
 
 
 def session(s: Snapshot) -> list[Gpu] | None:
-    """GPUs that NVML lists and this session may open; None where NVML lists nothing."""
+    """GPUs that NVML lists and this session may open; None if NVML lists nothing."""
     return None if isinstance(s.gpus, Missing) else [gpu for gpu in s.gpus if not denied(gpu)]
 
 
 def cuda(s: Snapshot) -> tuple[CudaDevice, ...] | None:
-    """CUDA's devices; None where it does not start or was not asked."""
+    """CUDA's devices; None if it does not start or was not asked."""
     return known(s.driver.cuda_devices) if s.driver.cu_init == 0 else None
 
 
@@ -46,12 +46,12 @@ def denied(gpu: Gpu) -> bool:
 
 
 def in_mig_mode(gpus: Iterable[Gpu]) -> bool:
-    """Whether any of them is in MIG mode: CUDA's number of devices is then no witness of theirs."""
+    """Whether any of them is in MIG mode: CUDA's number of devices then says nothing about theirs."""
     return any(gpu.mig_enabled is True for gpu in gpus)
 
 
 def usable(gpus: Iterable[Gpu]) -> list[str] | None:
-    """Names of what programs can use, each GPU in MIG mode by its instances; None where those are not known."""
+    """Names of what programs can use, with instances for each GPU in MIG mode; None if those are not known."""
     names: list[str] = []
     for gpu in gpus:
         name = known(gpu.name) or ""
@@ -71,7 +71,7 @@ def unlisted(gpus: Iterable[Gpu], devices: Iterable[CudaDevice]) -> list[Gpu]:
 
 
 def cuda_names(gpus: Iterable[Gpu], devices: Iterable[CudaDevice]) -> list[str]:
-    """Names of CUDA's devices, as NVML calls them where it lists them."""
+    """Names of CUDA's devices, as NVML calls them if it lists them."""
     by_identifier = {
         identifier: known(gpu.name) for gpu in gpus for identifier in (gpu.uuid, gpu.pci_address) if known(identifier)
     }
@@ -80,13 +80,13 @@ def cuda_names(gpus: Iterable[Gpu], devices: Iterable[CudaDevice]) -> list[str]:
 
 
 def cuda_mask(s: Snapshot) -> str:
-    """`CUDA_VISIBLE_DEVICES=0,1`, empty where it is not set."""
+    """`CUDA_VISIBLE_DEVICES=0,1`, empty if it is not set."""
     value = known(s.host.env(MASK))
     return "" if value is None else f"{MASK}={value}"
 
 
 def container_mask(s: Snapshot) -> str:
-    """`NVIDIA_VISIBLE_DEVICES=0,1`, empty where the container was given all or the variable says nothing."""
+    """`NVIDIA_VISIBLE_DEVICES=0,1`, empty if the container was given all or the variable decides nothing."""
     value = known(s.container.visible_devices)
     if not container_kind(s) or value is None or value.strip() in _EVERY:
         return ""
@@ -105,17 +105,17 @@ def facts(s: Snapshot) -> dict[str, int]:
 
 
 def _counted(s: Snapshot, what: CapOf, looked: int) -> int | None:
-    """The count itself, where gpudoctor looked at a part only."""
+    """The count itself, even if gpudoctor looked at only some of them."""
     cap = s.cap(what)
     return cap.listed if cap else looked
 
 
 def words(s: Snapshot) -> str:
-    """`This machine has 8 GPUs, NVML lists 8 to this session, CUDA lists 2.`"""
+    """`This machine has 8 GPUs, NVML lists 8 GPUs for this session, CUDA lists 2 GPUs.`"""
     numbers = facts(s)
     clauses = (
         ("this machine has {} GPU{}", numbers.get("gpus_of_machine")),
-        ("NVML lists {} GPU{} to this session", numbers.get("gpus_of_session")),
+        ("NVML lists {} GPU{} for this session", numbers.get("gpus_of_session")),
         ("CUDA lists {} GPU{}", numbers.get("gpus_of_cuda")),
     )
     sentence = ", ".join(text.format(count, "s" * (count != 1)) for text, count in clauses if count is not None)

@@ -1,4 +1,4 @@
-"""What an extension's libraries link tells what they were built for: with CUDA or without, and which CUDA major."""
+"""What an extension's libraries were built for, from what they link: with or without CUDA, and which CUDA major."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _TORCH_CUDA = ("libtorch_cuda.so", "libc10_cuda.so", "libtorch_cuda_cu.so", "lib
 
 
 def libraries_of(s: Snapshot, package: str) -> tuple[CodeLibrary, ...]:
-    """The libraries of a package that were read; empty where nobody looked."""
+    """The libraries of a package that were read; empty if none were."""
     return tuple(library for library in known(s.python.extensions) or () if library.package == package)
 
 

@@ -12,12 +12,12 @@ LEAST_SAMPLES = 5
 
 
 def worst_loads(s: Snapshot, *reasons: str) -> list[tuple[Gpu | None, str, Load]]:
-    """(GPU, its key, load) with the largest share of these reasons; skipped where NVML was not sampled under load."""
+    """(GPU, its key, load) with the largest share of these reasons; skipped if NVML was not sampled under load."""
     return [(gpu, key, max(own, key=lambda load: share(load, *reasons))) for gpu, key, own in under_load(s)]
 
 
 def under_load(s: Snapshot) -> list[tuple[Gpu | None, str, list[Load]]]:
-    """(GPU, its key, its phases under load) for each GPU; skipped where NVML was not sampled then."""
+    """(GPU, its key, its phases under load) for each GPU; skipped if NVML was not sampled then."""
     loads = s.measured.loads
     if isinstance(loads, Missing):
         if loads.reason in ("not-asked", "absent"):
@@ -25,7 +25,7 @@ def under_load(s: Snapshot) -> list[tuple[Gpu | None, str, list[Load]]]:
         raise NeedsFact("measured.loads", loads)
     work = [load for load in loads if load.phase in UNDER_LOAD and load.samples >= LEAST_SAMPLES]
     if not work:
-        raise NotExamined("there are too few samples of NVML under load")
+        raise NotExamined("there are too few NVML samples under load")
     found = []
     for key in dict.fromkeys(load.key for load in work):
         own = [load for load in work if load.key == key]

@@ -1,4 +1,4 @@
-"""Rates that are below their range: one finding for each GPU, weaker where something explains them."""
+"""Rates that are below their range: one finding for each GPU, weaker if something explains them."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from ._measured import measured, none_of
 
 CAPPED_PERCENT = 25.0
 AT_LIMIT = 0.9
-"""Share of the power limit in force from which on it is the limit that holds a GPU back."""
+"""Share of the current power limit at which the limit counts as holding a GPU back."""
 BY_CLOCK = 0.9
-"""A rate falls as the clock does, and by what two runs differ."""
+"""A rate falls with the clock, and varies between two runs."""
 FAR_BELOW = 0.66
-"""Share of what is usual on this model, below which the power limit is no excuse."""
+"""Share of what is usual on this model, below which the power limit does not explain it."""
 _NEW_TYPES = ("fp8", "int8", "fp4")
 """Their range is a guess from few GPUs."""
 _NO_GUESS = 20
-"""Percent of it, below which no missing kernel explains them."""
+"""Percent of it, below which a missing kernel does not explain them."""
 Explain = Callable[[list[Ranged]], tuple[str, tuple[Fix, ...]]]
 
 
 def low_rates(
     about: Check, s: Snapshot, m: Matrix, p: Policy, kind: str, what: str, explain: Explain, steps: tuple[str, ...] = ()
 ) -> Findings:
-    """`what`: in words; `explain`: causes in order of likelihood, and fixes, for the low rates of one GPU.
+    """`what`: what the rates measure; `explain`: causes, likeliest first, and fixes, for the low rates of one GPU.
 
-    UNKNOWN with the figures where the matrix does not know the GPU; a remark where the GPU was busy with other work,
+    UNKNOWN with the figures if the matrix does not list the GPU; a remark if the GPU was busy with other work,
     was measured at a smaller size, or drew its own default power limit and its clock explains the rate; failing only
     below the floor of a measured reference, on a GPU that is seen to be free and is not slowed down.
     """
@@ -59,7 +59,7 @@ def low_rates(
 
 
 def _left_out(s: Snapshot, found: list[Ranged], kind: str, steps: tuple[str, ...]) -> str:
-    """Of GPUs that have no such rate while others have: what ended there; '' where there is none."""
+    """For GPUs that have no such rate while others do: what ended there; '' if there are none."""
     seen = {r.rate.device for r in found}
     for end in s.measured.ended:
         here = end.agent == "torch_speed" and end.device.startswith("cuda:") and end.device not in seen
@@ -73,11 +73,11 @@ def _finding(
 ) -> Finding:
     bare = [r for r in low if not _excuse(s, m, r)]  # one rate's excuse is not the others'
     worst = min(bare or low, key=lambda r: (r.band.basis != "measured", r.percent))
-    words = [f"Measured: {'; '.join(r.figures() for r in low)}. Normal by: {worst.band.reason}."]
+    words = [f"Measured: {'; '.join(r.figures() for r in low)}. The normal range comes from {worst.band.reason}."]
     facts: dict[str, Any] = {"rates": [r.facts() for r in low], **worst.facts()}
     excuse = _excuse(s, m, worst)
     if not excuse and all(r.rate.what in _NEW_TYPES and r.percent >= _NO_GUESS for r in bare):
-        excuse = "Other products are fast: likeliest this torch has no good kernels for 8 and 4 bits on this GPU."
+        excuse = "Other products are fast, so this torch most likely has no good 8-bit and 4-bit kernels for this GPU."
     causes, fixes = explain(low)
     free = worst.gpu is not None and worst.load is not None and known(worst.load.others) == 0
     slowed = worst.load is not None and share(worst.load, "sw-thermal", "hw-thermal", "power-brake") > 0
@@ -96,23 +96,23 @@ def _finding(
 
 
 def _excuse(s: Snapshot, m: Matrix, r: Ranged) -> str:
-    """Why a low rate is no fault of the GPU; '' where nothing excuses it."""
+    """Why a low rate is not the GPU's fault; '' if nothing explains it."""
     if r.busy:
-        what = "was at work on this GPU" if r.at_work else "has a context on this GPU too"
-        return f"Another program {what}, so this says little: measure again when it is free."
+        what = "was working on this GPU" if r.at_work else "also has a context on this GPU"
+        return f"Another program {what}, so this says little: measure again when the GPU is free."
     for end in s.measured.ended:
         if end.device == r.rate.device and "made smaller" in end.detail and end.step.endswith(r.rate.what):
-            return "Little memory was free, and it was measured at a smaller size."
+            return "Little memory was free, so a smaller size was measured."
     if r.gpu and (is_vgpu(r.gpu) or is_laptop(m, r.gpu)):
-        return "A virtual or laptop GPU has the speed that its host or chassis gives it."
+        return "The speed of a virtual or laptop GPU depends on its host or chassis."
     if r.rate.kind == "matmul" and not below_default(r.gpu, r.load) and _power_explains(r):
-        return "It ran at its default power limit, which products of random numbers reach on many boards."
+        return "It ran at its default power limit, which matrix products of random numbers reach on many boards."
     return ""
 
 
 def _power_explains(r: Ranged) -> bool:
-    """Whether it drew what it may, and the clock that this left is as low as the rate; no rate far below what is usual
-    and what was seen on this model is explained by that."""
+    """Whether it drew all the power it may, and the resulting clock is as low as the rate; this does not explain a rate
+    far below what is usual and what was seen on this model."""
     load = r.load
     if load is None or load.samples < LEAST_SAMPLES or share(load, "power-cap") < CAPPED_PERCENT:
         return False

@@ -1,4 +1,4 @@
-"""Where a kernel module that should be loaded is not: shared by the checks that say why."""
+"""A kernel module that should be loaded and is not: shared by the checks that say why."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ._seen import is_wsl, need_module_loaded, not_on_pci, nvidia_cards
 def is_loaded(s: Snapshot) -> bool:
     """Whether the module is loaded; skips unless this is a host with a card and driver libraries."""
     if is_wsl(s):
-        raise Skip("WSL: the kernel module is Windows' own")
+        raise Skip("WSL: the kernel driver belongs to Windows")
     need("container.kind", s.container.kind)
     if container_kind(s):
-        raise Skip("in a container: the modules are the host's")
+        raise Skip("in a container: kernel modules belong to the host")
     if nvidia_cards(s) == []:
         raise not_on_pci(s)
     if need_module_loaded(s):

@@ -1,4 +1,4 @@
-"""The finding of the two checks that say: no code for this GPU."""
+"""The finding for the two checks that report: no code for this GPU."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ._code import Judged, judged, older_than_build
 
 
 def about_gpus(about: Check, s: Snapshot, m: Matrix, *, older: bool) -> Findings:
-    """A failure for each GPU that torch has no code for, a remark where only a weaker witness says so.
+    """A failure for each GPU that torch has no code for, a remark if only a weaker witness says so.
 
-    `older`: of the GPUs older than what torch holds, else of the newer ones. Unknown where a GPU cannot be judged.
+    `older`: for GPUs older than what torch holds, else for newer ones. Unknown if a GPU cannot be judged.
     """
     found = judged(s, m)
     for j in found:
@@ -28,23 +28,23 @@ def about_gpus(about: Check, s: Snapshot, m: Matrix, *, older: bool) -> Findings
 
 def _failure(about: Check, s: Snapshot, m: Matrix, j: Judged, why: str) -> Finding:
     title = f"PyTorch {_version(s)} does not support your {short(j.gpu.name)} ({sm(j.gpu.capability)})"
-    detail = f"This build is {why}: {j.grade.reason} (by {j.code.witness}).{j.disagreement}"
+    detail = f"This build is {why}: {j.grade.reason} (according to {j.code.witness}).{j.disagreement}"
     if m.compute_capability(j.gpu.capability) is None:
-        detail = f"This torch {j.grade.reason}, by {j.code.witness}.{j.disagreement}"
+        detail = f"This torch {j.grade.reason}, according to {j.code.witness}.{j.disagreement}"
     return about.fail(title, detail, facts=j.facts, subject=j.gpu.key, direct=j.code.direct, fixes=fixes(s, m, j))
 
 
 def _remark(about: Check, s: Snapshot, j: Judged) -> Finding:
-    """It works, or is said to by those who know better; who says otherwise is told."""
+    """It works, or stronger witnesses say so; the one that disagrees is named."""
     no = " ".join(code.witness for code, grade in j.against) or j.code.witness
     gpu = f"{short(j.gpu.name)} ({sm(j.gpu.capability)})"
-    title = f"PyTorch {_version(s)} supports your {gpu}, though one sign says otherwise"
+    title = f"PyTorch {_version(s)} supports your {gpu}, although one source says otherwise"
     if j.ran:
         detail = f"torch ran a kernel on it.{j.disagreement}"
         if j.grade.kind == "none":
-            detail = f"torch ran a kernel on it. By {j.code.witness}: {j.grade.reason}."
+            detail = f"torch ran a kernel on it. According to {j.code.witness}: {j.grade.reason}."
     else:
-        detail = f"By {j.code.witness}: {j.grade.reason}.{j.disagreement}"
+        detail = f"According to {j.code.witness}: {j.grade.reason}.{j.disagreement}"
     return about.remark(title, detail, facts={**j.facts, "ran": j.ran, "against": no}, subject=j.gpu.key)
 
 
@@ -63,7 +63,7 @@ def sm(capability: str) -> str:
 
 
 def fixes(s: Snapshot, m: Matrix, j: Judged) -> tuple[Fix, ...]:
-    """What fits all GPUs; where that needs more than an install, leaving this GPU out comes first."""
+    """What works for all GPUs; if that needs more than an install, leaving this GPU out comes first."""
     best = compatible_torch(s, m)
     leave = _leave_out(s, m, j) if best is None or best.id != "install-torch" else None
     return tuple(fix for fix in (leave, best) if fix)
@@ -86,7 +86,7 @@ def _leave_out(s: Snapshot, m: Matrix, j: Judged) -> Fix | None:
 
 
 def _unjudged(found: list[Judged]) -> None:
-    """Unknown where witnesses of equal weight differ, or the matrix does not list a GPU's compute capability."""
+    """Unknown if witnesses of equal weight differ, or the matrix does not list a GPU's compute capability."""
     for j in found:
         if j.conflict:
             raise NeedsFact("torch.sass", Missing("conflict", j.grade.reason))

@@ -1,4 +1,4 @@
-"""Readings of each GPU: what is not supported is skipped for that GPU, what cannot be read makes the check UNKNOWN."""
+"""Readings of each GPU: an unsupported one is skipped for that GPU, an unreadable one makes the check UNKNOWN."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ ONE_GPU = "only one GPU"
 
 
 def listed(s: Snapshot) -> tuple[Gpu, ...]:
-    """The GPUs that NVML lists; UNKNOWN without a list, skipped where it is empty or the board has no NVML."""
+    """The GPUs that NVML lists; UNKNOWN without a list, skipped if it is empty or the board has no NVML."""
     if isinstance(s.gpus, Missing) and s.gpus.reason == "absent" and "tegra" in (known(s.host.kernel) or ""):
-        raise NotExamined("a Jetson board without NVML: its readings come from tegrastats")
+        raise NotExamined("this Jetson board has no NVML; its readings come from tegrastats")
     gpus = need("gpus", s.gpus)
     if not gpus:
         raise Skip("no GPU is listed", without="gpu")
@@ -33,7 +33,7 @@ def name_of(gpu: Gpu) -> str:
 
 
 def loaded(gpu: Gpu) -> bool:
-    """Whether the GPU is at work: its utilisation says so, or where that is not told, it does not call itself idle."""
+    """Whether the GPU is busy: its utilization says so, or if that is unknown, it does not report itself as idle."""
     percent = known(gpu.utilization_percent)
     if percent is not None:
         return percent > 0
@@ -47,19 +47,19 @@ def limit(p: Policy, name: str, default: float) -> float:
 
 
 def of_several(s: Snapshot, nothing: str) -> Skip:
-    """Why nothing between GPUs was measured: there is only one, or nobody did (`nothing` says so)."""
+    """Why nothing between GPUs was measured: there is only one, or it was not tried (`nothing` says so)."""
     return Skip(ONE_GPU) if len(known(s.gpus) or ()) == 1 else NotExamined(nothing)
 
 
 class Readings:
-    """Collects what was looked at; `end` says what became of the check where nothing could be."""
+    """Collects what was looked at; `end` decides the check if nothing could be read."""
 
     def __init__(self) -> None:
         self.looked = False
         self.lack: NeedsFact | None = None
 
     def of(self, name: str, value: T | Missing) -> T | None:
-        """The value, or None where it is not supported here (absent) or could not be read."""
+        """The value, or None if it is not supported here (absent) or could not be read."""
         if isinstance(value, Missing):
             if value.reason != "absent" and self.lack is None:
                 self.lack = NeedsFact(f"gpus.{name}", value)
@@ -68,7 +68,7 @@ class Readings:
         return value
 
     def end(self, what: str) -> None:
-        """UNKNOWN where a reading could not be had, skipped where no GPU has it. Call it after the last finding."""
+        """UNKNOWN if a reading failed, skipped if no GPU has it. Call it after the last finding."""
         if self.lack:
             raise self.lack
         if not self.looked:

@@ -56,7 +56,7 @@ def is_wsl(s: Snapshot) -> bool:
 
 
 def nvidia_cards(s: Snapshot) -> list[PciDevice] | None:
-    """NVIDIA's display-class PCI devices (no NVSwitch); None where the PCI list is not known."""
+    """NVIDIA's display-class PCI devices (no NVSwitch); None if the PCI list is not known."""
     if isinstance(s.driver.pci_devices, Missing):
         return None
     return [d for d in s.driver.pci_devices if d.vendor == "10de" and not d.class_code.startswith("0680")]
@@ -70,7 +70,7 @@ def not_on_pci(s: Snapshot) -> Skip:
 
 
 def module_loaded(s: Snapshot) -> bool | None:
-    """Whether the nvidia kernel module is loaded; that it is not is proven only where the modules could be read."""
+    """Whether the nvidia kernel module is loaded; False is certain only if the modules could be read."""
     d = s.driver
     if not isinstance(d.kernel_version, Missing) or d.cu_init == 0 or d.nvml_init == 0:
         return True
@@ -85,7 +85,7 @@ def module_loaded(s: Snapshot) -> bool | None:
 
 
 def need_module_loaded(s: Snapshot) -> bool:
-    """As `module_loaded`, or the check is unknown."""
+    """Like `module_loaded`, or the check is unknown."""
     loaded = module_loaded(s)
     if loaded is None:
         need("driver.modules", s.driver.modules)
@@ -94,7 +94,7 @@ def need_module_loaded(s: Snapshot) -> bool:
 
 
 def nodes_of(s: Snapshot, *kinds: str) -> list[DeviceNode] | None:
-    """Device nodes of these kinds; None where /dev was not read."""
+    """Device nodes of these kinds; None if /dev was not read."""
     if isinstance(s.driver.device_nodes, Missing):
         return None
     return [node for node in s.driver.device_nodes if node.kind in kinds]
@@ -112,7 +112,7 @@ def is_compat(s: Snapshot, path: str) -> bool:
 
 
 def compat_in_use(s: Snapshot) -> str:
-    """Path of the forward-compatibility libcuda that is loaded or would be; empty where there is none."""
+    """Path of the forward-compatibility libcuda that is loaded or would be; empty if there is none."""
     path = known(s.driver.libcuda_path)
     if path:
         return path if is_compat(s, path) else ""
@@ -120,35 +120,35 @@ def compat_in_use(s: Snapshot) -> str:
 
 
 def hidden_on_purpose(s: Snapshot, p: Policy) -> bool:
-    """Whether CUDA_VISIBLE_DEVICES hides every GPU and none is asked for (`--expect any`): the CPU is meant."""
+    """Whether CUDA_VISIBLE_DEVICES hides every GPU and none is asked for (`--expect any`): the CPU is intended."""
     value = known(s.host.env("CUDA_VISIBLE_DEVICES"))
     hides = value is not None and value.partition(",")[0].strip() in ("", "-1", "NoDevFiles")
     return hides and p.expect.kind == "any"
 
 
 def first_cuda_code(s: Snapshot) -> int | None:
-    """The first code that CUDA answered: cuInit's, else that of torch's first call; None where nobody asked."""
+    """The first code that CUDA returned: cuInit's, else the one from torch's first call; None if neither was made."""
     codes = [code for fact in (s.driver.cu_init, s.torch_run.first_call_code) if (code := known(fact)) is not None]
     return next((code for code in codes if code != 0), 0 if codes else None)
 
 
 def need_cuda_code(s: Snapshot) -> int:
-    """As `first_cuda_code`; skipped where there is no libcuda to ask, unknown where nobody asked."""
+    """Like `first_cuda_code`; skipped if there is no libcuda to ask, unknown if it was not asked."""
     code = first_cuda_code(s)
     if code is None and absent(s.driver.libcuda_path):
-        raise Skip("no libcuda is found", without="gpu")
+        raise Skip("libcuda was not found", without="gpu")
     return need("driver.cu_init", s.driver.cu_init) if code is None else code
 
 
 def need_gpus(s: Snapshot) -> tuple[Gpu, ...]:
-    """NVML's GPUs; skipped where there is no NVML to ask, unknown where its answer is not known."""
+    """NVML's GPUs; skipped if there is no NVML to ask, unknown if its answer is not known."""
     if absent(s.driver.nvml_library_path) and isinstance(s.gpus, Missing):
-        raise Skip("no libnvidia-ml is found", without="gpu")
+        raise Skip("libnvidia-ml was not found", without="gpu")
     return need("gpus", s.gpus)
 
 
 def need_whole(s: Snapshot, *lists: CapOf) -> None:
-    """The check is unknown where gpudoctor stopped counting one of these lists: a part of it is not its length."""
+    """The check is unknown if gpudoctor stopped counting one of these lists, because its length is then not known."""
     for name in lists:
         if cap := s.cap(name):
             fact = {"cuda-devices": "driver.cuda_devices"}.get(name, name)
@@ -156,13 +156,13 @@ def need_whole(s: Snapshot, *lists: CapOf) -> None:
 
 
 def version_numbers(version: str) -> tuple[int, ...]:
-    """`535.261.03` -> (535, 261, 3); empty where it is no Linux driver version (Tegra's and WSL's are not)."""
+    """`535.261.03` -> (535, 261, 3); empty if it is not a Linux driver version (Tegra's and WSL's are not)."""
     numbers = tuple(int(part) for part in re.findall(r"\d{1,6}", version)[:4])
     return numbers if numbers and numbers[0] >= 300 and len(numbers) >= 2 else ()
 
 
 def same_version(a: str, b: str) -> bool | None:
-    """Whether two driver versions are the same; None where one of them is not a full Linux driver version."""
+    """Whether two driver versions are the same; None if one of them is not a full Linux driver version."""
     left, right = version_numbers(a), version_numbers(b)
     if left and right:
         return left == right

@@ -17,7 +17,7 @@ OTHER_BUILD = ("torch-not-installed", "cpu-only-torch", "torch-build-for-other-v
 """Ids that say: this torch has no CUDA at all."""
 
 REPLACED = (*NO_CODE, "driver-too-old-for-cuda-build")
-"""Ids whose fix puts another torch build in: what goes with this one need not be repaired first."""
+"""Ids whose fix installs a different torch build: what belongs to this one need not be repaired first."""
 
 BROKEN_IMPORT = (
     "libc-incompatible", "torch-shadowed-by-folder", "library-files-damaged", "bundled-cuda-libs-missing",
@@ -29,7 +29,7 @@ BROKEN_IMPORT = (
 
 
 def installed(s: Snapshot) -> str:
-    """torch's version; the check is skipped where torch is not installed."""
+    """torch's version; the check is skipped if torch is not installed."""
     version = s.torch.version
     if isinstance(version, Missing) and version.reason == "absent":
         raise Skip("torch is not installed", without="torch")
@@ -37,7 +37,7 @@ def installed(s: Snapshot) -> str:
 
 
 def build_kind(s: Snapshot) -> Literal["cuda", "rocm", "xpu", "cpu"]:
-    """What torch was built for: by its version file, else by its version's local tag."""
+    """What torch was built for: from its version file, else from its version's local tag."""
     version = installed(s)
     if not isinstance(s.torch.build, Missing):
         return s.torch.build
@@ -55,18 +55,18 @@ def cuda_build(s: Snapshot) -> str:
     """The CUDA version that torch was built with; the check is skipped for a build without CUDA."""
     kind = build_kind(s)
     if kind != "cuda":
-        raise Skip(f"this torch is a build for {kind.upper()}, not for CUDA")
+        raise Skip(f"this torch was built for {kind.upper()}, not for CUDA")
     parts = torch_version(known(s.torch.version) or "")
     tagged = tag_cuda(parts.tag) if parts and parts.tag else None
     for version in (known(s.torch.cuda), known(s.torch_run.cuda), tagged):
         if version and numbers(version):
             return version
     given = need("torch.cuda", s.torch.cuda)
-    raise NeedsFact("torch.cuda", Missing("error", f"{given!r} is no version"))
+    raise NeedsFact("torch.cuda", Missing("error", f"{given!r} is not a version"))
 
 
 def gpus(s: Snapshot, m: Matrix) -> list[SeenGpu]:
-    """The GPUs that programs here get; the check is skipped where there is none, unknown where nobody knows."""
+    """The GPUs that programs here get; the check is skipped if there is none, unknown if that cannot be determined."""
     found = seen_gpus(s, m)
     if found is None:
         if no_card(s):
@@ -92,7 +92,7 @@ def has_gpu(s: Snapshot) -> bool:
 
 
 def gpu_needed(s: Snapshot, p: Policy) -> bool:
-    """Whether torch must be able to use a GPU here: one is expected, or one is there and none was ruled out."""
+    """Whether torch must be able to use a GPU here: one is expected, or one is present and not ruled out."""
     return p.gpu_wanted or (p.expect.kind == "any" and has_gpu(s))
 
 

@@ -1,4 +1,4 @@
-"""The user's own site folder (PEP 370): searched before the environment's where it is enabled."""
+"""The user's own site folder (PEP 370): searched before the environment's if it is enabled."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ _USER = lazy(r"([/\\]\.local[/\\]lib[/\\]python\d)|([/\\]Roaming[/\\]Python[/\\]
 
 
 def in_user_site(s: Snapshot, d: Distribution) -> bool:
-    """Whether it lies in a user site folder: ~/.local/lib/python3.11/site-packages, or that of PYTHONUSERBASE."""
+    """Whether it is in a user site folder: ~/.local/lib/python3.11/site-packages, or the one under PYTHONUSERBASE."""
     base = known(s.host.env("PYTHONUSERBASE"))
     return bool(_USER.search(d.location) or (base and d.location.startswith(f"{base.rstrip('/')}/lib/python")))
