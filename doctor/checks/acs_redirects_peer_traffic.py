@@ -1,20 +1,20 @@
-"""ACS sends traffic between two devices of one PCIe switch up to the host bridge and back.
+"""ACS sends traffic between two devices on the same PCIe switch up to the host bridge and back.
 
-What is wrong: the switch's ports have P2P Request Redirect on (PCI Access Control Services). What two GPUs, or a GPU
-and a network card, send each other then no longer crosses the switch alone: it goes up to the root complex, through the
-IOMMU where that is on, and down again.
+What is wrong: the switch's ports have P2P Request Redirect turned on (PCI Access Control Services). Traffic between two
+GPUs, or between a GPU and a network card, then no longer stays within the switch: it goes up to the root complex,
+through the IOMMU if that is on, and back down.
 
 Symptoms: peer-to-peer copies are slow, hang or give wrong data; NCCL's collectives between these GPUs are slow;
-`lspci -vvv` shows `ACSCtl: SrcValid+ ... ReqRedir+` at the switch's ports.
+`lspci -vvv` shows `ACSCtl: SrcValid+ ... ReqRedir+` for the switch's ports.
 
-Why it happens: firmware and kernel turn ACS on together with the IOMMU, so that a virtual machine can be given a device
-of its own. Whoever gives no device to a virtual machine gains nothing by it.
+Why it happens: firmware and kernel turn ACS on together with the IOMMU, so that a virtual machine can be given its own
+device. If you do not pass devices through to virtual machines, it gains you nothing.
 
-How to fix it: on bare metal turn ACS off in the firmware, or at each boot by setpci. In a virtual machine it is the
-hypervisor's matter, and ACS has to stay: there nothing is reported.
+How to fix it: on bare metal, turn ACS off in the firmware, or with setpci at each boot. In a virtual machine, the
+hypervisor controls ACS and it has to stay on, so nothing is reported there.
 
-Where NVLink joins the GPUs, and where only a network card shares the switch, it is a remark. The registers are readable
-by root alone; for another user this check does not know.
+It is only a note if NVLink connects the GPUs, or if only a network card shares the switch. Only root can read the
+registers; for other users the result of this check is unknown.
 
 Source: NCCL user guide, troubleshooting, PCI Access Control Services; PCI Express Base Specification, 7.7.11.
 """
@@ -28,8 +28,8 @@ from ._seen import not_on_pci, nvidia_cards
 
 CHECK = Check(
     __name__,
-    title="ACS detours traffic between devices of one PCIe switch",
-    sound="No PCIe switch detours traffic between its devices",
+    title="ACS reroutes traffic between devices on the same PCIe switch",
+    sound="No PCIe switch reroutes traffic between its devices",
     severity="warning",
     layer="hardware",
     tags=("gpu", "multi-gpu", "speed"),
@@ -37,7 +37,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns where two GPUs without NVLink share a switch whose ports redirect."""
+    """Warns if two GPUs without NVLink share a switch whose ports redirect."""
     paths = known(s.driver.pcie_paths) or ()
     shared = [
         (a, b) for at, a in enumerate(paths) for b in paths[at + 1 :] if not (a.nic and b.nic) and a.shared(b) > 1
@@ -49,7 +49,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             raise not_on_pci(s)
         raise Skip("no GPU is known to share a PCIe switch with another device")
     if need("host.virtualization", s.host.virtualization) != "none":
-        raise Skip("in a virtual machine ACS is the hypervisor's matter")
+        raise Skip("in a virtual machine, the hypervisor controls ACS")
     joined = {
         frozenset((address.get(pair.a), address.get(pair.b)))
         for address in [{gpu.key: known(gpu.pci_address) for gpu in known(s.gpus) or ()}]
@@ -73,9 +73,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             (slow if plain else beside).append(f"{a.nic or a.address} and {b.nic or b.address}")
     if bridges:
         yield (CHECK.warn if slow else CHECK.remark)(
-            f"ACS detours what {(slow or beside)[0]} send each other",
-            "They share a PCIe switch, but its ports send such traffic up to the host bridge and back"
-            + (f"; so it is for {len(slow) + len(beside) - 1} more pairs." if len(slow) + len(beside) > 1 else "."),
+            f"ACS reroutes traffic between {(slow or beside)[0]}",
+            "They share a PCIe switch, but its ports send such traffic up to the host bridge and back."
+            + (f" Other pairs affected: {len(slow) + len(beside) - 1}." if len(slow) + len(beside) > 1 else ""),
             facts={"bridges": sorted(bridges), "pairs": slow + beside},
             fixes=acs_off(s, sorted(bridges)),
         )

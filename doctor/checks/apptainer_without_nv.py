@@ -1,12 +1,12 @@
 """Apptainer or Singularity was started without --nv, so the driver's libraries are not in the container.
 
-What is wrong: Apptainer shows the host's /dev, but adds the driver's libraries only with `--nv`.
+What is wrong: Apptainer exposes the host's /dev, but adds the driver's libraries only with `--nv`.
 
-Symptoms: /dev/nvidia0 is there, `nvidia-smi: command not found`, `Found no NVIDIA driver on your system`.
+Symptoms: /dev/nvidia0 exists, but `nvidia-smi: command not found`, `Found no NVIDIA driver on your system`.
 
-Why it happens: `apptainer exec` or `run` without `--nv`; a wrapper or workflow tool that leaves it out.
+Why it happens: `apptainer exec` or `run` was used without `--nv`, or a wrapper or workflow tool leaves it out.
 
-How to fix it: `apptainer exec --nv IMAGE COMMAND`, or APPTAINER_NV=1 in the environment.
+How to fix it: use `apptainer exec --nv IMAGE COMMAND`, or set APPTAINER_NV=1 in the environment.
 
 Source: apptainer.org/docs/user, GPU support.
 """
@@ -22,7 +22,7 @@ from ._seen import DRIVERLESS
 
 CHECK = Check(
     __name__,
-    title="Apptainer without --nv",
+    title="Apptainer was started without --nv",
     sound="Apptainer was given the GPU",
     severity="critical",
     layer="container",
@@ -32,7 +32,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails in Apptainer where libcuda is not found and the host has a driver."""
+    """Fails in Apptainer if libcuda is not found and the host has a driver."""
     if container_kind(s) != "apptainer":
         need("container.kind", s.container.kind)
         raise Skip("not in Apptainer or Singularity")
@@ -45,10 +45,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if found.host is False:
         raise Skip("the host has no NVIDIA kernel driver", without="gpu")
     if found.host is None and not found.nodes:
-        raise NeedsFact("driver.kernel_version", Missing("absent", "nothing shows whether the host has a driver"))
+        raise NeedsFact("driver.kernel_version", Missing("absent", "it is unknown whether the host has a driver"))
     yield CHECK.fail(
         "Apptainer was started without --nv",
-        f"The host has an NVIDIA driver; missing in this container: {not_there(found)}.",
+        f"The host has an NVIDIA driver, but this container lacks: {not_there(found)}.",
         facts={"missing": not_there(found), "kernel_version": known(s.driver.kernel_version)},
         fixes=start_with_gpu(s),
     )

@@ -1,15 +1,16 @@
 """CUDA libraries that torch was linked with are missing.
 
-What is wrong: torch's own libraries name libraries (libcudart.so.13, libcublas.so.12, libcudnn.so.9 ...) that neither
-the nvidia-* wheels beside torch nor the loader's path supply.
+What is wrong: torch's own libraries need libraries (libcudart.so.13, libcublas.so.12, libcudnn.so.9 ...) that neither
+the nvidia-* wheels next to torch nor the loader's path provide.
 
 Symptoms: `ImportError: libcudart.so.13: cannot open shared object file`, `libnvrtc.so.*[0-9] not found in the
 system path`, `libcudnn.so.9: cannot open shared object file`.
 
-Why it happens: torch was installed with `--no-deps`, by a lock file or a resolver that skipped the nvidia-* wheels,
-copied from another image in a multi-stage Dockerfile, or an nvidia-* wheel was removed for another package.
+Why it happens: torch was installed with `--no-deps`, or from a lock file or with a resolver that skipped the nvidia-*
+wheels; it was copied from another image in a multi-stage Dockerfile; or an nvidia-* wheel was removed for another
+package.
 
-How to fix it: install the wheels that torch pins, in exactly those versions; see the command in the finding. A CUDA
+How to fix it: install the wheels that torch pins, in exactly those versions; the finding shows the command. A CUDA
 toolkit on the system is not needed and does not replace them.
 
 Source: ELF DT_NEEDED of torch's libraries; torch's METADATA.
@@ -27,7 +28,7 @@ from ._torch import REPLACED, cuda_build
 CHECK = Check(
     __name__,
     title="CUDA libraries that torch needs are missing",
-    sound="The CUDA libraries that torch needs are there",
+    sound="The CUDA libraries that torch needs are present",
     severity="critical",
     layer="libraries",
     tags=("torch", "libraries"),
@@ -40,7 +41,7 @@ _DRIVERS = lazy(r"lib(cuda|nvidia-[\w-]+|nvcuvid)\.so")
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails where a CUDA library that torch names is nowhere; what torch itself says comes first."""
+    """Fails if a CUDA library that torch needs is nowhere; what torch itself reports comes first."""
     cuda = cuda_build(s)
     errors = texts(s)
     named = missing_library(errors)
@@ -51,9 +52,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if named and named not in gone:
         gone.insert(0, named)
     if gone:
-        detail = f"torch {known(s.torch.version)} needs them from wheels beside it (built with CUDA {cuda})."
+        detail = f"torch {known(s.torch.version)}, built with CUDA {cuda}, needs them from wheels installed next to it."
         if named:
-            detail += f" Python says: {first_line(errors)}"
+            detail += f" Python reports: {first_line(errors)}"
         yield CHECK.fail(
             f"CUDA libraries that torch needs are missing: {', '.join(gone[:6])}",
             detail,

@@ -1,15 +1,15 @@
-"""The CDI specification on this host names the libraries of another driver.
+"""The CDI specification on this host names the libraries of a different driver.
 
-What is wrong: a specification under /etc/cdi or /var/run/cdi mounts driver libraries by their full version; the driver
-that is loaded has another one.
+What is wrong: a specification under /etc/cdi or /var/run/cdi mounts driver libraries by their full version, and the
+loaded driver has a different version.
 
 Symptoms: containers with `--device nvidia.com/gpu=all` do not start (`no such file or directory` for
 libcuda.so.VERSION), or find no driver.
 
 Why it happens: the driver was updated after `nvidia-ctk cdi generate`.
 
-How to fix it: make the specification again. Toolkit 1.18 and newer bring a service, nvidia-cdi-refresh, that does it at
-each start and update.
+How to fix it: regenerate the specification. Toolkit 1.18 and newer include a service, nvidia-cdi-refresh, that does
+this at every boot and update.
 
 Source: NVIDIA Container Toolkit: support for the Container Device Interface.
 """
@@ -23,8 +23,8 @@ from ._engines import engines_here
 
 CHECK = Check(
     __name__,
-    title="The CDI specification is of another driver",
-    sound="The CDI specification is of this driver",
+    title="The CDI specification is for a different driver",
+    sound="The CDI specification matches this driver",
     severity="warning",
     layer="container",
     tags=("container", "driver"),
@@ -32,17 +32,17 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns for each specification none of whose versions is the loaded driver's."""
+    """Warns about each specification that does not list the loaded driver's version."""
     engines_here(s)
     specs = [spec for spec in known(s.engines.cdi) or () if spec.versions]
     if not specs:
-        raise Skip("no CDI specification of GPUs")
+        raise Skip("no CDI specification for GPUs")
     loaded = need("driver.kernel_version", s.driver.kernel_version)
     for spec in specs:
         if loaded not in spec.versions:
             yield CHECK.warn(
-                f"{spec.path} is of driver {', '.join(spec.versions)}, and {loaded} is loaded",
-                "Containers that take GPUs by CDI look for libraries that are no longer there.",
+                f"{spec.path} is for driver {', '.join(spec.versions)}, but {loaded} is loaded",
+                "Containers that get GPUs through CDI look for libraries that no longer exist.",
                 facts={"path": spec.path, "versions": list(spec.versions), "driver": loaded},
                 subject=spec.path,
                 fixes=(cdi_again(s, spec.path),),

@@ -1,17 +1,17 @@
 """The container's or job's memory limit is small compared with the GPU's memory.
 
-What is wrong: weights, checkpoints and batches pass through the machine's memory on their way to the GPU. The control
-group's limit leaves little room for that.
+What is wrong: weights, checkpoints and batches pass through the machine's memory on their way to the GPU. The cgroup's
+limit leaves little room for that.
 
 Symptoms: `Killed` without a Python traceback, exit code 137, a pod with status `OOMKilled`, a data loader worker
-killed by signal 9, most often while a model is loaded.
+killed by signal 9, usually while a model is loading.
 
-Why it happens: a memory limit of a pod, container or batch job that was meant for a small program.
+Why it happens: the pod, container or batch job has a memory limit that was meant for a small program.
 
 How to fix it: start it with more memory; if that is not possible, load weights from memory-mapped files (safetensors).
 
-Thresholds: memory_limit_warn_mib (4096): up to it, and below a quarter of one GPU's memory, is a warning; below
-one GPU's memory is a remark.
+Thresholds: memory_limit_warn_mib (4096): a limit up to this that is also below a quarter of one GPU's memory is a
+warning; any limit below one GPU's memory is a note.
 
 Source: cgroup v2, memory.max, docs.kernel.org/admin-guide/cgroup-v2.html.
 """
@@ -35,7 +35,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Compares the control group's limit with the memory of one GPU."""
+    """Compares the cgroup's limit with the memory of one GPU."""
     if absent(s.host.memory_limit_mib):
         raise Skip("no memory limit")
     mib = need("host.memory_limit_mib", s.host.memory_limit_mib)
@@ -48,8 +48,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     small = mib <= limit(p, "memory_limit_warn_mib", 4096) and mib * 4 < largest
     make = CHECK.warn if small else CHECK.remark
     yield make(
-        f"The memory limit here is {mib} MiB, one GPU has {largest} MiB",
-        "A model that fills the GPU needs that much memory while it is loaded, unless its files are mapped.",
+        f"The memory limit here is {mib} MiB, but one GPU has {largest} MiB",
+        "A model that fills the GPU needs that much host memory while it loads, unless its files are memory-mapped.",
         facts={"memory_limit_mib": mib, "gpu_memory_mib": largest},
         fixes=(more_memory(s, largest + 4096),),
     )

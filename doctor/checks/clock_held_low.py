@@ -1,26 +1,26 @@
 """Under load a GPU's clock stayed low, and neither power nor heat was the reason.
 
-What is wrong: the SM clock was below nine tenths of its maximum while the GPU worked, although it drew less than its
-limit and NVML named no slowdown by power or heat.
+What is wrong: the SM clock was below nine tenths of its maximum while the GPU worked, although the GPU drew less than
+its power limit and NVML reported no slowdown due to power or heat.
 
-Symptoms: everything that computes is slower by the same share, at full utilization and little power;
-`nvidia-smi -q -d CLOCK` shows a low SM clock.
+Symptoms: all computation is slower by the same ratio, at full utilization and low power; `nvidia-smi -q -d CLOCK` shows
+a low SM clock.
 
 Why it happens: the clocks are locked (`nvidia-smi -lgc`) or application clocks are set (`-ac`), often by a tool that
-wanted repeatable timings and did not set them back; a profiler that locks them while it runs; or a board or its
-firmware that holds itself back.
+needed repeatable timings and did not reset them; a profiler locks them while it runs; or the board or its firmware
+limits its clock.
 
-How to fix it: unlock the clocks, and measure again. If they stay low, compare with another board of this model, and
+How to fix it: unlock the clocks and measure again. If they stay low, compare with another board of this model, and
 return this one.
 
 How it is judged: data-center boards from Ampere on reach their maximum whenever power allows it (an H100 held 1,957 to
 1,980 of 1,980 MHz in training, copies and memory work, and 1,464 in large products at its power limit). Other boards do
-not (a sound RTX 4090 holds 2,655 to 2,820 of 3,105 MHz), so there NVML has to name set clocks as the reason.
+not (a healthy RTX 4090 holds 2,655 to 2,820 of 3,105 MHz), so for those NVML must give a clock setting as the reason.
 
 Threshold: clock_percent (90), slowed_samples_percent (10).
 
-Source: NVML clocks and clock event reasons (nvml.h), sampled while `gpudoctor prove` or a watched program worked; the
-H100 in benchmarks/gpus.
+Source: NVML clocks and clock event reasons (nvml.h), sampled while `gpudoctor prove` or a watched program was running;
+the H100 in benchmarks/gpus.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ CHECK = Check(
 )
 _SLOWED = ("power-cap", "power-brake", "sw-thermal", "hw-thermal", "hw-slowdown")
 _BUSY_PERCENT = 50.0
-"""Mean utilization from which on a mean clock is that of work, and not of pauses."""
+"""From this mean utilization on, a mean clock reflects work and not pauses."""
 _MOST_SAMPLES = 50.0
-"""Percent of the samples in which NVML names set clocks, from which on they are the reason."""
+"""If NVML gives a clock setting as the reason in at least this percentage of the samples, it is the reason."""
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """One finding for each GPU, of the phase under load with its highest clock."""
+    """One finding for each GPU, for the phase under load with its highest clock."""
     measured(s)
     from ..fixes.speed import clocks_reset, measured_again
     from ._loads import under_load
@@ -63,12 +63,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         is_set = load.reasons_percent.get("clocks-setting", 0.0) >= _MOST_SAMPLES
         if not (is_set or _reaches_its_most(m, gpu)) or _explained(load, limit(p, "slowed_samples_percent", 10)):
             continue
-        reason = "NVML names set clocks as the reason" if is_set else "NVML names no reason"
+        reason = "NVML gives a clock setting as the reason" if is_set else "NVML gives no reason"
         power, most_w = known(load.power_w), known(load.power_limit_w)
         watts = f", at {power:.0f} of {most_w:.0f} W" if power is not None and most_w else ""
         yield CHECK.warn(
             f"{name_of(gpu)} ran at {clock:.0f} of {most} MHz under load",
-            f"{reason}{watts}. Everything that it computes takes longer by that share.",
+            f"{reason}{watts}. Everything that it computes takes correspondingly longer.",
             facts={
                 "phase": load.phase, "clock_sm_mhz": clock, "clock_sm_max_mhz": most, "power_w": power,
                 "power_limit_w": most_w, "reasons_percent": dict(load.reasons_percent), "samples": load.samples,
@@ -79,7 +79,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 
 def _reaches_its_most(m: Matrix, gpu: Gpu) -> bool:
-    """A data-center board from Ampere on, of its own: a virtual GPU has the clocks that its host gives it."""
+    """A physical data-center board from Ampere on: a virtual GPU has the clocks that its host gives it."""
     from ._boards import every, is_vgpu, rows_of
 
     capability = known(gpu.compute_capability)
@@ -92,7 +92,7 @@ def _reaches_its_most(m: Matrix, gpu: Gpu) -> bool:
 
 
 def _explained(load: Load, least: float) -> bool:
-    """Whether power or heat may be why. Two reasons at a time count together."""
+    """Whether power or heat may be the reason. Reasons that occur together are added up."""
     from ._measured_low import AT_LIMIT
 
     power, most_w = known(load.power_w), known(load.power_limit_w)

@@ -1,21 +1,21 @@
-"""GPUs that work alone cannot pass data to each other.
+"""GPUs that work individually cannot pass data to each other.
 
 What is wrong: a copy between two GPUs, or one small all-reduce over all of them, hung or failed, or the all-reduce gave
-wrong values; or the ranks of `prove --links` did not come to their end, or got wrong data. A copy between two GPUs
-that brings other bytes is `gpu-wrong-results`.
+wrong values; or the ranks of `prove --links` did not finish or got wrong data. A copy between two GPUs that delivers
+wrong bytes is reported as `gpu-wrong-results`.
 
 Symptoms: training on one GPU works; on several it hangs at the first collective, with every GPU at 100 %, or
 losses are wrong.
 
-Why it happens: an IOMMU or ACS in the way of peer-to-peer copies, an NVLink or fabric that is not up, a /dev/shm that
-is too small, a network interface that NCCL should not use, an NCCL without code for this GPU.
+Why it happens: an IOMMU or ACS interferes with peer-to-peer copies, an NVLink or fabric is not up, /dev/shm is too
+small, NCCL uses a network interface that it should not use, or NCCL has no code for this GPU.
 
 How to fix it: fix the findings above this one first; give a container a larger /dev/shm. Otherwise run once with
 NCCL_DEBUG=INFO, write the output to a file and read its last lines. Run once with NCCL_P2P_DISABLE=1: if that works,
 peer-to-peer is the cause.
 
-What was looked at: a child for the pairs and one for each rank. One that still reads its torch from a slow disk when
-its time is over, or has no core, proves nothing and is told as 'not over in time'.
+What was looked at: one child process for the pairs and one for each rank. A child that is still loading torch from a
+slow disk when its time is up, or that gets no processor core, proves nothing and is reported as 'not over in time'.
 
 Source: pairs of GPUs and one all-reduce (NCCL, else gloo) in `gpudoctor prove`; NCCL user guide, troubleshooting.
 """
@@ -32,7 +32,7 @@ from ._readings import limit, of_several
 CHECK = Check(
     __name__,
     title="GPUs cannot pass data to each other",
-    sound="Data that was passed between devices or ranks arrived correctly",
+    sound="Data passed between devices or ranks arrived correctly",
     severity="critical",
     layer="hardware",
     tags=("measured", "multi-gpu"),
@@ -64,12 +64,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if ranks:
             return
         if any(known(pair.right) is False for pair in pairs):
-            raise NotExamined("data arrived damaged, which another finding tells")
+            raise NotExamined("data arrived damaged, which another finding reports")
         sound = any(known(pair.right) for pair in pairs) or any(known(one.right) for one in known(found_by.sends) or ())
         if not sound and not (ring and known(ring.right)):
             raise of_several(s, "no data was passed between GPUs")
         return
-    # GPUs that torch did not prove right take no part in it.
+    # GPUs that were not proven right with torch take no part in it.
     wrong = any(known(proof.right) is False for proof in known(found_by.driver) or ())
     wrong = wrong or any(known(pair.right) is False for pair in pairs)
     causes = tuple(cause for cause in CHECK.downstream_of if wrong or cause != "gpu-wrong-results")
@@ -81,9 +81,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         others = f" and {len(bad) - 1} other pair{'s' * (len(bad) > 2)}" if len(bad) > 1 else ""
         peer = known(first.peer_access)
         direct = "" if peer is None else f"They {'copy' if peer else 'do not copy'} directly (peer access)."
-        likely = "Likeliest an IOMMU or ACS in the way, or a link between them that is not up." if peer else ""
+        likely = "Most likely, an IOMMU or ACS is in the way, or a link between them is down." if peer else ""
         yield CHECK.fail(
-            f"Data from {first.source} to {first.target}{others} {how}",
+            f"Copying from {first.source} to {first.target}{others} {how}",
             " ".join(word for word in (_sentence(first.error), direct, likely) if word),
             facts={"pairs": [[pair.source, pair.target] for pair in bad], "peer_access": peer},
             subject=f"{first.source}>{first.target}",
@@ -93,9 +93,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if ring and ring_bad:
         how = "gives wrong values" if known(ring.right) is False else _FAULT[ring.fault or "failed"]
         small = _small_shm(s, p)
-        shm = f"/dev/shm has only {known(s.host.shm_mib)} MiB, where NCCL puts its buffers: the likeliest cause."
+        shm = f"The most likely cause: NCCL puts its buffers in /dev/shm, which has only {known(s.host.shm_mib)} MiB."
         yield CHECK.fail(
-            f"An all-reduce of {ring.ranks} ranks by {_NAMES.get(ring.backend, ring.backend)} {how}",
+            f"An all-reduce over {ring.ranks} ranks with {_NAMES.get(ring.backend, ring.backend)} {how}",
             " ".join(word for word in (_sentence(ring.error), shm if small else "") if word),
             facts={"backend": ring.backend, "ranks": ring.ranks, "fault": ring.fault},
             subject=ring.backend,
@@ -114,8 +114,8 @@ def _of_ranks(s: Snapshot) -> Findings:
     wrong += ["DDP"] if any(known(run.right) is False for run in known(m.ddp) or ()) else []
     if wrong:
         yield CHECK.fail(
-            f"Data between ranks arrives wrong over {name}",
-            f"Wrong: {', '.join(dict.fromkeys(wrong))}.",
+            f"Ranks receive wrong data over {name}",
+            f"Wrong data in: {', '.join(dict.fromkeys(wrong))}.",
             facts={"backend": backend, "wrong": list(dict.fromkeys(wrong))},
             subject="ranks",
             fixes=_links_again(backend),
@@ -125,19 +125,19 @@ def _of_ranks(s: Snapshot) -> Findings:
         first = next((end for end in ended if end.device.startswith("rank")), ended[0])
         if first.step == "start" and first.fault == "hang":
             yield CHECK.fail(
-                "The ranks did not meet",
-                f"{_sentence(first.detail)} A node on which it was not started, a name that stands for another address "
-                "there, or a firewall before the first node's port.",
+                "Rendezvous failed",
+                f"{_sentence(first.detail)} Possible causes: it was not started on every node, a host name resolves to "
+                "a different address on some node, or a firewall blocks the first node's port.",
                 facts={"backend": backend, "fault": first.fault, "step": first.step},
                 subject="ranks",
                 fixes=_links_again(backend),
             )
             return
         if first.step == "start" and first.fault == "failed" and not first.device.startswith("rank"):
-            # The launcher ended before a rank said a word: its own options, its own traceback. No data was passed.
+            # The launcher exited before any rank reported: its own options, its own traceback. No data was passed.
             yield CHECK.unknown(
                 "The ranks were not started",
-                f"{_sentence(first.detail)} torchrun ended before a rank began, so nothing is known about the links.",
+                f"{_sentence(first.detail)} torchrun exited before any rank started, so the links are untested.",
                 facts={"backend": backend, "fault": first.fault, "step": first.step},
                 subject="ranks",
                 fixes=(*_for_torchrun(s, first.detail), *_links_again(backend)),
@@ -170,7 +170,7 @@ def _for_torchrun(s: Snapshot, detail: str) -> tuple[Fix, ...]:
                 step(
                     s,
                     Install(packages=(name,)),
-                    f"Install {name}, which torchrun imports before Python 3.10 and torch does not require.",
+                    f"Install {name}: torchrun imports it on Python older than 3.10, but torch does not require it.",
                     changes=AGAIN,
                 ),
             ),
@@ -182,17 +182,19 @@ def _for_torchrun(s: Snapshot, detail: str) -> tuple[Fix, ...]:
 def _links_again(backend: str) -> tuple[Fix, ...]:
     from ..fixes.speed import here
 
-    words = "With several nodes: every one must be started within two minutes, and reach the first one's port."
+    words = (
+        "With several nodes, start all of them within two minutes; each must be able to reach the first node's port."
+    )
     log = "TORCH_DISTRIBUTED_DEBUG=DETAIL " + ("NCCL_DEBUG=INFO " if backend == "nccl" else "")
-    return (here("links-again-with-log", "Measure again with more words", words, f"{log}gpudoctor prove --links"),)
+    return (here("links-again-with-log", "Rerun with verbose logging", words, f"{log}gpudoctor prove --links"),)
 
 
-_FAULT = {"hang": "does not come to an end", "crash": "kills its process", "failed": "fails", "skipped": "was left out"}
+_FAULT = {"hang": "hangs", "crash": "crashes its process", "failed": "fails", "skipped": "was skipped"}
 _NAMES = {"nccl": "NCCL"}
 
 
 def _sentence(words: str) -> str:
-    """An agent's words with a capital and a full stop."""
+    """An agent's words with a capital letter and a period."""
     return f"{words[:1].upper()}{words[1:]}{'' if words.endswith('.') else '.'}" if words else ""
 
 
@@ -213,14 +215,14 @@ def _of_nccl(s: Snapshot) -> tuple[Fix, ...]:
 
     log = "NCCL_DEBUG=INFO NCCL_DEBUG_FILE=/tmp/nccl.%p.log gpudoctor prove --quick"
     if known(s.host.env("NCCL_P2P_DISABLE")) == "1":
-        words = "Peer-to-peer is off already (NCCL_P2P_DISABLE). The last lines of /tmp/nccl.*.log name what failed."
-        return (here("nccl-log", "Let NCCL tell what it does", words, log),)
+        words = "Peer-to-peer is already off (NCCL_P2P_DISABLE). The last lines of /tmp/nccl.*.log show what failed."
+        return (here("nccl-log", "Turn on NCCL logging", words, log),)
     return (
         here(
             "without-p2p",
-            "Prove it again without peer-to-peer",
-            "If that works, peer-to-peer is the cause: switch ACS and the IOMMU off in the firmware, or keep it so. "
-            "If not, the last lines of /tmp/nccl.*.log name what failed.",
+            "Run gpudoctor prove again without peer-to-peer",
+            "If that works, peer-to-peer is the cause: turn ACS and the IOMMU off in the firmware, or leave "
+            "peer-to-peer off. If not, the last lines of /tmp/nccl.*.log show what failed.",
             f"NCCL_P2P_DISABLE=1 {log}",
         ),
     )

@@ -1,15 +1,15 @@
-"""The GPU's device nodes are there, but this user may not open them.
+"""The GPU's device nodes exist, but this user cannot open them.
 
 What is wrong: /dev/nvidia0, /dev/nvidiactl or /dev/nvidia-uvm exist, but cannot be opened for reading and writing.
 
-Symptoms: `Failed to initialize NVML: Insufficient Permissions` (NVML code 4); `cuInit` returns 100 or 304; as root
-it works.
+Symptoms: `Failed to initialize NVML: Insufficient Permissions` (NVML code 4); `cuInit` returns 100 or 304; it works
+as root.
 
-Why it happens: SELinux keeps containers from device nodes; a rootless engine cannot write device rules; the nodes
-belong to a group that this user is not in; their mode was restricted (NVreg_DeviceFileMode).
+Why it happens: SELinux blocks containers from using device nodes; a rootless engine cannot write device rules; the
+nodes belong to a group that this user is not in; or their mode was restricted (NVreg_DeviceFileMode).
 
-How to fix it: allow it on the host (SELinux boolean container_use_devices, group, mode), or start the container in a
-way that passes the rights on. The same can happen outside containers.
+How to fix it: allow access on the host (SELinux boolean container_use_devices, group, mode), or start the container in
+a way that passes the permissions on. The same can happen outside containers.
 
 Source: NVML return code 4 NVML_ERROR_NO_PERMISSION (nvml.h); NVIDIA Container Toolkit documentation.
 """
@@ -24,7 +24,7 @@ from ._seen import BROKEN_DRIVER, DRIVERLESS, nodes_of
 CHECK = Check(
     __name__,
     title="No permission to open the GPU",
-    sound="This user may open the GPU's device nodes",
+    sound="This user can open the GPU's device nodes",
     severity="critical",
     layer="container",
     tags=("container", "devices"),
@@ -35,7 +35,7 @@ NVML_NO_PERMISSION = 4
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails where a needed node refuses reading or writing, or NVML answers 4; not where CUDA works."""
+    """Fails if a needed node refuses reading or writing, or NVML returns 4; not if CUDA works."""
     if known(s.driver.cu_init) == 0:
         return
     refused = known(s.driver.nvml_init) == NVML_NO_PERMISSION
@@ -48,20 +48,20 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         raise Skip("no device nodes", without="gpu")
     closed = [n for n in nodes if n.readable is False or n.writable is False]
     if any(n.kind == "gpu" and n not in closed for n in nodes):
-        closed = [n for n in closed if n.kind != "gpu"]  # one GPU is open to this user: the others are somebody else's
+        closed = [n for n in closed if n.kind != "gpu"]  # one GPU is open to this user: the others belong to others
     if not closed and not refused:
         for node in nodes:
             need(f"driver.device_nodes.{node.path}", node.readable)
             need(f"driver.device_nodes.{node.path}", node.writable)
         return
     paths = [node.path for node in closed]
-    detail = f"This user may not open {', '.join(paths)}." if paths else "The device nodes cannot be opened."
+    detail = f"This user cannot open {', '.join(paths)}." if paths else "The device nodes cannot be opened."
     if closed:
         detail += f" Mode of {closed[0].path}: {closed[0].mode:04o}, owner {closed[0].uid}:{closed[0].gid}."
     if refused:
-        detail += " NVML answers 4 (insufficient permissions)."
+        detail += " NVML returns 4 (insufficient permissions)."
     yield CHECK.fail(
-        "The GPU's device nodes are there, but access is denied",
+        "No permission to open the GPU's device nodes",
         detail,
         facts={"denied": paths, "nvml_init": known(s.driver.nvml_init)},
         fixes=allow_access(s, closed),

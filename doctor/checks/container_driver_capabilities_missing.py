@@ -1,16 +1,17 @@
-"""The container has the GPU, but not all of the driver's libraries: a driver capability was not asked for.
+"""The container has the GPU, but not all of the driver's libraries: a driver capability was not requested.
 
-What is wrong: NVIDIA_DRIVER_CAPABILITIES says which libraries the container toolkit mounts: `compute` brings libcuda,
-`utility` brings NVML and nvidia-smi. The one that is needed was not requested.
+What is wrong: NVIDIA_DRIVER_CAPABILITIES controls which libraries the container toolkit mounts: `compute` adds libcuda,
+`utility` adds NVML and nvidia-smi. The one that is needed was not requested.
 
-Symptoms: without compute: `nvidia-smi` works and shows `CUDA Version: N/A`, torch says `Found no NVIDIA driver`.
-Without utility: `nvidia-smi` is not found and NCCL fails, though CUDA works: a warning with several GPUs, a remark
-with one.
+Symptoms: without compute: `nvidia-smi` works and shows `CUDA Version: N/A`, torch reports `Found no NVIDIA driver`.
+Without utility: `nvidia-smi` is not found and NCCL fails, although CUDA works; this is a warning with several GPUs and
+a note with one.
 
-Why it happens: the variable is set to `utility` or `graphics` alone, in the image or at the start; some runtimes mount
-only utility if it is not set.
+Why it happens: the variable is set to only `utility` or `graphics`, in the image or when the container is started; some
+runtimes mount only utility if it is not set.
 
-How to fix it: NVIDIA_DRIVER_CAPABILITIES=compute,utility (or all) at the start, or as ENV in the image.
+How to fix it: set NVIDIA_DRIVER_CAPABILITIES=compute,utility (or all) when you start the container, or as ENV in the
+image.
 
 Source: NVIDIA Container Toolkit documentation, driver capabilities.
 """
@@ -26,8 +27,8 @@ from ._seen import DRIVERLESS, NOT_GIVEN, is_wsl
 
 CHECK = Check(
     __name__,
-    title="A driver capability is missing in the container",
-    sound="No driver capability is missing in the container",
+    title="The container lacks a driver capability",
+    sound="The container lacks no driver capability",
     severity="critical",
     layer="container",
     tags=("container",),
@@ -36,7 +37,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Judged by what is really missing beside the nodes; the variable only explains it."""
+    """Judged by what is really missing besides the nodes; the variable only explains it."""
     kind = container_kind(s)
     if not kind:
         need("container.kind", s.container.kind)
@@ -59,7 +60,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         need("container.driver_capabilities", s.container.driver_capabilities)
         raise Skip("no capability was left out: the libraries are missing for another reason")
     if len(lacks) == 2 and text is None:
-        raise Skip("nothing of the driver was mounted into this container", without="gpu")
+        raise Skip("no part of the driver was mounted into this container", without="gpu")
     says = f"is '{text}'" if text is not None else "is not set"
     facts = {"driver_capabilities": text, "missing": left_out}
     wanted = ",".join(["compute", "utility", *sorted(capabilities - {"compute", "utility", ""})])
@@ -68,23 +69,24 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             s,
             "set-driver-capabilities",
             "Start the container with the driver capabilities that it needs",
-            "Set the variable at the start or as ENV in the image; a running container cannot be changed.",
+            "Set the variable when you start it, or as ENV in the image; a running container cannot be changed.",
             variable_line(s, "NVIDIA_DRIVER_CAPABILITIES", wanted),
             container__driver_capabilities=wanted,
         ),
     )
     if "compute" in left_out:
         yield CHECK.fail(
-            "The container was given the GPU without libcuda (driver capability 'compute')",
-            f"The GPU's nodes are here, libcuda.so.1 is not: NVIDIA_DRIVER_CAPABILITIES {says}; 'compute' adds it.",
+            "The container has the GPU but not libcuda (driver capability 'compute')",
+            f"The GPU's device nodes exist, but libcuda.so.1 is missing because NVIDIA_DRIVER_CAPABILITIES {says}; "
+            "'compute' adds it.",
             facts=facts,
             fixes=fixes,
         )
         return
-    title = "The container was given the GPU without NVML (driver capability 'utility')"
-    detail = f"nvidia-smi, NCCL and monitoring cannot work: NVIDIA_DRIVER_CAPABILITIES {says}."
+    title = "The container has the GPU but not NVML (driver capability 'utility')"
+    detail = f"nvidia-smi, NCCL and monitoring cannot work because NVIDIA_DRIVER_CAPABILITIES {says}."
     devices = known(s.driver.cuda_devices) or ()
     if s.driver.cu_init == 0 and len(devices) == 1:
-        yield CHECK.remark(title, f"CUDA works; {detail}", facts=facts)
+        yield CHECK.remark(title, f"CUDA works, but {detail}", facts=facts)
     else:
-        yield CHECK.warn(title, f"CUDA can work; {detail}", facts=facts, fixes=fixes)
+        yield CHECK.warn(title, f"CUDA can work, but {detail}", facts=facts, fixes=fixes)

@@ -1,10 +1,10 @@
-"""The container image contains its own driver libraries, which hide those of the host.
+"""The container image contains its own driver libraries, which hide the host's.
 
-What is wrong: in a container, libcuda and libnvidia-ml must be the host's; the container toolkit mounts them at the
-start. This image also contains a copy of another version, and the loader picks that copy.
+What is wrong: in a container, libcuda and libnvidia-ml must come from the host; the container toolkit mounts them at
+startup. This image also contains a copy of a different version, and the loader picks that copy.
 
-Symptoms: `Driver/library version mismatch` or CUDA error 803 in this container alone, while others on the same host
-work; `nvidia-container-cli: mount error: file creation failed ... file exists` at the start.
+Symptoms: `Driver/library version mismatch` or CUDA error 803 only in this container, while others on the same host
+work; `nvidia-container-cli: mount error: file creation failed ... file exists` at startup.
 
 Why it happens: a package installed while the image was built pulled the driver in (nvidia-driver-*,
 libnvidia-compute-*, libcuda1, nvidia-utils-*, some OpenCL and ffmpeg packages), or libraries were copied from a host.
@@ -24,8 +24,8 @@ from ._seen import is_wsl, real_libcudas, same_version
 
 CHECK = Check(
     __name__,
-    title="The image brings its own driver libraries",
-    sound="No driver library of the image gets in the way",
+    title="The image contains its own driver libraries",
+    sound="No driver library in the image gets in the way",
     severity="critical",
     layer="container",
     tags=("driver", "container"),
@@ -34,9 +34,9 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Decidable where both are on the loader's path: one libcuda of the module's version and, before it, another.
+    """Decidable if both are on the loader's path: a libcuda of the module's version and, before it, a different one.
 
-    Of an image that was not started, only its own can be on that path.
+    For an image that was not started, only its own can be on that path.
     """
     if not container_kind(s):
         need("container.kind", s.container.kind)
@@ -59,9 +59,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         return
     first = verdicts[0][0]
     yield CHECK.fail(
-        "Driver libraries inside the image hide those of the host",
-        f"The loader takes {first.real_path or first.path} (version {known(first.version)}), but the host's kernel "
-        f"module is {module}. The library that fits is {hosts.real_path or hosts.path}.",
+        "Driver libraries inside the image hide the host's",
+        f"The loader picks {first.real_path or first.path} (version {known(first.version)}), but the host's kernel "
+        f"module is version {module}. The matching library is {hosts.real_path or hosts.path}.",
         facts={
             "kernel_version": module,
             "loaded": first.path,
@@ -76,9 +76,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 def _before_the_start(library: LibraryFile, module: str) -> Finding:
     path, version = library.real_path or library.path, known(library.version)
     return CHECK.warn(
-        f"The image contains a driver's library, {path.rpartition('/')[2]}",
-        f"{path} lies in the image itself; the host's driver is {module}. The host's libraries are mounted beside it: "
-        "the loader may take the image's, or the start fails with 'file exists'.",
+        f"The image contains a driver library, {path.rpartition('/')[2]}",
+        f"{path} is part of the image, and the host's driver is {module}. The host's libraries are mounted next to it, "
+        "so the loader may pick the image's, or the container may fail to start with 'file exists'.",
         facts={"kernel_version": module, "in_image": path, "in_image_version": version},
         subject=library.path,
         direct=False,

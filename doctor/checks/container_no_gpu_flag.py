@@ -1,7 +1,7 @@
 """The host has a GPU and a driver, but this container was not given them.
 
 What is wrong: containers get GPUs only on request. The host's kernel module and PCI bus are visible, but this container
-has neither device nodes nor driver libraries.
+has no device nodes or no driver libraries.
 
 Symptoms: `nvidia-smi: command not found`, `Found no NVIDIA driver on your system`, `is_available()` False, while
 `nvidia-smi` works on the host.
@@ -36,7 +36,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails in a container on a host with a driver where the nodes, or both libraries, are missing."""
+    """Fails in a container on a host with a driver if the nodes, or both libraries, are missing."""
     if not container_kind(s):
         need("container.kind", s.container.kind)
         raise Skip("not in a container")
@@ -51,10 +51,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         raise Skip("the host has no NVIDIA GPU", without="gpu")
     if found.host is None:
         need("driver.pci_devices", s.driver.pci_devices)
-        raise NeedsFact("driver.kernel_version", Missing("absent", "nothing shows whether the host has a driver"))
+        raise NeedsFact("driver.kernel_version", Missing("absent", "it is unknown whether the host has a driver"))
     version = known(s.driver.kernel_version)
     driver = f" and driver {version}" if version else ""
-    detail = f"The host has an NVIDIA GPU{driver}; missing here: {not_there(found)}."
+    detail = f"The host has an NVIDIA GPU{driver}, but this container lacks: {not_there(found)}."
     visible = known(s.container.visible_devices)
     causes: tuple[str, ...] = CHECK.downstream_of
     if visible is None and not isinstance(s.container.visible_devices, Missing):

@@ -1,19 +1,20 @@
-"""The driver does not meet what the container's image requires of it.
+"""The driver does not meet the container image's requirements.
 
-What is wrong: the image carries NVIDIA_REQUIRE_CUDA (or its like), a condition on the host's CUDA version, driver,
-brand or architecture. This host does not meet it.
+What is wrong: the image sets NVIDIA_REQUIRE_CUDA (or a similar variable), a condition on the host's CUDA version,
+driver, brand or architecture. This host does not meet it.
 
 Symptoms: the container does not start: `nvidia-container-cli: requirement error: unsatisfied condition:
 cuda>=12.8`. If it did start, the engine did not check the condition (CDI does not), and whatever needs the newer driver
 fails later.
 
-Why it happens: the image's CUDA is newer than the host's driver. On GeForce boards the branches of older drivers that
-the condition allows do not count: they are listed for data-center brands only.
+Why it happens: the image's CUDA is newer than the host's driver. The condition also allows some older driver branches,
+but these do not count on GeForce boards, because they are listed for data-center brands only.
 
-How to fix it: a host with a newer driver, or an image with an older CUDA. NVIDIA_DISABLE_REQUIRE=1 at the start turns
-the condition off; it helps only if the programs inside need no more than the driver offers.
+How to fix it: use a host with a newer driver, or an image with an older CUDA. NVIDIA_DISABLE_REQUIRE=1 at container
+start turns the condition off; this helps only if the programs inside need no more than the driver offers.
 
-Two tools check such conditions by different rules. The finding follows the legacy hook; both answers are in its facts.
+Two tools check such conditions with different rules. The finding follows the legacy hook; both answers are in its
+facts.
 
 Source: NVIDIA/libnvidia-container, src/cli/dsl.c; NVIDIA/nvidia-container-toolkit, internal/requirements.
 """
@@ -31,7 +32,7 @@ from ._seen import BROKEN_DRIVER, DRIVERLESS, NOT_GIVEN
 
 CHECK = Check(
     __name__,
-    title="The image's requirement on the driver is not met",
+    title="The driver does not meet the image's requirement",
     sound="The driver meets the image's requirement",
     severity="error",
     layer="container",
@@ -41,7 +42,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails where the condition is not met and CUDA is not seen to start; a remark where torch works all the same."""
+    """Fails if the condition is not met and CUDA was not seen to start; a remark if torch works anyway."""
     cuda = known(s.driver.nvml_cuda_version)
     if cuda is None and (version := known(s.driver.version)):
         row = m.driver_branch(version).row
@@ -50,11 +51,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if isinstance(answer, Missing):
         raise NeedsFact("container.requirements", answer)
     if answer is None:
-        raise Skip("the image requires nothing of the driver, or NVIDIA_DISABLE_REQUIRE is set")
+        raise Skip("the image has no driver requirement, or NVIDIA_DISABLE_REQUIRE is set")
     hook = answer.hook
     if hook.satisfied is None:
         need("driver.nvml_cuda_version", s.driver.nvml_cuda_version)
-        raise NeedsFact("gpus", Missing("absent", f"not known whether {hook.term} holds"))
+        raise NeedsFact("gpus", Missing("absent", f"it is unknown whether {hook.term} is met"))
     if hook.satisfied:
         return
     works = s.torch_run.cuda_available is True
@@ -68,7 +69,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         detail += " torch works anyway, but another host may refuse to start this image."
     newer, without = newer_driver_for(s, m, wanted[1] if wanted else "", whole=True), disable_require(s)
     yield make(
-        f"The image requires {requested or hook.variable} ({hook.variable}), which this host does not meet",
+        f"This host does not meet the image's requirement {requested or hook.variable} ({hook.variable})",
         detail.strip(),
         facts={
             "variable": hook.variable,

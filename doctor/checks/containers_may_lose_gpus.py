@@ -1,17 +1,18 @@
-"""A reload of systemd on this host would take the GPUs away from running containers.
+"""A systemd reload on this host would cut running containers off from their GPUs.
 
-What is wrong: the engine lets systemd manage control groups, GPUs are put into containers by the toolkit's hook, and
-/dev/char has no links by which systemd could find their nodes again.
+What is wrong: the engine lets systemd manage cgroups, the toolkit's hook adds GPUs to containers, and /dev/char lacks
+the symlinks that systemd needs to find the GPU device nodes.
 
 Symptoms: nothing, until someone runs `systemctl daemon-reload` (package updates do); then `Failed to initialize
 NVML: Unknown Error` in containers that worked.
 
-Why it happens: the hook adds device rules that systemd does not know of, and systemd writes its own anew.
+Why it happens: the hook adds device rules that systemd does not know about, and a reload makes systemd write its own
+rules again.
 
-How to fix it: make the links (and a rule that makes them at each start), or give GPUs by CDI, as toolkit 1.18 and newer
-do by themselves.
+How to fix it: create the links (and a rule that creates them at every boot), or give containers GPUs through CDI, as
+toolkit 1.18 and newer do by default.
 
-It is a remark: nothing is broken yet.
+This is a note: nothing is broken yet.
 
 Source: github.com/NVIDIA/nvidia-docker issue 1730 and its notice.
 """
@@ -25,18 +26,18 @@ from ._engines import answering, has_cdi
 
 CHECK = Check(
     __name__,
-    title="A reload of systemd would take GPUs from containers",
-    sound="A reload of systemd takes no GPUs from containers",
+    title="A systemd reload would cut containers off from their GPUs",
+    sound="A systemd reload does not cut containers off from their GPUs",
     severity="info",
     layer="container",
     tags=("container",),
 )
 BY_CDI = (1, 18)
-"""Toolkit from which containers get GPUs by CDI unless they were configured otherwise."""
+"""From this toolkit on, containers get GPUs through CDI unless configured otherwise."""
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """A remark for each engine that all of it is true of."""
+    """A remark for each engine that meets all of these conditions."""
     for engine in answering(s):
         if known(engine.cgroup_driver) != "systemd" or known(s.engines.hook) is not True or has_cdi(s, engine):
             continue
@@ -45,9 +46,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if known(s.engines.char_links) is not False or not parts or parts >= BY_CDI:
             continue
         yield CHECK.remark(
-            f"A reload of systemd would take the GPUs away from {engine.kind.capitalize()}'s running containers",
-            f"systemd manages their control groups, toolkit {version} adds the GPUs by its hook, and /dev/char has no "
-            "links to NVIDIA's nodes.",
+            f"A systemd reload would cut {engine.kind.capitalize()}'s running containers off from their GPUs",
+            f"systemd manages their cgroups, toolkit {version} adds the GPUs with its hook, and /dev/char has no links "
+            "to NVIDIA's device nodes.",
             facts={"engine": engine.kind, "toolkit": version, "cgroup_driver": "systemd"},
             subject=engine.kind,
             fixes=(char_links(s),),
