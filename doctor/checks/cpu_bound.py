@@ -1,29 +1,30 @@
 """The GPU waits for a processor core.
 
-What is wrong: one core runs Python, draws batches and launches kernels. It is fully loaded while the GPU has little to
-do. No driver, CUDA version or faster GPU changes that.
+What is wrong: one core runs Python, prepares batches and launches kernels. It is fully loaded while the GPU has little
+to do. No driver, CUDA version or faster GPU changes that.
 
-Symptoms: low GPU use (5 to 40 %) while one core is at 100 %; as a percentage of all cores that can look like 3 % or
-33 %. The same program is faster on a slower GPU with a faster core.
+Symptoms: low GPU utilization (5 to 40 %) while one core is at 100 %; as a percentage of all cores that can look like
+3 % or 33 %. The same program is faster on a slower GPU with a faster core.
 
 Why it happens: a training loop is one thread. Server cores are slower than desktop cores; in containers, a CPU quota or
-neighbours slow it further. In the program: per-sample work in Python, .item() and print calls in the loop, small
+neighbors slow it down further. In the program: per-sample work in Python, .item() and print calls in the loop, small
 kernels.
 
-How to fix it: a larger batch, torch.compile or CUDA graphs, work moved into loader workers or onto the GPU; a machine
-with faster cores. Several runs at once on one GPU use its idle time.
+How to fix it: use a larger batch, torch.compile or CUDA graphs; move work into loader workers or onto the GPU; or use a
+machine with faster cores. Several runs at once on one GPU use its idle time.
 
-Thresholds: single_core_mops (45), host_us_per_kernel (30), both for Python 3.11. On one and the same core the loop of
-the first is slower under other versions (0.68 of 3.11's in 3.9, 0.72 in 3.8, 0.75 in 3.10, 0.79 in 3.12, 0.81 in
-3.13), and a kernel's host time up to 1.4 times as long, so the thresholds follow the version. Margins: builds of one
-version differ by 20 %; a server core of 2020 does 80 million operations a second and takes 10 to 20 us for a kernel.
-A warning, never a failure.
+Thresholds: single_core_mops (45), host_us_per_kernel (30), both for Python 3.11. On the same core, the first one's loop
+is slower under other Python versions (0.68 times the speed of 3.11 in 3.9, 0.72 in 3.8, 0.75 in 3.10, 0.79 in 3.12,
+0.81 in 3.13), and a kernel's host time is up to 1.4 times as long, so the thresholds depend on the version. Margins:
+builds of the same version differ by 20 %; a server core from 2020 does 80 million operations per second and needs 10 to
+20 us per kernel. This check warns; it never fails.
 
 What was looked at, in `gpudoctor watch`: each process and its threads, time without a core, GPU utilization with power,
-SM activity (GPM) and memory, and how full the PCIe link was. A nearly full link comes before the processor: the main
-thread then spins in a synchronize call, which is CUDA's default. Which line of the program is slow was not looked at.
+SM activity (GPM) and memory, and how full the PCIe link was. A nearly full link takes precedence over the processor,
+because the main thread then spins in a synchronize call, which is CUDA's default. The check does not examine which line
+of the program is slow.
 
-Source: single-core score and batch sweep of `gpudoctor prove`; threads and GPU use in `gpudoctor watch`.
+Source: single-core score and batch sweep from `gpudoctor prove`; threads and GPU use from `gpudoctor watch`.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """The watched run by its threads; each sweep whose host is slow where the GPU waits for it."""
+    """The watched run, judged by its threads; each sweep whose host is slow while the GPU waits for it."""
     found_by = measured(s)
     from ..findings.measured_cuda import sentence
     from ..fixes.speed import faster_core, fewer_launches, larger_batch, more_workers
@@ -63,12 +64,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if run and run.bound == "cpu" and watch:
         cores = known(watch.cores)
         main = known(watch.main_cores) or 1.0
-        share = f" One core is {100 / cores:.0f} % of its {cores:g}; the others cannot help a thread." if cores else ""
+        share = f" One core is {100 / cores:.0f} % of its {cores:g}; a thread cannot use the others." if cores else ""
         words = [f"{run.reason[0].upper()}{run.reason[1:]}.{share if main < 1.5 else ''}",
-                 "Python work and launches of small kernels look alike from outside: gpudoctor prove tells them apart.",
+                 "From outside, Python work and small kernel launches look alike; gpudoctor prove tells them apart.",
                  _core(found_by), "Another GPU would not help.", sentence(s, m)]  # fmt: skip
         yield CHECK.warn(
-            f"{watch.program} is bound by {'one processor core' if main < 1.5 else 'its cores'}, not by the GPU",
+            f"{watch.program} is limited by {'one processor core' if main < 1.5 else 'its cores'}, not by the GPU",
             " ".join(word for word in words if word),
             facts={
                 "gpu_busy_percent": known(watch.gpu_busy_percent),
@@ -86,8 +87,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if not why:
             continue
         key, name = named(s, sweep)
-        share = f" and has work in {step.gpu_percent:.0f} % of the time" if step.gpu_percent is not None else ""
-        words = [f"At batch {step.point.batch} of a small model the GPU waits for the host{share}; {why}.",
+        share = f" and is busy {step.gpu_percent:.0f} % of the time" if step.gpu_percent is not None else ""
+        words = [f"At batch {step.point.batch} of a small model, the GPU waits for the host{share}: {why}.",
                  filling(sweep), _core(found_by), "Another GPU would not help there.", sentence(s, m)]  # fmt: skip
         cpu = found_by.cpu
         yield CHECK.warn(
@@ -107,7 +108,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 
 def _core(m: Measured) -> str:
-    """What else was measured of the processor."""
+    """What else was measured on the processor."""
     cpu = m.cpu
     if cpu is None:
         return ""
@@ -115,9 +116,9 @@ def _core(m: Measured) -> str:
     throttled, alone, together = known(cpu.throttled_percent), known(cpu.single_core), known(cpu.under_load)
     now, most = known(cpu.mhz), known(cpu.mhz_max)
     if throttled is not None and throttled >= 10:
-        words.append(f"its CPU quota stopped the container in {throttled:.0f} % of the periods")
+        words.append(f"the CPU quota throttled the container in {throttled:.0f} % of the periods")
     if alone and together and together < 0.5 * alone:
-        words.append(f"with all cores at work each has {100 * together / alone:.0f} % of its speed")
+        words.append(f"with all cores busy, each runs at {100 * together / alone:.0f} % of its speed")
     if now and most and now < 0.6 * most:
         words.append(f"it ran at {now:.0f} of {most:.0f} MHz")
     model = f"{cpu.model}: " if cpu.model else "The processor: "

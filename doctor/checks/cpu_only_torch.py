@@ -5,14 +5,14 @@ What is wrong: this is the CPU build of torch. No driver, GPU or setting can mak
 Symptoms: `torch.cuda.is_available()` is False, `Torch not compiled with CUDA enabled`, `torch.version.cuda` is
 None, a version that ends in `+cpu`.
 
-Why it happens: a plain `pip install torch` on Windows or (up to 2.10) on aarch64, the CPU index, a CPU build of conda,
-an image that was built where there is no GPU, or another package that replaced torch.
+Why it happens: a plain `pip install torch` on Windows or (up to 2.10) on aarch64, the CPU index, a CPU build from
+conda, an image that was built on a machine without a GPU, or another package that replaced torch.
 
-How to fix it: replace it with a CUDA build of the same version. With pip, remove the old one first: pip takes
-`2.8.0+cpu` for 2.8.0.
+How to fix it: replace it with a CUDA build of the same version. With pip, remove the old one first, because pip treats
+`2.8.0+cpu` as 2.8.0.
 
-A remark under `--expect none`, and under `--expect any` where there is no GPU. Under `--expect none --require torch`
-(an image build) it is a warning: on a host with a GPU this torch computes on the CPU.
+This is a note with `--expect none`, and with `--expect any` if there is no GPU. With `--expect none --require torch`
+(an image build) it is a warning: on a host with a GPU, this torch computes on the CPU.
 
 Source: torch/version.py of the installed build.
 """
@@ -45,18 +45,18 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails where torch was built without CUDA, ROCm or XPU and a GPU is expected; warns in an image build."""
+    """Fails if torch was built without CUDA, ROCm or XPU and a GPU is expected; warns in an image build."""
     if build_kind(s) != "cpu":
         return
     if s.host.system == "darwin":
-        raise Skip("macOS: torch has no other build, see no-nvidia-gpu")
+        raise Skip("macOS: there is no other build of torch; see no-nvidia-gpu")
     version = known(s.torch.version)
     title = f"PyTorch {version} is a CPU-only build"
     facts = {"torch": version, "build": "cpu", "installer": known(s.torch.installer)}
     detail = "This build has no CUDA support; no driver or setting can change that."
     if not gpu_needed(s, p):
         if p.expect.kind == "none" and "torch" in p.require:
-            detail += " torch is required: on a host with a GPU it will compute on the CPU."
+            detail += " torch is required here; on a host with a GPU it will compute on the CPU."
             fix = compatible_torch(s, m)
             yield CHECK.warn(title, detail, facts=facts, fixes=(fix,) if fix else ())
             return

@@ -1,11 +1,12 @@
-"""Fewer than one processor core for each GPU.
+"""There is less than one processor core per GPU.
 
 What is wrong: each GPU has at least one process that prepares its work. With less than one core for that process, the
 GPU waits.
 
-Symptoms: low GPU utilisation, slow starts (imports, loading of weights), data loaders that never keep up.
+Symptoms: low GPU utilization, slow startup (imports, loading weights), data loaders that never keep up.
 
-Why it happens: a CPU limit of the container or pod, a job that asked for one core, a process bound to few cores.
+Why it happens: the container or pod has a CPU limit, the job requested one core, or the process is bound to a few
+cores.
 
 How to fix it: start the container or job with more cores; several per GPU if the job loads data.
 
@@ -33,7 +34,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns where quota or affinity give less than a core for each GPU that CUDA (else NVML) shows."""
+    """Warns if quota or affinity give less than one core per GPU that CUDA (else NVML) shows."""
     gpus = len(listed(s))
     devices = known(s.driver.cuda_devices)
     cap = s.cap("cuda-devices" if devices else "gpus")
@@ -44,12 +45,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if not absent(s.host.cpu_cores):
         cores.append(need("host.cpu_cores", s.host.cpu_cores))
     if not cores:
-        raise NotExamined("the number of cores is not told here")
+        raise NotExamined("the core count is unknown")
     have, wanted = min(cores), count * limit(p, "cores_per_gpu", 1)
     if have >= wanted:
         return
     yield CHECK.warn(
-        f"{have:g} processor core{'s' * (have != 1)} for {count} GPU{'s' * (count != 1)}",
+        f"Only {have:g} processor core{'s' * (have != 1)} for {count} GPU{'s' * (count != 1)}",
         "The processes that feed the GPUs share these cores, so the GPUs wait.",
         facts={"cores": have, "gpus": count},
         fixes=(more_cores(s, max(4 * count, int(wanted) + 1)),),

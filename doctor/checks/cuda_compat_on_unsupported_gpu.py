@@ -1,19 +1,19 @@
 """A forward-compatibility libcuda (cuda-compat) is loaded, but this GPU does not support it (CUDA error 804).
 
 What is wrong: images whose CUDA is newer than the host's driver contain cuda-compat, a newer libcuda. It works on
-data-center GPUs and some workstation boards; on GeForce and Titan every CUDA call fails with it.
+data-center GPUs and some workstation boards; on GeForce and Titan boards, every CUDA call fails with it.
 
 Symptoms: `Error 804: forward compatibility was attempted on non supported HW`, `is_available()` False.
 
 Why it happens: /usr/local/cuda/compat is on LD_LIBRARY_PATH or in the loader's configuration, or the container toolkit
 enabled it for this image.
 
-How to fix it: take the compat folder off the path (the host's own libcuda is then used), and use an image or a torch
+How to fix it: remove the compat folder from the path (the host's own libcuda is then used), and use an image or a torch
 build whose CUDA the host's driver supports; or upgrade the host's driver. nvidia-smi's CUDA version is the highest
 that the driver supports, not what is installed.
 
-Error 804 without a compat library means that the driver was upgraded without a reboot: driver-library-version-
-mismatch.
+Error 804 without a compat library means that the driver was upgraded without a reboot; see
+driver-library-version-mismatch.
 
 Source: docs.nvidia.com/deploy/cuda-compatibility, forward compatibility.
 """
@@ -47,7 +47,7 @@ _DEFAULT = "/usr/local/cuda/compat/libcuda.so.1"
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """CUDA's code 804 with a compat library; or, where CUDA was not asked, one that loads and the GPU's brand."""
+    """CUDA's code 804 with a compat library; or, if CUDA was not asked, one that loads and the GPU's brand."""
     code, path = first_cuda_code(s), compat_in_use(s)
     predicted = False
     if code != CUDA_COMPAT_NOT_SUPPORTED:
@@ -55,23 +55,25 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             return  # CUDA answered something else
         if not path:
             if absent(s.driver.libcuda_path):
-                raise Skip("no libcuda is found", without="gpu")
+                raise Skip("libcuda was not found", without="gpu")
             need("driver.libcuda_path", s.driver.libcuda_path)
             return
         predicted = any(refuses(s, m, path, gpu) for gpu in need("gpus", s.gpus))
         if not predicted:
-            raise NeedsFact("driver.cu_init", Missing("not-asked", "whether this GPU accepts the compat library"))
+            raise NeedsFact(
+                "driver.cu_init", Missing("not-asked", "it is unknown whether this GPU accepts the compat library")
+            )
     elif not path and not isinstance(s.driver.libcuda_path, Missing):
         raise Skip("error 804 without a compat library: see driver-library-version-mismatch")
     elif not path and known(s.container.kind) in (None, "none"):  # an updated driver under an old module says it too
         need("driver.libcuda_path", s.driver.libcuda_path)
     name = next((n for g in known(s.gpus) or () if (n := known(g.name))), "this GPU")
     real = next(iter(real_libcudas(s)), None)
-    verb = "will answer" if predicted else "answers"
+    verb = "will return" if predicted else "returns"
     yield CHECK.fail(
         f"Forward compatibility (cuda-compat) is not supported on {name}",
-        f"The loader takes {path or 'a forward-compatibility libcuda'}; CUDA {verb} 804 with it on this GPU. "
-        "Without it the host driver's own libcuda is used.",
+        f"The loader picks {path or 'a forward-compatibility libcuda'}; CUDA {verb} 804 with it on this GPU. "
+        "Without it, the host driver's own libcuda is used.",
         facts={"cuda_code": code, "compat_path": path, "driver": known(s.driver.version)},
         subject=path,
         direct=not predicted,
@@ -80,7 +82,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 
 def _newer(s: Snapshot, m: Matrix, p: Policy, path: str) -> tuple[Fix, ...]:
-    """A driver that reports the CUDA of the compat library itself, where torch has code for a GPU here."""
+    """A driver that reports the compat library's CUDA itself, if torch has code for a GPU here."""
     listed = next((c for c in known(s.container.compat) or () if c.path == path), None)
     cuda = (known(listed.cuda_version) if listed else None) or known(s.torch.cuda) or ""
     if not serves_any(s, m):
@@ -94,7 +96,7 @@ def _newer(s: Snapshot, m: Matrix, p: Policy, path: str) -> tuple[Fix, ...]:
 
 
 def _with_torch(s: Snapshot, m: Matrix, fix: Fix) -> Fix:
-    """Without the compat library the host driver must do: where it is too old for this torch, a build that fits too."""
+    """Without the compat library the host driver must suffice: if too old for this torch, add a suitable build."""
     driver, cuda = known(s.driver.version), known(s.torch.cuda)
     if not driver or not cuda or m.driver_for_cuda(driver, cuda).grade not in ("needs-forward-compat", "impossible"):
         return fix
@@ -104,7 +106,7 @@ def _with_torch(s: Snapshot, m: Matrix, fix: Fix) -> Fix:
     torch = compatible_torch(after, m)
     if torch is None:
         return fix
-    title = f"{fix.title}, and {torch.title[0].lower()}{torch.title[1:]}, which this driver can do"
+    title = f"{fix.title}, and {torch.title[0].lower()}{torch.title[1:]}, which this driver supports"
     note = "\n".join(filter(None, (fix.note, torch.note)))
     return replace(fix, title=title, steps=(*fix.steps, *torch.steps), note=note)
 

@@ -1,6 +1,6 @@
 """CUDA numbers the GPUs in a different order than nvidia-smi.
 
-What is wrong: nvidia-smi numbers GPUs by their PCI address, CUDA by default puts the fastest first. With GPUs of
+What is wrong: nvidia-smi numbers GPUs by PCI address, but CUDA by default puts the fastest first. With GPUs of
 different models, the same number can then mean two different GPUs.
 
 Symptoms: CUDA_VISIBLE_DEVICES=1 picks a different GPU than number 1 in nvidia-smi; a program runs on the small
@@ -8,8 +8,8 @@ card, runs out of memory, or has no code for that card's architecture.
 
 Why it happens: CUDA_DEVICE_ORDER is not set; its default is FASTEST_FIRST.
 
-How to fix it: `export CUDA_DEVICE_ORDER=PCI_BUS_ID`, or name GPUs by their GPU-... identifiers. It is only a remark as
-long as nobody selects a GPU by number.
+How to fix it: `export CUDA_DEVICE_ORDER=PCI_BUS_ID`, or select GPUs by their GPU-... identifiers. This is only a note
+as long as CUDA_VISIBLE_DEVICES does not select GPUs by number.
 
 Source: CUDA C++ Programming Guide, environment variables.
 """
@@ -25,7 +25,7 @@ from ._seen import need_whole
 CHECK = Check(
     __name__,
     title="CUDA and nvidia-smi number the GPUs differently",
-    sound="CUDA and nvidia-smi number the GPUs alike",
+    sound="CUDA and nvidia-smi number the GPUs the same way",
     severity="warning",
     layer="libraries",
     tags=("selection", "gpu"),
@@ -33,10 +33,10 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Compares CUDA's list of devices with NVML's, where GPUs of different models are there."""
+    """Compares CUDA's list of devices with NVML's if there are GPUs of different models."""
     gpus = listed(s)
     if len({known(g.name) for g in gpus}) < 2:
-        raise Skip(ONE_GPU if len(gpus) == 1 else "all GPUs are of one model")
+        raise Skip(ONE_GPU if len(gpus) == 1 else "all GPUs are the same model")
     if need("host.environment", s.host.env("CUDA_DEVICE_ORDER")) == "PCI_BUS_ID":
         return
     devices = need("driver.cuda_devices", s.driver.cuda_devices)
@@ -45,7 +45,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     entries = [entry.strip() for entry in value.split(",") if entry.strip()]
     mine = [_gpu_of(device, gpus) for device in devices]
     if not all(entry.isascii() and entry.isdecimal() for entry in entries):
-        return  # chosen by identifier: no number is meant
+        return  # selected by identifier: no number is meant
     meant = [gpus[int(e[:9])] for e in entries if int(e[:9]) < len(gpus)] if entries else list(gpus)
     wrong = [(i, a, b) for i, (a, b) in enumerate(zip(mine, meant, strict=False)) if a.name != b.name]
     if not wrong:
@@ -57,7 +57,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     yield make(
         f"GPU {number} is {known(got.name)} in CUDA and {known(requested.name)} in nvidia-smi",
         "CUDA puts the fastest GPU first unless CUDA_DEVICE_ORDER is PCI_BUS_ID."
-        + (f" CUDA_VISIBLE_DEVICES={value} chooses by number." if entries else ""),
+        + (f" CUDA_VISIBLE_DEVICES={value} selects by number." if entries else ""),
         facts=facts,
         fixes=(pci_order(s),),
     )
@@ -69,4 +69,4 @@ def _gpu_of(device: CudaDevice, gpus: tuple[Gpu, ...]) -> Gpu:
         address, uuid = known(device.pci_address), known(device.uuid)
         if (address and address == known(gpu.pci_address)) or (uuid and uuid == known(gpu.uuid)):
             return gpu
-    raise NeedsFact("driver.cuda_devices", Missing("conflict", "a CUDA device is no GPU of NVML's list"))
+    raise NeedsFact("driver.cuda_devices", Missing("conflict", "a CUDA device is not in NVML's list of GPUs"))

@@ -1,18 +1,18 @@
 """CUDA does not start: cuInit returns an error, no device is listed, or the driver's libcuda is missing.
 
 What is wrong: cuInit is the first call of every CUDA program. It returns an error, or the driver runs but there is no
-libcuda.so.1 to call. So no program can use the GPU.
+libcuda.so.1 to call, so no program can use the GPU.
 
 Symptoms: `torch.cuda.is_available()` False; `Unexpected error from cudaGetDeviceCount()` with the code; `Found no
 NVIDIA driver` while nvidia-smi works.
 
-Why it happens: most often one of the causes that gpudoctor names in its other findings; this one is then a consequence.
-On its own it means that the error code is known, but not its cause. Without a libcuda: only part of the driver's
-packages was installed (libcuda is in libcuda1 on Debian, in libnvidia-compute-* on Ubuntu) or mounted into the
+Why it happens: usually because of a cause that gpudoctor names in another finding; this one is then a consequence. On
+its own it means that the error code is known, but not its cause. If libcuda is missing, only some of the driver's
+packages were installed (libcuda is in libcuda1 on Debian, in libnvidia-compute-* on Ubuntu) or mounted into the
 container.
 
-How to fix it: follow the advice for the error code, then restart the container or the host, which clears most driver
-states.
+How to fix it: follow the advice for the error code, then restart the container or the host, which clears most bad
+driver states.
 
 Source: CUDA Driver API, CUresult.
 """
@@ -40,13 +40,13 @@ CUDA_NO_DEVICE = 100
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails where cuInit answers anything but 0."""
+    """Fails if cuInit returns anything but 0."""
     if absent(s.driver.libcuda_path) and absent(s.driver.cu_init):
         if not _only_libcuda_missing(s):
-            raise Skip("no libcuda is found", without="gpu")
+            raise Skip("libcuda was not found", without="gpu")
         yield CHECK.fail(
-            "CUDA does not start: the driver runs, but its libcuda.so.1 is not here",
-            "NVML answers and lists the GPU; no libcuda.so.1 is on the loader's path or in a driver's folder.",
+            "CUDA does not start: the driver runs, but its libcuda.so.1 is missing",
+            "NVML answers and lists the GPU, but there is no libcuda.so.1 on the loader's path or in a driver folder.",
             facts={"nvml_init": 0, "libcuda": None},
             fixes=install_libcuda(s),
         )
@@ -60,19 +60,19 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         return
     row = m.cuda_error(code)
     name = known(s.driver.cu_init_name) or (row.driver_name if row else "")
-    title = f"CUDA does not start: cuInit answers {code}{f' ({name})' if name else ''}"
+    title = f"CUDA does not start: cuInit returns {code}{f' ({name})' if name else ''}"
     detail = f"{row.message[:1].upper()}{row.message[1:]}." if row and row.message else ""
     if row and row.causes:
         detail += f" Usual causes: {row.causes}."
     if row and row.first_fix:
         detail += f" What to try: {row.first_fix}."
     if container_kind(s):
-        detail += " Try the same image on another host: that shows whether the host or the image is at fault."
+        detail += " Try the same image on another host to find out whether the host or the image is at fault."
     yield CHECK.fail(title, detail.strip(), facts={"cu_init": code, "name": name}, fixes=restart(s))
 
 
 def _only_libcuda_missing(s: Snapshot) -> bool:
-    """NVML works with a GPU, no libcuda is anywhere, and no other check says why."""
+    """NVML works and lists a GPU, there is no libcuda anywhere, and no other check says why."""
     if known(s.driver.nvml_init) != 0 or not known(s.gpus) or known(s.torch_run.cuda_available):
         return False
     if is_wsl(s) or known(s.container.kind) in (None, "apptainer"):

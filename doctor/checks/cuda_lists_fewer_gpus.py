@@ -3,16 +3,16 @@
 What is wrong: NVML (and nvidia-smi) lists a GPU that CUDA leaves out of its list, so no program can compute on it.
 
 Symptoms: `torch.cuda.device_count()` is lower than the number of GPUs in nvidia-smi; a job for all GPUs starts with
-fewer, or ends with `invalid device ordinal`.
+fewer, or fails with `invalid device ordinal`.
 
-Why it happens: the driver could not set this GPU up for computing (a fault of the board, its link or its memory, or a
-reset that is due), although it still answers queries about it. CUDA_VISIBLE_DEVICES is not a fault: it hides GPUs on
-purpose, and is checked first. MIG is not a fault either: CUDA then shows a process one
-instance and no other GPU; it is a warning where another GPU is whole, and hidden by that. An MPS server decides which
-GPUs its clients see. A forward-compatibility libcuda (cuda-compat) supports some boards only.
+Why it happens: the driver could not set this GPU up for computing (because of a fault in the board, its link or its
+memory, or because a reset is due), although it still answers queries about it. CUDA_VISIBLE_DEVICES is not a fault: it
+hides GPUs on purpose, and is checked first. MIG is not a fault either: CUDA then shows a process one instance and no
+other GPU; this is a warning if it hides a GPU that is not in MIG mode. An MPS server decides which GPUs its clients
+see. A forward-compatibility libcuda (cuda-compat) supports only some boards.
 
-How to fix it: with cuda-compat, try without it first. Otherwise look for Xid and NVRM lines in the kernel log; reset
-the GPU or restart the machine; if it does not come back, use another machine and tell the provider.
+How to fix it: if cuda-compat is in use, try without it first. Otherwise look for Xid and NVRM lines in the kernel log,
+and reset the GPU or restart the machine. If the GPU does not come back, use another machine and tell the provider.
 
 Source: CUDA C++ Programming Guide, environment variables; docs.nvidia.com/datacenter/tesla/mig-user-guide, device
 enumeration; docs.nvidia.com/deploy/mps, environment variables; docs.nvidia.com/deploy/cuda-compatibility.
@@ -34,7 +34,7 @@ from .cuda_visible_devices_wrong import named
 CHECK = Check(
     __name__,
     title="CUDA lists fewer GPUs than the driver has",
-    sound="CUDA drops no GPU",
+    sound="CUDA leaves out no GPU",
     severity="critical",
     layer="driver",
     tags=("gpu", "cuda"),
@@ -45,9 +45,9 @@ _MPS = ("CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE")
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails where CUDA starts and leaves out GPUs that NVML lists and no mask hides."""
+    """Fails if CUDA starts and leaves out GPUs that NVML lists and no mask hides."""
     if absent(s.driver.libcuda_path) and absent(s.driver.cu_init):
-        raise Skip("no libcuda is found", without="gpu")
+        raise Skip("libcuda was not found", without="gpu")
     if need("driver.cu_init", s.driver.cu_init) != 0:
         raise NotExamined("CUDA does not start")
     devices = need("driver.cuda_devices", s.driver.cuda_devices)
@@ -70,7 +70,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             return  # the mask explains it; a mask that is wrong: cuda-visible-devices-wrong
     facts = {**numbers.facts(s), "left_out": [gpu.key for gpu in left], "mask": value}
     if _mps(s, gpus):
-        yield CHECK.remark(f"CUDA lists {len(devices)} of {wanted} GPUs, as the MPS server decides", facts=facts)
+        yield CHECK.remark(f"CUDA lists {len(devices)} of {wanted} GPUs, as decided by the MPS server", facts=facts)
         return
     which = ", ".join(f"{name_of(gpu)} at {known(gpu.pci_address) or 'an unknown address'}" for gpu in left)
     why = (
@@ -93,11 +93,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 
 def _behind_mig(s: Snapshot, gpus: list[Gpu]) -> Findings:
-    """A whole GPU next to one that is cut: CUDA lists one instance, and the whole GPU only where it is named."""
+    """A whole GPU next to a partitioned one: CUDA lists one instance, and the whole GPU only if it is named."""
     devices = known(s.driver.cuda_devices) or ()
     whole = [gpu for gpu in numbers.unlisted(gpus, devices) if known(gpu.mig_enabled) is not True]
     if not whole or not any((known(d.uuid) or "").startswith("MIG-") for d in devices):
-        raise Skip("a GPU is in MIG mode: CUDA lists one instance to a process")
+        raise Skip("a GPU is in MIG mode: CUDA shows each process one instance")
     value = need("host.environment", s.host.env(numbers.MASK))
     if value is not None and value.strip().startswith("MIG-"):
         return  # an instance was chosen
@@ -105,7 +105,7 @@ def _behind_mig(s: Snapshot, gpus: list[Gpu]) -> Findings:
     names = ", ".join(name_of(gpu) for gpu in whole)
     yield CHECK.warn(
         f"MIG on {name_of(cut[0])} hides {names} from CUDA",
-        f"{numbers.words(s)} With MIG on one GPU, CUDA gives a process one instance, and a whole GPU only where "
+        f"{numbers.words(s)} With MIG on one GPU, CUDA shows a process one instance, and a whole GPU only if "
         f"{numbers.MASK} names it by its UUID.",
         facts={**numbers.facts(s), "left_out": [gpu.key for gpu in whole], "mask": value},
         subject=whole[0].key if len(whole) == 1 else "",

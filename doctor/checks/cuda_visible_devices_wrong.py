@@ -1,14 +1,14 @@
 """CUDA_VISIBLE_DEVICES hides the GPUs: it is empty, or names one that does not exist.
 
-What is wrong: this variable says which GPUs CUDA may see. An empty value, -1, an index that is too high or an unknown
-identifier ends the list there: that entry and all after it are not visible. NVIDIA_VISIBLE_DEVICES does the same at a
-container's start, where `none`, `void` or an empty value give no GPU.
+What is wrong: this variable controls which GPUs CUDA may see. An empty value, -1, an index that is too high or an
+unknown identifier ends the list there: that entry and all after it are not visible. NVIDIA_VISIBLE_DEVICES has the same
+role when a container starts: `none`, `void` or an empty value gives it no GPU.
 
-Symptoms: `No CUDA GPUs are available`, `is_available()` False, `device_count()` lower than expected, while
-nvidia-smi lists all GPUs: it does not read this variable.
+Symptoms: `No CUDA GPUs are available`, `is_available()` False, `device_count()` lower than expected, while nvidia-smi
+lists all GPUs, because it does not read this variable.
 
-Why it happens: a script made for a machine with more GPUs; a notebook that sets it; a leftover from a batch system; an
-index meant for nvidia-smi's order.
+Why it happens: a script was written for a machine with more GPUs; a notebook sets the variable; it is left over from a
+batch system; or an index was meant for nvidia-smi's order.
 
 How to fix it: unset it, or name GPUs that exist, before the program starts. GPU-... and MIG-... identifiers (a unique
 prefix is enough) are valid.
@@ -38,7 +38,7 @@ NAME = "CUDA_VISIBLE_DEVICES"
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Decided by the variable against the GPUs that NVML lists; CUDA's own list of devices overrules doubt."""
+    """Compares the variable with the GPUs that NVML lists; CUDA's own list of devices settles doubts."""
     yield from _at_start(s)
     value = need("host.environment", s.host.env(NAME))
     if value is None:
@@ -50,7 +50,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if p.expect.kind == "any":
             yield CHECK.remark(effect, facts=facts, subject=NAME)
         else:
-            detail = "CUDA sees none of this machine's GPUs; nvidia-smi does not read this variable and lists them."
+            detail = "CUDA sees none of this machine's GPUs; nvidia-smi does not read this variable, so it lists them."
             yield CHECK.fail(effect, detail, facts=facts, subject=NAME, fixes=show_gpus(s, NAME))
         return
     seen = known(s.driver.cuda_devices) if s.driver.cu_init == 0 else None
@@ -70,8 +70,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
                 need(f"gpus.{index}.mig_instances", gpu.mig_instances)
     good = [e for i, e in enumerate(entries) if e not in entries[:i] and _problem(e, [], gpus) in ("", "unread")]
     left = 0 if problem == "twice" else bad
-    how = {"twice": "is named twice", "index": f"is too high: {len(gpus)} GPU{'s' * (len(gpus) != 1)} here"}
-    title = f"{NAME}={value}: '{entries[bad]}' {how.get(problem, 'names no GPU of this machine')}"
+    how = {"twice": "is listed twice", "index": f"is too high for {len(gpus)} GPU{'s' * (len(gpus) != 1)}"}
+    title = f"{NAME}={value}: '{entries[bad]}' {how.get(problem, 'does not match any GPU of this machine')}"
     detail = f"CUDA stops at that entry, so it sees {left} device{'s' * (left != 1)}."
     fixes = show_gpus(s, NAME, good)
     make = CHECK.warn if left else CHECK.fail
@@ -79,7 +79,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 
 def named(value: str, gpus: tuple[Gpu, ...]) -> int:
-    """How many GPUs of these a value of the variable leaves visible, as far as the list tells."""
+    """How many of these GPUs a value of the variable leaves visible, as far as the list shows."""
     entries = [entry.strip() for entry in value.split(",")]
     wrong = (i for i, entry in enumerate(entries) if _problem(entry, entries[:i], gpus))
     first = next(wrong, len(entries))
@@ -87,7 +87,7 @@ def named(value: str, gpus: tuple[Gpu, ...]) -> int:
 
 
 def _problem(entry: str, before: list[str], gpus: tuple[Gpu, ...]) -> str:
-    """Empty where the entry is good; index, unknown or twice otherwise, unread where nobody told what it may name."""
+    """Empty if the entry is good; otherwise index, unknown or twice; unread if what it may name is not known."""
     if entry in before:
         return "twice"
     if entry.isascii() and entry.isdecimal():
@@ -110,7 +110,7 @@ def _problem(entry: str, before: list[str], gpus: tuple[Gpu, ...]) -> str:
 
 
 def _may_have_instances(gpu: Gpu) -> bool:
-    """Whether MIG may be on and nobody told the instances."""
+    """Whether MIG may be on and its instances are not known."""
     off = known(gpu.mig_enabled) is False or gpu.mig_enabled == Missing("absent", "not supported")
     return isinstance(gpu.mig_instances, Missing) and not off
 
@@ -126,7 +126,7 @@ def _at_start(s: Snapshot) -> Findings:
         s,
         "start-with-visible-devices",
         "Start the container again with GPUs",
-        "Set the variable to all, or to the GPUs that it may use, at the start.",
+        "When you start it, set the variable to all, or to the GPUs that it may use.",
         variable_line(s, "NVIDIA_VISIBLE_DEVICES", "all"),
         container__visible_devices="all",
     )

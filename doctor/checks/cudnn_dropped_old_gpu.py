@@ -1,12 +1,12 @@
-"""The cuDNN beside torch no longer supports this GPU.
+"""The cuDNN that torch uses no longer supports this GPU.
 
 What is wrong: torch itself still has code for the GPU, but cuDNN 9.11 and newer start at compute capability 7.5
-(Turing): Maxwell, Pascal and Volta are no longer supported.
+(Turing) and no longer support Maxwell, Pascal and Volta.
 
-Symptoms: matrix products work, convolutions fail: `CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH`, `no kernel image is
+Symptoms: matrix products work, but convolutions fail: `CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH`, `no kernel image is
 available`, `GET was unable to find an engine to execute this computation`.
 
-Why it happens: something raised the cuDNN wheel above the version that torch pins, or a build with a newer cuDNN was
+Why it happens: something upgraded the cuDNN wheel beyond the version that torch pins, or a build with a newer cuDNN was
 chosen for an older GPU.
 
 How to fix it: install the last cuDNN that supports the GPU (9.10.2), or the torch build whose cuDNN does.
@@ -39,9 +39,9 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails for each GPU that the cuDNN beside torch has left out."""
+    """Fails for each GPU that torch's cuDNN no longer supports."""
     alone = known(s.torch.cudnn_bundled) and s.torch.version == NOT_ASKED and isinstance(s.torch.build, Missing)
-    major = 0 if alone else numbers(cuda_build(s))[0]  # 0: a text tells torch's cuDNN and not its CUDA
+    major = 0 if alone else numbers(cuda_build(s))[0]  # 0: a text names torch's cuDNN and not its CUDA
     cards = gpus(s, m)
     version = known(s.torch_run.cudnn_version) or known(s.torch.cudnn_bundled) or _wheel(s, major)
     if version is None:
@@ -54,7 +54,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if grade.grade == "dropped":
             yield CHECK.fail(
                 f"cuDNN {version} no longer supports {gpu.name} ({gpu.capability})",
-                f"{grade.reason}. Convolutions fail, other operations work.",
+                f"{grade.reason}. Convolutions fail; other operations work.",
                 facts={"cudnn": version, "compute_capability": gpu.capability},
                 subject=gpu.key,
                 direct=False,
@@ -65,7 +65,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 
 def _wheel(s: Snapshot, major: int) -> str | None:
-    """The cuDNN wheel of a text's list of packages, which a torch of pip loads; a conda torch brings its own."""
+    """The cuDNN wheel in a text's list of packages, which a torch from pip loads; a conda torch includes its own."""
     if s.torch.cudnn_bundled != NOT_ASKED or (known(s.torch.installer) or "pip").startswith("conda"):
         return None
     listed = known(s.python.distributions) or ()
@@ -75,13 +75,13 @@ def _wheel(s: Snapshot, major: int) -> str | None:
 
 
 def _fixes(s: Snapshot, m: Matrix, capability: str, major: int) -> tuple[Fix, ...]:
-    """The newest cuDNN wheel that still supports the GPU and that this torch accepts; else another torch build."""
+    """The newest cuDNN wheel that still supports the GPU and that this torch accepts; else a different torch build."""
     compiled = compiled_with(s, m)
     found: list[Fix] = []
     for version, wheel in cudnn_wheels(m, capability, major):
         if compiled and is_compatible(version, compiled):
             pin = Pin(f"nvidia-cudnn-cu{major}", wheel, "")
-            title = f"Install cuDNN {version}, the last for this GPU"
+            title = f"Install cuDNN {version}, the last version that supports this GPU"
             found.append(install_pins(s, [pin], id="install-older-cudnn", title=title))
             break
     other = compatible_torch(s, m)

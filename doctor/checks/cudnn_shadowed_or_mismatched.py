@@ -1,7 +1,7 @@
 """torch loads, or would load, a cuDNN that it was not built for.
 
 What is wrong: torch needs a cuDNN with the same major version and at least the minor version that it was compiled with.
-A folder on LD_LIBRARY_PATH, or a cuDNN wheel of another version, supplies one that does not meet this.
+A folder on LD_LIBRARY_PATH, or a cuDNN wheel of a different version, provides one that does not meet this.
 
 Symptoms: `RuntimeError: cuDNN version incompatibility: PyTorch was compiled against (9, 10, 2) but found runtime
 version (8, 9, 7)`, `Could not load library libcudnn_cnn_train.so.8 ... undefined symbol`,
@@ -10,9 +10,10 @@ version (8, 9, 7)`, `Could not load library libcudnn_cnn_train.so.8 ... undefine
 Why it happens: LD_LIBRARY_PATH names /usr/local/cuda/lib64 or a conda folder with its own cuDNN, or another package
 replaced the nvidia-cudnn wheel.
 
-How to fix it: take the folder off LD_LIBRARY_PATH (the wheels find their own libraries), or install the pinned wheel.
+How to fix it: remove the folder from LD_LIBRARY_PATH (the wheels find their own libraries), or install the pinned
+wheel.
 
-Several cuDNN copies in system folders that are not on LD_LIBRARY_PATH are harmless; so is a compatible one.
+Several cuDNN copies in system folders that are not on LD_LIBRARY_PATH are harmless, and so is a compatible one.
 
 Source: torch/backends/cudnn/__init__.py (the rule); NVIDIA cuDNN API compatibility.
 """
@@ -29,8 +30,8 @@ from ._torch import REPLACED, cuda_build
 
 CHECK = Check(
     __name__,
-    title="The cuDNN that is loaded does not fit torch",
-    sound="cuDNN fits torch",
+    title="The loaded cuDNN is incompatible with torch",
+    sound="cuDNN is compatible with torch",
     severity="error",
     layer="libraries",
     tags=("torch", "cudnn", "libraries"),
@@ -41,20 +42,21 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """What torch loaded decides; where it was not asked, the folder on LD_LIBRARY_PATH, then the wheel."""
+    """What torch loaded decides; if it was not asked, the folder on LD_LIBRARY_PATH, then the wheel."""
     cuda_build(s)
     compiled = compiled_with(s, m)
     shadow = known(s.torch.cudnn_shadow)
     error, loaded = known(s.torch_run.cudnn_error), known(s.torch_run.cudnn_version)
     facts = {"compiled_with": compiled, "loaded": loaded, "shadow": shadow}
     if error:
-        title = "torch refuses the cuDNN that is loaded"
+        title = "torch rejects the loaded cuDNN"
         yield CHECK.fail(title, first_line(error), facts=facts, fixes=_fixes(s, m, shadow))
         return
     if loaded and compiled:
         if not is_compatible(loaded, compiled):
-            title = f"cuDNN {loaded} is loaded, torch was built with {compiled}"
-            yield CHECK.fail(title, f"Taken from {shadow}." if shadow else "", facts=facts, fixes=_fixes(s, m, shadow))
+            title = f"cuDNN {loaded} is loaded, but torch was built with {compiled}"
+            detail = f"It is loaded from {shadow}." if shadow else ""
+            yield CHECK.fail(title, detail, facts=facts, fixes=_fixes(s, m, shadow))
         return
     if shadow:
         version = _version_at(s, shadow)
@@ -68,7 +70,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         else:
             yield CHECK.warn(
                 "A cuDNN on LD_LIBRARY_PATH hides torch's own",
-                where + "; its version is not known.",
+                where + "; its version is unknown.",
                 facts=facts,
                 direct=False,
                 fixes=_fixes(s, m, shadow),
@@ -79,10 +81,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         distributions = need("python.distributions", s.python.distributions)
         have = next((d.version for d in distributions if d.name == wheel.name), "")
         if have and not is_compatible(have, wheel.version):
-            title = f"{wheel.name} {have} does not fit torch, which was built with {wheel.version}"
+            title = f"{wheel.name} {have} is incompatible with torch, which was built with {wheel.version}"
             yield CHECK.fail(
                 title,
-                "torch needs the same major and no lower minor version.",
+                "torch needs the same major version and at least the same minor version.",
                 facts={**facts, "installed": have},
                 direct=False,
                 fixes=_fixes(s, m, shadow),

@@ -1,26 +1,26 @@
 """The GPU waits for data.
 
 What is wrong: batches arrive more slowly than the GPU processes them. The loader's workers or the disk are at their
-limit, or one thread draws the batches itself.
+limit, or one thread prepares the batches itself.
 
-Symptoms: GPU use that jumps between 0 and 100 %; workers at 100 % or in disk sleep (D) while the training waits;
-the number of workers changes the speed.
+Symptoms: GPU utilization that jumps between 0 and 100 %; workers at 100 % or in disk sleep (D) while the training
+waits; the number of workers changes the speed.
 
 Why it happens: too few workers or cores, decoding on the processor, a slow or remote disk, many small files; a /dev/shm
-that is too small; workers that get in each other's way (locks, threads of their own).
+that is too small; workers that get in each other's way (locks, threads inside each worker).
 
-How to fix it: more workers with pinned memory, data decoded once in advance and kept on a local disk, small data sets
-as one tensor on the GPU.
+How to fix it: use more workers with pinned memory, decode the data once in advance and keep it on a local disk, or put
+a small data set on the GPU as one tensor.
 
-Threshold: loader_scaling_percent (40): the workers' combined speed, in percent of that many times one worker's. Both
-are measured under the same Python, so the version makes no difference; two hardware threads for each core alone leave
-some 60 %, the batches' way through one main process takes another part, and 40 keeps room for both. A warning, never
-a failure; large batches whose drawing takes longer than their step are a remark.
+Threshold: loader_scaling_percent (40): the workers' combined speed, as a percentage of one worker's speed times the
+number of workers. Both are measured under the same Python, so its version makes no difference. Two hardware threads per
+core alone reduce it to about 60 %, passing the batches through one main process reduces it further, and 40 leaves room
+for both. This check warns; it never fails. Large batches that take longer to prepare than their step takes are a note.
 
-What was looked at: CPU time of the main process and of its loader workers, their number, their time in disk sleep; not
-which files were read, nor how fast the disk is.
+What was looked at: CPU time of the main process and of its loader workers, their number, and their time in disk sleep;
+not which files were read, nor how fast the disk is.
 
-Source: processes and GPU use in `gpudoctor watch`; DataLoader throughput by workers in `gpudoctor prove`.
+Source: processes and GPU use from `gpudoctor watch`; DataLoader throughput by number of workers from `gpudoctor prove`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The GPU waits for data",
-    sound="Loading data keeps up with the GPU",
+    sound="Data loading keeps up with the GPU",
     severity="warning",
     layer="speed",
     tags=("measured", "speed", "cpu"),
@@ -51,7 +51,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """The watched run by its workers and its disk; the loader by its workers; batches drawn slower than computed."""
+    """The watched run, by its workers and disk; the loader, by its workers; batches prepared slower than computed."""
     found_by = measured(s)
     if found_by.device == "cpu":
         raise Skip("only the CPU was measured", without="gpu")
@@ -95,7 +95,7 @@ def _watched(s: Snapshot, m: Matrix, watch: Watch, run: Watched) -> Finding:
 
 
 def _loader(m: Measured) -> dict[int, float]:
-    """Workers to samples a second."""
+    """Number of workers to samples per second."""
     rates = known(m.rates) or ()
     return {int(r.what): r.value for r in rates if r.kind == "loader" and r.what.isdecimal() and r.value > 0}
 
@@ -111,13 +111,13 @@ def _scaling(rates: dict[int, float], cores: float | None, least: float) -> Find
         return
     from ..fixes.speed import here
 
-    words = f"The best of them, {workers}, gave {best:.0f} samples/s, one alone {one:.0f}, on {usable} cores."
+    words = f"The best count, {workers}, gave {best:.0f} samples/s on {usable} cores; one worker alone gave {one:.0f}."
     yield CHECK.warn(
         f"{most} loader workers are only {best / one:.1f} times as fast as one",
-        f"{words} Likeliest: other programs on these cores, threads inside each worker (torch.set_num_threads), a CPU "
-        "quota, a small /dev/shm.",
+        f"{words} Most likely causes: other programs on these cores, threads inside each worker "
+        "(torch.set_num_threads), a CPU quota, a small /dev/shm.",
         facts={"rates": {str(n): rate for n, rate in rates.items()}, "cores": cores, "percent": round(percent, 1)},
-        fixes=(here("free-cores", "Free the cores, then measure again", "End what else runs on them (see top)."),),
+        fixes=(here("free-cores", "Free the cores, then measure again", "Stop other programs on them (see top)."),),
     )
 
 
@@ -132,8 +132,8 @@ def _drawn(s: Snapshot, sweep: Sweep, cores: float | None) -> Findings:
     make = CHECK.warn if reference(sweep) in drawn else CHECK.remark
     batch = drawn[0].point.batch
     yield make(
-        f"From batch {batch} on, one thread draws batches slower than {name} computes them",
-        "Use loader workers, or keep the data on the GPU, to hide that time.",
+        f"From batch {batch} on, one thread prepares batches more slowly than {name} processes them",
+        "To hide that time, use loader workers or keep the data on the GPU.",
         facts={"batch": batch, "load_ms": known(drawn[0].point.load_ms), "step_ms": drawn[0].point.step_ms},
         subject=key,
         fixes=(more_workers(cores),),

@@ -1,17 +1,16 @@
 """There is too little free disk space for the recommended torch install.
 
-What is wrong: a CUDA build of torch with its libraries is a download of about 3 GB and takes 6 to 8 GB unpacked. pip
-also needs the download in its cache and space in its temporary folder.
+What is wrong: a CUDA build of torch with its libraries is a download of about 3 GB and takes up 6 to 8 GB unpacked. pip
+also needs space for the download in its cache, and space in its temporary folder.
 
-Symptoms: `OSError: [Errno 28] No space left on device` in the middle of the install, which can leave a broken
-torch.
+Symptoms: `OSError: [Errno 28] No space left on device` in the middle of the install, which can leave torch broken.
 
-Why it happens: small container disks (10 to 20 GB), a small /tmp in memory, a full home folder quota.
+Why it happens: small container disks (10 to 20 GB), a small /tmp in memory, a used-up quota for the home folder.
 
-How to fix it: `--no-cache-dir`, TMPDIR on a bigger disk, an environment on a bigger volume, or a bigger container
-disk.
+How to fix it: use `--no-cache-dir`, set TMPDIR to a folder on a bigger disk, put the environment on a bigger volume, or
+give the container a bigger disk.
 
-Judged only where an install is recommended.
+This is checked only if an install is recommended.
 
 Source: sizes of the torch and nvidia-* wheels on PyPI.
 """
@@ -25,7 +24,7 @@ from ._torch import build_kind, gpu_needed, no_card
 
 CHECK = Check(
     __name__,
-    title="Too little disk for the install",
+    title="Too little disk space for the install",
     sound="There is enough free disk space for the install",
     severity="warning",
     layer="python",
@@ -41,7 +40,7 @@ _WORDS = {"environment": "the environment", "pip-cache": "pip's cache", "tmp": "
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns of each place that an install would fill up."""
+    """Warns about each place that an install would fill up."""
     if not _install_is_due(s, p):
         raise Skip("no install is recommended")
     small = [d for d in need("host.disks", s.host.disks) if d.free_mib < _NEEDED.get(d.role, 0)]
@@ -49,9 +48,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         return
     words = ", ".join(f"{_WORDS[d.role]} ({d.path}) has {d.free_mib / 1024:.1f} GB free" for d in small)
     yield CHECK.warn(
-        "Too little free disk to install torch with CUDA",
-        f"{words[0].upper()}{words[1:]}. It takes about {UNPACKED_MIB // 1024} GB unpacked and a download of "
-        f"{DOWNLOAD_MIB // 1024} GB.",
+        "Too little free disk space to install torch with CUDA",
+        f"{words[0].upper()}{words[1:]}. The download is about {DOWNLOAD_MIB // 1024} GB, and torch takes up about "
+        f"{UNPACKED_MIB // 1024} GB unpacked.",
         facts={d.role: {"path": d.path, "free_mib": d.free_mib, "needed_mib": _NEEDED[d.role]} for d in small},
         fixes=(_fix(s, small),),
     )
@@ -68,11 +67,11 @@ def _fix(s: Snapshot, small: list[Disk]) -> Fix:
     roles = {d.role for d in small}
     steps = []
     if "environment" in roles:
-        text = "Free space there, or use a bigger disk for the environment. This shows what is big:"
+        text = "Free up space there, or put the environment on a bigger disk. This shows what takes up space:"
         steps.append(Step(text=text, command="du -xh --max-depth=2 / 2>/dev/null | sort -h | tail -20", where="shell"))
     if "tmp" in roles:
         command = "mkdir -p ~/tmp && export TMPDIR=~/tmp"
-        steps.append(Step(text="Let pip unpack on a bigger disk.", command=command, where="shell"))
+        steps.append(Step(text="Make pip unpack on a bigger disk.", command=command, where="shell"))
     if "pip-cache" in roles:
         steps.append(Step(text="Install without pip's cache.", command="export PIP_NO_CACHE_DIR=1", where="shell"))
     disks = tuple(d for d in known(s.host.disks) or () if d not in small)
