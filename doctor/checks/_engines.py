@@ -20,7 +20,7 @@ def engines_here(s: Snapshot) -> tuple[Engine, ...]:
         raise Skip("no NVIDIA driver is loaded", without="gpu")
     found = known(s.engines.engines)
     if found is None:
-        raise NotExamined("container engines were not looked for")
+        raise NotExamined("gpudoctor did not look for container engines")
     if not found:
         raise Skip("no container engine is listening here")
     return found

@@ -63,8 +63,8 @@ def _reach(s: Snapshot, m: Matrix, library: CodeLibrary, capability: str) -> Rea
     if share > FEW:
         return Reach("unknown", f"at most {share:.0%} of its kernels have code for {capability}", held)
     words = " ".join(held) or "PTX only"
-    few = f"; only {share:.0%} of its kernels have code" if share else ""
-    return Reach("no", f"no code for {capability} among {words}{few}", held)
+    few = f"; only {share:.0%} of its kernels have code for this GPU" if share else ""
+    return Reach("no", f"no code for {capability}; it has {words}{few}", held)
 
 
 def share_for(m: Matrix, library: CodeLibrary, capability: str) -> float:

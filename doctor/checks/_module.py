@@ -11,7 +11,7 @@ from ._seen import is_wsl, need_module_loaded, not_on_pci, nvidia_cards
 def is_loaded(s: Snapshot) -> bool:
     """Whether the module is loaded; skips unless this is a host with a card and driver libraries."""
     if is_wsl(s):
-        raise Skip("WSL: the kernel driver belongs to Windows")
+        raise Skip("WSL: the kernel module is part of Windows")
     need("container.kind", s.container.kind)
     if container_kind(s):
         raise Skip("in a container: kernel modules belong to the host")

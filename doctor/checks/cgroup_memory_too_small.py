@@ -37,7 +37,7 @@ CHECK = Check(
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Compares the cgroup's limit with the memory of one GPU."""
     if absent(s.host.memory_limit_mib):
-        raise Skip("no memory limit")
+        raise Skip("there is no memory limit")
     mib = need("host.memory_limit_mib", s.host.memory_limit_mib)
     sizes = [size for g in listed(s) if (size := known(g.memory_total_mib))]
     if not sizes:

@@ -32,7 +32,7 @@ from ._readings import limit, name_of
 
 CHECK = Check(
     __name__,
-    title="Under load a GPU's clock is held low",
+    title="A GPU's clock is held low under load",
     sound="No GPU's clock was held low under load",
     severity="warning",
     layer="hardware",

@@ -93,7 +93,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if ring and ring_bad:
         how = "gives wrong values" if known(ring.right) is False else _FAULT[ring.fault or "failed"]
         small = _small_shm(s, p)
-        shm = f"The most likely cause: NCCL puts its buffers in /dev/shm, which has only {known(s.host.shm_mib)} MiB."
+        shm = f"Most likely cause: NCCL puts its buffers in /dev/shm, which has only {known(s.host.shm_mib)} MiB."
         yield CHECK.fail(
             f"An all-reduce over {ring.ranks} ranks with {_NAMES.get(ring.backend, ring.backend)} {how}",
             " ".join(word for word in (_sentence(ring.error), shm if small else "") if word),
@@ -137,7 +137,7 @@ def _of_ranks(s: Snapshot) -> Findings:
             # The launcher exited before any rank reported: its own options, its own traceback. No data was passed.
             yield CHECK.unknown(
                 "The ranks were not started",
-                f"{_sentence(first.detail)} torchrun exited before any rank started, so the links are untested.",
+                f"{_sentence(first.detail)} torchrun exited before any rank started, so the links were not tested.",
                 facts={"backend": backend, "fault": first.fault, "step": first.step},
                 subject="ranks",
                 fixes=(*_for_torchrun(s, first.detail), *_links_again(backend)),

@@ -27,8 +27,8 @@ from ._seen import DRIVERLESS, NOT_GIVEN, is_wsl
 
 CHECK = Check(
     __name__,
-    title="The container lacks a driver capability",
-    sound="The container lacks no driver capability",
+    title="A driver capability is missing from the container",
+    sound="No driver capability is missing from the container",
     severity="critical",
     layer="container",
     tags=("container",),

@@ -64,7 +64,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if run and run.bound == "cpu" and watch:
         cores = known(watch.cores)
         main = known(watch.main_cores) or 1.0
-        share = f" One core is {100 / cores:.0f} % of its {cores:g}; a thread cannot use the others." if cores else ""
+        share = f" One core is {100 / cores:.0f} % of its {cores:g}; one thread cannot use more." if cores else ""
         words = [f"{run.reason[0].upper()}{run.reason[1:]}.{share if main < 1.5 else ''}",
                  "From outside, Python work and small kernel launches look alike; gpudoctor prove tells them apart.",
                  _core(found_by), "Another GPU would not help.", sentence(s, m)]  # fmt: skip

@@ -34,7 +34,7 @@ from .cuda_visible_devices_wrong import named
 CHECK = Check(
     __name__,
     title="CUDA lists fewer GPUs than the driver has",
-    sound="CUDA leaves out no GPU",
+    sound="CUDA does not leave out any GPU",
     severity="critical",
     layer="driver",
     tags=("gpu", "cuda"),
