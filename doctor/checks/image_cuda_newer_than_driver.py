@@ -4,13 +4,13 @@ What is wrong: the container image was built for a CUDA version (CUDA_VERSION) t
 even through minor-version compatibility.
 
 Symptoms: programs built in the image fail with `CUDA driver version is insufficient for CUDA runtime version` (35).
-PyTorch from a wheel brings its own CUDA and may still work.
+PyTorch installed from a wheel ships its own CUDA and may still work.
 
 Why it happens: the image was updated and the host's driver was not.
 
 How to fix it: use a host with a newer driver, an image with an older CUDA, or, on data-center GPUs, a
-forward-compatibility package (cuda-compat). Where the driver supports the same CUDA major version, this is only a
-remark: minor-version compatibility applies.
+forward-compatibility package (cuda-compat). If the driver supports the same CUDA major version, this is only a note,
+because minor-version compatibility applies.
 
 Source: CUDA Compatibility guide, docs.nvidia.com/deploy/cuda-compatibility.
 """
@@ -42,7 +42,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     need("container.kind", s.container.kind)
     image = need("container.image_cuda", s.container.image_cuda)
     if not container_kind(s) or not image:
-        raise Skip("no image that names its CUDA version")
+        raise Skip("not in a container image that states its CUDA version")
     driver = need("driver.kernel_version", s.driver.version)
     have, want = minor(known(s.driver.cuda_version)), minor(image)
     if want and have and have >= want:
@@ -53,14 +53,14 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         raise NeedsFact("matrix", Missing("absent", grade.reason))
     if grade.grade == "native":
         return
-    title = f"The image is made for CUDA {image}, driver {driver} "
     if grade.grade == "minor-version":
-        yield CHECK.remark(title + "runs it by minor-version compatibility", facts=facts)
+        title = f"The image is built for CUDA {image}; driver {driver} runs it through minor-version compatibility"
+        yield CHECK.remark(title, facts=facts)
         return
     works = s.torch_run.cuda_available is True or bool(compat_in_use(s))
     make = CHECK.remark if works else CHECK.warn
     yield make(
-        title + "is too old for it",
+        f"The image is built for CUDA {image}, but driver {driver} is too old for it",
         f"{grade.reason[0].upper()}{grade.reason[1:]}.",
         facts=facts,
         direct=False,

@@ -1,18 +1,18 @@
 """The PyTorch that came with this image has been replaced.
 
 What is wrong: the image's own variables name one version of PyTorch, but another is installed. Images are tested as a
-whole: their extensions (flash-attn, apex, Transformer Engine), NCCL and cuDNN go with their PyTorch.
+whole: their extensions (flash-attn, apex, Transformer Engine), NCCL and cuDNN match the image's PyTorch.
 
-Symptoms: extensions fail with undefined symbols; the GPU is no longer used because a CPU build or a build for
-another CUDA was installed; a requirements file that worked elsewhere breaks the image.
+Symptoms: extensions fail with undefined symbols; the GPU is no longer used because a CPU build or a build for a
+different CUDA version was installed; a requirements file that worked elsewhere breaks the image.
 
 Why it happens: `pip install -r requirements.txt` with `torch` in it, or a package that depends on `torch` (torchvision,
-xformers, vllm) and asks for another version.
+xformers, vllm) and requires a different version.
 
-How to fix it: start again from the image and install with a constraint that keeps its `torch`, or reinstall the version
-that it came with.
+How to fix it: start again from the image and install packages with a constraint that keeps its `torch`, or reinstall
+the version that the image came with.
 
-Source: the image's environment variables against torch's version file.
+Source: the image's environment variables, compared with torch's version file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ._torch import installed
 CHECK = Check(
     __name__,
     title="The image's torch was replaced",
-    sound="torch is the one that the image came with",
+    sound="torch is the version that the image came with",
     severity="warning",
     layer="python",
     tags=("torch", "container"),
@@ -52,8 +52,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         return
     source = known(s.container.image_torch_source)
     yield CHECK.warn(
-        f"The image came with torch {stated}, torch {version} is installed",
-        f"Stated by {source}." if source else "",
+        f"The image came with torch {stated}, but torch {version} is installed",
+        f"According to {source}." if source else "",
         facts={"image_torch": stated, "torch": version},
         fixes=_fixes(s, m, stated),
     )
@@ -69,15 +69,15 @@ def _fixes(s: Snapshot, m: Matrix, stated: str) -> tuple[Fix, ...]:
     if parts and parts.kind == "release":
         index = m.index_url(parts.local) if parts.local else None
         request = Install(packages=(f"torch=={parts.base}",), index=index.url if index else "", all_again=True)
-        put = step(s, request, "Install the image's version again.", changes=changes)
+        put = step(s, request, "Reinstall the version that the image came with.", changes=changes)
         found.append(Fix(id="restore-image-torch", title=f"Install torch {stated} again", steps=(put,)))
     again = Install(packages=(), requirements="requirements.txt", constraint="/tmp/keep.txt")
     keep = "pip freeze | grep -E '^(torch|torchvision|torchaudio|triton|nvidia-)' > /tmp/keep.txt"
     kept = Step(
-        text="In a fresh container of the image, note its versions and install your packages under that constraint.",
+        text="In a fresh container from the image, save its versions and install your packages with that constraint.",
         command=f"{keep} && {pip_line(again)}",
         where="container-start" if container_kind(s) else "shell",
         changes=changes,
     )
-    found.append(Fix(id="fresh-image-with-constraint", title="Keep the image's torch by a constraint", steps=(kept,)))
+    found.append(Fix(id="fresh-image-with-constraint", title="Keep the image's torch with a constraint", steps=(kept,)))
     return tuple(found)

@@ -1,8 +1,8 @@
 """JAX runs on the CPU: its CUDA plugin is not installed, or its version differs from jaxlib's.
 
 What is wrong: jaxlib itself contains no GPU code. GPU support comes from a plugin (jax-cuda12-plugin or
-jax-cuda13-plugin and its -pjrt part) of exactly jaxlib's version; before 0.4.30, from a jaxlib whose version ends in
-+cuda12.
+jax-cuda13-plugin and its -pjrt part) whose version must be exactly that of jaxlib; before 0.4.30, it came with a jaxlib
+whose version ends in +cuda12.
 
 Symptoms: `An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed. Falling back
 to cpu.`, `JAX plugin jax_cuda12_plugin version 0.7.2 is installed, but it is not compatible with the installed jaxlib
@@ -10,9 +10,9 @@ version 0.7.1, so it will not be used`, `jax.devices()` lists only CpuDevice.
 
 Why it happens: `pip install jax`, or another package that depends on plain jax; an upgrade of jaxlib alone.
 
-How to fix it: install jax with its CUDA extra (cuda13 needs driver 580 or newer, else cuda12).
+How to fix it: install jax with its CUDA extra (cuda13 with driver 580 or newer, otherwise cuda12).
 
-A warning; a remark where PyTorch is installed (JAX may only be a helper there); a failure with `--require jax`.
+This is a warning; only a note if PyTorch is installed (JAX may then be just a helper); a failure with `--require jax`.
 
 Source: docs.jax.dev/en/latest/installation.html; jaxlib/plugin_support.py.
 """
@@ -41,7 +41,7 @@ _PLUGINS = ("jax-cuda13-plugin", "jax-cuda12-plugin")
 
 
 _WHOLE_LIST = 12
-"""Fewer packages, where only some are told, are no list of all."""
+"""If only some packages are reported, fewer than this are not the full list."""
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
@@ -54,15 +54,15 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if "+cuda" in lib.version or lib.installer == "conda":
         return
     if plugin is None and s.python.distributions_partial and len(known(s.python.distributions) or ()) < _WHOLE_LIST:
-        raise NotExamined("only some packages are told of")
+        raise NotExamined("only some of the installed packages are known")
     facts = {"jax": jax.version, "jaxlib": lib.version, "plugin": f"{plugin.name} {plugin.version}" if plugin else None}
     if plugin is None:
-        title = f"JAX {jax.version} has no CUDA plugin: it runs on the CPU"
-        detail = "jaxlib holds no GPU code; neither jax-cuda12-plugin nor jax-cuda13-plugin is installed."
+        title = f"JAX {jax.version} has no CUDA plugin, so it runs on the CPU"
+        detail = "jaxlib itself has no GPU code, and neither jax-cuda12-plugin nor jax-cuda13-plugin is installed."
         major = cuda_major_for(s)
     elif numbers(plugin.version)[:3] != numbers(lib.version)[:3]:
-        title = f"{plugin.name} {plugin.version} does not fit jaxlib {lib.version}: it is not used"
-        detail = "The plugin must have jaxlib's version."
+        title = f"{plugin.name} {plugin.version} does not match jaxlib {lib.version}, so it is not used"
+        detail = "The plugin must have the same version as jaxlib."
         major = 13 if "cuda13" in plugin.name else 12
     else:
         return

@@ -1,19 +1,19 @@
 """Packages that compile code at run time find no C compiler, or no Python.h.
 
 What is wrong: torch.compile (Inductor and Triton) and packages built on Triton compile a small C file the first time a
-kernel runs. They use the compiler named in CC, else gcc, else clang, and include Python.h. Here the compiler or the
-header is missing.
+kernel runs. They use the compiler named in CC (otherwise gcc, then clang) and include Python.h. Here the compiler or
+the header is missing.
 
 Symptoms: `RuntimeError: Failed to find C compiler. Please specify via CC environment variable`, `fatal error:
 Python.h: No such file or directory`, `fatal error: cuda.h: No such file or directory` (Triton before 2.1).
 
-Why it happens: slim and runtime images leave out compilers; Debian and Fedora keep Python.h in a package of its own
+Why it happens: slim and runtime images leave out compilers; Debian and Fedora keep Python.h in a separate package
 (python3.11-dev, python3.11-devel).
 
 How to fix it: install gcc, or the Python headers; no CUDA toolkit is needed.
 
-A remark where only PyTorch is installed, which works without it; a warning where a package that always compiles (vllm,
-sglang, unsloth) is installed; a failure where the message was seen.
+Only a note if just PyTorch is installed, because it works without compiling; a warning if a package that always
+compiles (vllm, sglang, unsloth) is installed; a failure if the error message was seen.
 
 Source: triton/runtime/build.py; torch/_inductor/cpp_builder.py.
 """
@@ -33,8 +33,8 @@ from ._torch import cuda_build, has_gpu
 
 CHECK = Check(
     __name__,
-    title="A C compiler or headers are missing for compiling at run time",
-    sound="A C compiler and Python's headers are there",
+    title="The C compiler or the headers needed for run-time compilation are missing",
+    sound="A C compiler and Python's headers are installed",
     severity="warning",
     layer="extension",
     tags=("torch", "extension", "build"),
@@ -46,7 +46,7 @@ _ERROR = lazy(r"Failed to find C compiler|fatal error: (?:Python|cuda)\.h: No su
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns where Triton is installed beside a GPU, and the compiler or the headers are not there."""
+    """Warns where Triton is installed on a machine with a GPU, and the compiler or the headers are missing."""
     error = _ERROR.search(text := texts(s))
     if not error:
         need("python.distributions", s.python.distributions)
@@ -54,18 +54,18 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if triton(s) is None and not p.building:
             raise Skip("Triton is not installed", without="triton")
         if known(s.host.system) not in ("linux", None):
-            raise Skip("only judged on Linux")
+            raise Skip("only checked on Linux")
         if not (has_gpu(s) or p.building):
-            raise Skip("there is no GPU to compile for", without="gpu")
-    who = ["the extension that is to be built (--building)"] if p.building else users(s)
+            raise Skip("no GPU to compile for", without="gpu")
+    who = ["the extension to be built (--building)"] if p.building else users(s)
     if (error and "compiler" in error[0]) or s.cuda.c_compiler is None:
         yield _finding(s, "No C compiler was found (CC, gcc, clang)", error, text, who, compiler=True)
     if (error and "Python" in error[0]) or known(s.python.patient.headers) is False:
         version = known(s.python.patient.version) or ""
-        yield _finding(s, f"Python.h of Python {version} is not installed", error, text, who, compiler=False)
+        yield _finding(s, f"Python.h for Python {version} is not installed", error, text, who, compiler=False)
     if error and "cuda.h" in error[0]:
         yield CHECK.fail(
-            "cuda.h was not found, and something here compiles at run time",
+            "cuda.h was not found, but run-time compilation needs it",
             first_line(text),
             severity="error",
             facts={"said": error[0]},
@@ -93,7 +93,7 @@ def _finding(
             fixes=_again(s, fix),
         )
     if who:
-        detail = f"What needs it: {', '.join(who)}."
+        detail = f"Needed by: {', '.join(who)}."
         return CHECK.warn(title, detail, facts=facts, subject=subject, fixes=(fix,))
     return CHECK.remark(
         title,

@@ -6,10 +6,10 @@ started the container ignores it, so the container has no device nodes and no dr
 Symptoms: the pod was scheduled with nvidia.com/gpu: 1, and inside it `nvidia-smi` is not found and PyTorch says
 `Found no NVIDIA driver on your system`.
 
-Why it happens: the cluster's default runtime is plain runc (usual with k3s, k0s, RKE2) and the pod names no
+Why it happens: the cluster's default runtime is plain runc (usual with k3s, k0s, RKE2) and the pod does not set
 runtimeClassName; or one node's containerd was not configured.
 
-How to fix it: `runtimeClassName: nvidia` in the pod's spec, or make the NVIDIA runtime the node's default.
+How to fix it: set `runtimeClassName: nvidia` in the pod's spec, or make the NVIDIA runtime the node's default.
 
 Source: github.com/NVIDIA/k8s-device-plugin; kubernetes.io/docs/concepts/containers/runtime-class.
 """
@@ -28,7 +28,7 @@ from ._seen import DRIVERLESS
 CHECK = Check(
     __name__,
     title="No NVIDIA runtime class in Kubernetes",
-    sound="The pod was given the GPU",
+    sound="The pod received the GPU that was allocated to it",
     severity="critical",
     layer="container",
     tags=("container", "kubernetes"),
@@ -37,7 +37,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Decidable where the device plugin's allocation shows in NVIDIA_VISIBLE_DEVICES and no nodes are here."""
+    """Can be decided if NVIDIA_VISIBLE_DEVICES shows the device plugin's allocation and there are no device nodes."""
     if container_kind(s) != "kubernetes":
         need("container.kind", s.container.kind)
         raise Skip("not in Kubernetes")
@@ -45,15 +45,15 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         return
     allocated = need("container.visible_devices", s.container.visible_devices) or ""
     if not re.match(r"(GPU|MIG)-", allocated):
-        raise Skip("no allocation by a device plugin shows")
+        raise Skip("NVIDIA_VISIBLE_DEVICES shows no allocation by a device plugin")
     found = given(s)
     if found.nodes:
         return
     if found.host is False:
         raise Skip("the node has no NVIDIA kernel driver", without="gpu")
     yield CHECK.fail(
-        "A GPU was allocated to this pod, but its runtime did not add it",
-        f"NVIDIA_VISIBLE_DEVICES holds the allocated GPU; missing here: {not_there(found)}.",
+        "A GPU was allocated to this pod, but the container runtime did not add it",
+        f"NVIDIA_VISIBLE_DEVICES names the allocated GPU, but these are missing in the container: {not_there(found)}.",
         facts={"visible_devices": allocated, "missing": not_there(found)},
         fixes=runtime_class(s),
     )

@@ -1,7 +1,7 @@
-"""A folder on LD_LIBRARY_PATH supplies a CUDA library in place of the one that PyTorch brings.
+"""A folder on LD_LIBRARY_PATH supplies a CUDA library instead of the one that PyTorch ships.
 
-What is wrong: LD_LIBRARY_PATH comes before the folders that a library names itself (RUNPATH), so a toolkit's older
-libnvJitLink, libcublas or libcusparse is loaded instead of the wheel's.
+What is wrong: the loader searches LD_LIBRARY_PATH before the folders that a library itself names (RUNPATH), so an older
+libnvJitLink, libcublas or libcusparse from a toolkit is loaded instead of the wheel's.
 
 Symptoms: `.../nvidia/cusparse/lib/libcusparse.so.12: undefined symbol: __nvJitLinkAddData_12_1, version
 libnvJitLink.so.12`, `undefined symbol: cublasLt...`, CUBLAS_STATUS_NOT_INITIALIZED.
@@ -11,9 +11,9 @@ Dockerfile. PyTorch's wheels need no such setting.
 
 How to fix it: remove the folder from LD_LIBRARY_PATH.
 
-A failure only where PyTorch fails because of this library; a warning where an older library was seen loaded, or where
-the folder holds an older libnvJitLink or libcublasLt (which PyTorch's wheels find by RUNPATH). A library that is as new
-or newer is harmless.
+It is a failure only if PyTorch fails because of this library; it is a warning if an older library was found loaded, or
+if the folder contains an older libnvJitLink or libcublasLt (which PyTorch's wheels find through RUNPATH). A library of
+the same or a newer version is harmless.
 
 Source: ld.so(8); torch issue 111469.
 """
@@ -72,14 +72,14 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         title = f"{item.path} hides torch's own {item.soname}"
         words = f"{folder} is on LD_LIBRARY_PATH and is searched before the wheel's folder."
         if version and pinned:
-            words += f" It is version {version}; torch pins {pinned}."
+            words += f" The library there is version {version}; torch pins {pinned}."
         fix = off_library_path(s, (item.path,))
         fixes = (fix,)
         if _is_guilty(item, guilty, errors, is_older):
             detail = f"{words} Python says: {first_line(errors)}"
             yield CHECK.fail(title, detail, facts=facts, subject=item.soname, fixes=fixes)
         elif is_older and _breaks_cusparse(s, item, version, pinned, preloads):
-            detail = f"{words} This torch does not load its own one first, so `import torch` fails (undefined symbol)."
+            detail = f"{words} This torch does not load its own copy first, so `import torch` fails (undefined symbol)."
             yield CHECK.fail(title, detail, facts=facts, subject=item.soname, direct=False, fixes=fixes)
         elif is_older and _is_loaded(s, item, preloads or ()):
             yield CHECK.warn(title, words, facts=facts, subject=item.soname, direct=bool(symbol), fixes=fixes)

@@ -1,7 +1,7 @@
 """The system's C or C++ library is too old for PyTorch's binaries, or is not glibc.
 
-What is wrong: PyTorch's wheels are built for glibc (2.28 or newer since PyTorch 2.6, 2.17 before). musl (Alpine) is not
-glibc, and an old distribution has an old glibc.
+What is wrong: PyTorch's wheels are built for glibc (2.28 or newer from PyTorch 2.6 on, 2.17 before). musl (Alpine) is
+not glibc, and an old distribution has an old glibc.
 
 Symptoms: `/lib64/libc.so.6: version 'GLIBC_2.28' not found`, `libstdc++.so.6: version 'GLIBCXX_3.4.29' not found`,
 `Error relocating ...: symbol not found` on Alpine.
@@ -9,7 +9,8 @@ Symptoms: `/lib64/libc.so.6: version 'GLIBC_2.28' not found`, `libstdc++.so.6: v
 Why it happens: CentOS 7 or an old cluster image, an Alpine image, or an old libstdc++ in a conda environment that
 hides the system's.
 
-How to fix it: use a newer base image or system; in conda a newer libstdcxx-ng; on glibc 2.17 to 2.27 an older PyTorch.
+How to fix it: use a newer base image or system; in conda, install a newer libstdcxx-ng; with glibc 2.17 to 2.27, use an
+older PyTorch.
 
 Source: PEP 600 (manylinux); symbol versions in torch's libraries.
 """
@@ -24,8 +25,8 @@ from ._torch import installed
 
 CHECK = Check(
     __name__,
-    title="The system's C library does not fit torch's binaries",
-    sound="The system's C library fits torch's binaries",
+    title="The system's C library is incompatible with torch's binaries",
+    sound="The system's C library is compatible with torch's binaries",
     severity="critical",
     layer="libraries",
     tags=("torch", "python"),
@@ -42,15 +43,15 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     libc = known(s.host.libc) or ""
     if wanted:
         kind = "C++ library" if wanted.startswith(("GLIBCXX", "CXXABI")) else "C library"
-        have = f" (here: {libc})" if libc and kind == "C library" else ""
+        have = f" (installed: {libc})" if libc and kind == "C library" else ""
         yield CHECK.fail(
-            f"The {kind} here is too old for a binary that torch loads: it needs {wanted}{have}",
+            f"The {kind} is too old for a binary that torch loads, which needs {wanted}{have}",
             f"Python says: {first_line(texts(s))}",
             facts={"needed": wanted, "libc": libc},
             fixes=newer_libc(s, wanted),
         )
     elif libc.startswith("musl") and import_failed(s) is not False:
-        title = f"torch's wheels are made for glibc, this system has {libc}"
+        title = f"torch's wheels are built for glibc, but this system has {libc}"
         detail = "Alpine and other musl systems cannot load them."
         yield CHECK.fail(title, detail, facts={"needed": "glibc", "libc": libc}, fixes=newer_libc(s, "glibc"))
     elif import_failed(s) is None and not libc:

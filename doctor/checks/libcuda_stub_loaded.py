@@ -1,17 +1,17 @@
 """The libcuda that is loaded is the toolkit's link-time stub, not the driver's library.
 
 What is wrong: CUDA toolkits come with an empty libcuda for linking on machines without a driver (lib64/stubs). Programs
-that load it at run time get a driver that can do nothing.
+that load it at run time get a driver that does nothing.
 
 Symptoms: `CUDA driver is a stub library` (CUDA error 34, CUDA_ERROR_STUB_LIBRARY).
 
 Why it happens: a stubs folder is on LD_LIBRARY_PATH or in the loader's configuration (devel images, module files, conda
-builds), often with a handmade symlink libcuda.so.1; or the container was started without the GPU, so that the stub is
-the only libcuda there is.
+builds), often with a handmade symlink libcuda.so.1; or the container was started without the GPU, so the stub is the
+only libcuda in it.
 
 How to fix it: remove the stubs folder from LD_LIBRARY_PATH; use it at link time only (LIBRARY_PATH, -L).
 
-A stubs folder on the path is harmless, and only a remark, where the driver's library is found first.
+A stubs folder on the path is harmless if the driver's library is found first; then it is only a note.
 
 Source: CUDA Driver API, CUDA_ERROR_STUB_LIBRARY; CUDA Installation Guide.
 """
@@ -26,7 +26,7 @@ from ._seen import DRIVERLESS, NOT_GIVEN, absent, real_libcudas
 CHECK = Check(
     __name__,
     title="A stub libcuda is loaded",
-    sound="libcuda is the real one, not a stub",
+    sound="The loaded libcuda is the real one, not a stub",
     severity="critical",
     layer="libraries",
     tags=("cuda", "loader"),
@@ -42,20 +42,20 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if code != CUDA_STUB_LIBRARY and known(s.driver.libcuda_stub) is not True:
         folders = [f for f in known(s.cuda.stub_directories) or () if f in library_path(s)]
         if absent(s.driver.libcuda_path):
-            raise Skip("no libcuda is found", without="gpu")
+            raise Skip("libcuda was not found", without="gpu")
         if code != 0:  # a stub never answers 0
             need("driver.libcuda_stub", s.driver.libcuda_stub)
         for folder in folders:
-            yield CHECK.remark(f"{folder} is on LD_LIBRARY_PATH; the real libcuda wins", subject=folder)
+            yield CHECK.remark(f"{folder} is on LD_LIBRARY_PATH, but the real libcuda is found first", subject=folder)
         return
     path = known(s.driver.libcuda_path) or ""
     stubs = [f.path for f in known(s.driver.libcuda_candidates) or () if f.stub]
     folder = folder_of(path if not stubs else stubs[0])
     real = next(iter(real_libcudas(s)), None)
-    detail = f"The loader takes {path or 'a stub'}, which is for linking only."
+    detail = f"The loader picks {path or 'a stub'}, which is only for linking."
     if code == CUDA_STUB_LIBRARY:
-        detail += " CUDA answers 34 (stub library)."
-    detail += f" The driver's own is {real.path}." if real else " No other libcuda is on the loader's path."
+        detail += " CUDA returns error 34 (stub library)."
+    detail += f" The driver's library is {real.path}." if real else " No other libcuda is on the loader's path."
     yield CHECK.fail(
         "The loaded libcuda is a link-time stub",
         detail,

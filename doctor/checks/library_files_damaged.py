@@ -1,25 +1,24 @@
 """A library file of torch, CUDA or Triton is missing or damaged.
 
-What is wrong: a shared library that pip, uv or conda installed is missing, empty, cut off, full of zeros, a git-lfs
-pointer, or made for another processor. A program that loads it fails, however complete the list of packages looks.
+What is wrong: a shared library that pip, uv or conda installed is missing, empty, truncated, full of zeros, a git-lfs
+pointer, or built for a different processor. A program that loads it fails, however complete the list of packages looks.
 
-Symptoms: `ImportError: libtorch_cpu.so: cannot open shared object file`, `file too short`, `invalid ELF header`,
-`ELF load command past end of file`, `Unable to load any of {libcudnn_cnn.so.9.1.0, libcudnn_cnn.so.9}`, `Bus error` (a
-file that was cut while it was mapped).
+Symptoms: `ImportError: libtorch_cpu.so: cannot open shared object file`, `file too short`, `invalid ELF header`, `ELF
+load command past end of file`, `Unable to load any of {libcudnn_cnn.so.9.1.0, libcudnn_cnn.so.9}`, `Bus error` (a file
+that was truncated while it was mapped).
 
-Why it happens: an installation that was interrupted or ran out of disk; a copy (rsync, `COPY`, a network file system)
-that stopped; a repository cloned without git-lfs; a cleaned uv cache whose files were linked, not copied; a script that
-made an image smaller.
+Why it happens: an installation that was interrupted or ran out of disk space; a copy (rsync, `COPY`, a network file
+system) that stopped; a repository cloned without git-lfs; a uv cache that was cleaned although installed files were
+links into it; a script that made an image smaller.
 
-How to fix it: look whether the disk is full, then install exactly the damaged packages again; see the command in the
-finding.
+How to fix it: check whether the disk is full, then reinstall just the damaged packages; see the command in the finding.
 
-What was looked at: every shared library that RECORD lists for torch, the nvidia-* wheels, Triton and the packages of
-`--require`: its size, and by its ELF header whether the file is whole. In builds without RECORD (conda, a distribution,
-source): the headers of what is in torch/lib and nvidia/*/lib, and whether the libraries they name are found. Contents
-are not read: `gpudoctor check --deep` compares them with the hashes in RECORD. An intact library of another size
-(stripped, or changed by patchelf) is a remark, and so is a missing one that programs rarely load (tests, profiling,
-transports).
+What was examined: every shared library that RECORD lists for torch, the nvidia-* wheels, Triton and the packages named
+with `--require`: its size, and whether its ELF header shows that the file is complete. In builds without RECORD (conda,
+a distribution, source): the headers of the files in torch/lib and nvidia/*/lib, and whether the libraries they name are
+found. Contents are not read; `gpudoctor check --deep` compares them with the hashes in RECORD. An intact library of a
+different size (stripped, or changed by patchelf) is only a note, and so is a missing one that programs rarely load
+(tests, profiling, transports).
 
 Source: RECORD (packaging.python.org/specifications/recording-installed-packages); the ELF header (System V ABI).
 """
@@ -37,7 +36,7 @@ from ._torch import REPLACED
 CHECK = Check(
     __name__,
     title="A library file is missing or damaged",
-    sound="The library files of torch and CUDA are whole",
+    sound="The library files of torch and CUDA are intact",
     severity="critical",
     layer="python",
     tags=("torch", "libraries"),
@@ -56,8 +55,8 @@ _SPARE = lazy(
 Debian's python3-torch links to those, and no package has the files (packages.debian.org/bookworm/libtorch1.13)."""
 _UNUSED = lazy(r"(^|/)(tests?|testing|_?benchmarks?|examples?|include)/|(^|/)test_[^/]*$")
 _HOW = {
-    "missing": "is missing", "empty": "is empty", "zeros": "holds zeros", "cut": "is cut off",
-    "machine": "is for another processor",
+    "missing": "is missing", "empty": "is empty", "zeros": "contains zeros instead of data", "cut": "is truncated",
+    "machine": "is built for a different processor",
     "pointer": "is a git-lfs pointer", "not-elf": "is damaged", "needs": "cannot be loaded", "size": "was changed",
     "content": "was changed",
 }  # fmt: skip
@@ -65,7 +64,7 @@ _LISTED = 8
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """One failure for all libraries that cannot be loaded, one remark for those that were changed."""
+    """One failure for all libraries that cannot be loaded, one note for those that were changed."""
     changed = s.python.changed_libraries
     if isinstance(changed, Missing) and changed.reason == "absent":
         raise Skip("no library of torch, CUDA or Triton is installed")
@@ -86,24 +85,25 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         yield CHECK.fail(title, _lines(broken), facts=_facts(broken), fixes=(reinstall_damaged(s, m, broken),))
     yield from _deep(s, m, broken)
     if spare:
-        count = f"{len(spare)} librar{'y is' if len(spare) == 1 else 'ies are'}"
-        yield CHECK.remark(f"{count} not as installed, which breaks nothing known", _lines(spare), facts=_facts(spare))
+        count = f"{len(spare)} librar{'y differs' if len(spare) == 1 else 'ies differ'}"
+        title = f"{count} from what was installed, which is not known to break anything"
+        yield CHECK.remark(title, _lines(spare), facts=_facts(spare))
 
 
 def _deep(s: Snapshot, m: Matrix, broken: Sequence[ChangedFile]) -> Findings:
-    """What --deep adds: a warning for files with other contents, a remark for edited and deleted ones."""
+    """What --deep adds: a warning for files with different contents, a note for edited and deleted ones."""
     known_already = {(one.site, one.path) for one in broken}
     differing = [one for one in known(s.python.changed_files) or () if (one.site, one.path) not in known_already]
     bad = [one for one in differing if _is_library(one) and one.state == "content"]
     bad += [one for one in differing if one.path.endswith(".py") and _gone(one) and not _UNUSED.search(one.path)]
     if bad:
-        title = f"{len(bad)} file{'s' * (len(bad) > 1)} of torch or CUDA changed since the install"
+        title = f"{len(bad)} torch or CUDA file{'s' * (len(bad) > 1)} changed since installation"
         fixes = (reinstall_damaged(s, m, bad),)
         yield CHECK.warn(title, _lines(bad), facts=_facts(bad), fixes=fixes)
     rest = [one for one in differing if one not in bad and not _is_library(one)]
     if rest:
         gone = sum(_gone(one) for one in rest)
-        title = f"Files edited since the install: {len(rest) - gone}, deleted: {gone}"
+        title = f"Files edited since installation: {len(rest) - gone}, deleted: {gone}"
         yield CHECK.remark(title, _lines(rest), facts=_facts(rest))
     changed = s.python.changed_files
     if isinstance(changed, Missing) and changed.reason != "not-asked":
@@ -140,23 +140,27 @@ def _lines(libraries: Sequence[ChangedFile]) -> str:
 def _words(one: ChangedFile) -> str:
     size = _size(one.size) if one.whole is None else f"{_size(one.size)} of {_size(one.whole)}"
     if one.state == "missing":
-        gone = f"RECORD lists it with {_size(one.whole)}" if one.whole is not None else "it is not there"
+        gone = f"RECORD lists it with {_size(one.whole)}" if one.whole is not None else "the file does not exist"
         gone = f"a link to {one.detail}, which does not exist" if one.detail else gone
-        return gone + (f"; the loader takes {one.elsewhere}" if one.elsewhere else "")
+        return gone + (f"; the loader uses {one.elsewhere} instead" if one.elsewhere else "")
     if one.state == "machine":
-        return f"made for {one.detail}"
+        return f"built for {one.detail}"
     if one.state == "needs":
-        return f"it needs {one.detail}, which is nowhere"
+        return f"it needs {one.detail}, which was not found"
     if one.state == "size":
         whole, why = one.whole or 0, "stripped, or changed by patchelf" if ".so" in one.path else "edited since"
         sizes = (_size(one.size), _size(whole))
         if sizes[0] == sizes[1]:
             sizes = (f"{one.size:,} bytes", f"{whole:,}")
-        return f"intact, {sizes[0]}; {sizes[1]} were installed ({why})"
+        return f"intact, but {sizes[0]} instead of the {sizes[1]} that were installed ({why})"
     if one.state == "content":
-        return "its hash is not that in RECORD, its size is"
-    what = {"empty": "it is empty", "zeros": "it holds zeros", "pointer": "a git-lfs pointer, not the library"}
-    return f"{what.get(one.state) or ('cut off' if one.state == 'cut' else one.detail)} ({size})"
+        return "its hash differs from the one in RECORD, but its size matches"
+    what = {
+        "empty": "it is empty",
+        "zeros": "it contains zeros instead of data",
+        "pointer": "a git-lfs pointer, not the library",
+    }
+    return f"{what.get(one.state) or ('truncated' if one.state == 'cut' else one.detail)} ({size})"
 
 
 def _size(size: int) -> str:
