@@ -1,24 +1,24 @@
 """Matrix multiplication is slower than it should be on this GPU.
 
-What is wrong: at sizes that fill the chip, the measured rate stays below 80 % of the lowest rate that others measured
-on this model. Where nobody has measured it, the rate stays below the share of the dense peak that the slowest listed
-board of its kind reaches (GeForce apart from boards for data centres and workstations). Below 60 % of a measured
-reference it is a failure, if nobody else uses the GPU.
+What is wrong: at sizes that fill the chip, the measured rate is below 80 % of the lowest rate that others have measured
+on this model. If no measurements of this model are listed, the rate is below the share of the dense peak that the
+slowest listed board of its kind reaches (GeForce boards are compared separately from data-center and workstation
+boards). Below 60 % of a measured reference, it is a failure, provided that no other program is using the GPU.
 
 Symptoms: training is slower than on other GPUs of this model, at every batch size.
 
-Why it happens (the finding puts the likeliest first, going by what NVML showed meanwhile): heat, a power limit, other
-programs on the GPU, clocks that were locked low; otherwise a PyTorch without kernels for this GPU.
+Why it happens (the finding lists the most likely cause first, based on what NVML showed during the measurement): heat,
+a power limit, other programs on the GPU, clocks that were locked low; otherwise a PyTorch without kernels for this GPU.
 
 How to fix it: fix the cause if the report names it above this finding; otherwise reset locked clocks (nvidia-smi -rgc),
 and use a newer PyTorch build.
 
-GPUs that the matrix does not list are UNKNOWN, with the figures. It is a remark where NVML's samples show that the
-board drew at least 90 % of its default power limit and that its clock was as low as the rate; a rate below 66 % of the
-usual is told all the same.
+For GPUs that the matrix does not list, the result is UNKNOWN, with the figures. It is only a note if NVML's samples
+show that the board drew at least 90 % of its default power limit and that its clock was as low as the rate; a rate
+below 66 % of the usual is reported as a problem even then.
 
-What was looked at: the rate of each data type, and NVML's samples of that phase (power, limit, clocks, event reasons,
-other programs; at least five). Which of cuBLAS's kernels ran was not looked at.
+What was examined: the rate of each data type, and NVML's samples of that phase (power, limit, clocks, event reasons,
+other programs; at least five). Which of cuBLAS's kernels ran was not examined.
 
 Source: the matrix's measured rates and dense peaks; `gpudoctor prove --quick`.
 """
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 CHECK = Check(
     __name__,
-    title="Matrix products are slower than this GPU can",
+    title="Matrix products are slower than they should be on this GPU",
     sound="Matrix products are as fast as expected",
     severity="error",
     layer="speed",
@@ -55,13 +55,13 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Each GPU with a product below its range."""
+    """One finding for each GPU with a matrix product below its range."""
     from ._measured import measured
 
     measured(s)
     from ._measured_low import low_rates
 
-    yield from low_rates(CHECK, s, m, p, "matmul", "speed of matrix products", lambda low: _explain(s, low))
+    yield from low_rates(CHECK, s, m, p, "matmul", "speed for matrix products", lambda low: _explain(s, low))
 
 
 def _explain(s: Snapshot, low: list[Ranged]) -> tuple[str, tuple[Fix, ...]]:
@@ -77,18 +77,23 @@ def _explain(s: Snapshot, low: list[Ranged]) -> tuple[str, tuple[Fix, ...]]:
     elif load and share(load, "power-brake", "hw-slowdown") > 0:
         words = "Its hardware protection slowed it down during the measurement (power supply, power brake)."
     elif clock and most and clock < 0.6 * most:
-        words = f"Its SM clock was {clock:.0f} MHz of at most {most} MHz: power, heat or locked clocks."
+        words = f"Its SM clock was {clock:.0f} MHz of at most {most} MHz: suspect power, heat or locked clocks."
     elif len(low) == 1 and low[0].rate.what not in ("fp32",):
-        words = "Only this data type is slow: most likely this torch or cuBLAS is too old to have kernels for this GPU."
+        words = (
+            "Only this data type is slow, most likely because torch or cuBLAS is too old to have kernels for this GPU."
+        )
         return words, (again,)
     elif load is None:
         words = "NVML did not report its clocks during the measurement."
     elif clock and most and clock >= 0.9 * most:
-        words = f"Its SM clock was {clock:.0f} of at most {most} MHz, and neither heat nor power slowed it down: "
+        words = f"Its SM clock was {clock:.0f} of at most {most} MHz, and neither heat nor power slowed it down. "
         if known(load.others) == 0:
-            return f"{words}most likely this torch has poor kernels for it. No other program was on it.", (again,)
-        words += "most likely another program that NVML does not show here, or a torch with poor kernels for it."
-        free = here("prove-again", "Measure on a free GPU", "End other programs on it first, in other containers too.")
+            words += "Most likely this torch has poor kernels for this GPU. No other program was using it."
+            return words, (again,)
+        words += (
+            "Most likely causes: a program that NVML does not show here, or a torch with poor kernels for this GPU."
+        )
+        free = here("prove-again", "Measure on a free GPU", "Stop other programs on it first, in other containers too.")
         return words, (free, again)
     else:
         words = "Neither heat nor power slowed it down: suspect locked clocks or an old torch."

@@ -1,7 +1,7 @@
 """The limit on locked memory is too low for RDMA.
 
-What is wrong: InfiniBand and RoCE register (lock) the memory that they send from. The limit of this process allows too
-little of it.
+What is wrong: InfiniBand and RoCE register (lock) the memory that they send from. This process's limit is too low for
+that.
 
 Symptoms: NCCL `Call to ibv_reg_mr failed`, `ibv_create_cq failed with error Cannot allocate memory`.
 
@@ -10,8 +10,8 @@ is allocated by the driver and does not count.
 
 How to fix it: start the container with `--ulimit memlock=-1`, or raise the limit in limits.conf.
 
-Threshold: memlock_warn_kib (16777216, 16 GiB), judged where there are RDMA devices (/dev/infiniband) and several GPUs;
-with one GPU, or below 64 KiB, it is a remark.
+Threshold: memlock_warn_kib (16777216, 16 GiB), for machines with RDMA devices (/dev/infiniband) and several GPUs; with
+one GPU, or below 64 KiB without RDMA devices, it is only a note.
 
 Source: NCCL user guide, troubleshooting, InfiniBand; Open MPI FAQ on locked memory.
 """
@@ -36,7 +36,7 @@ _SMALL_KIB = 64
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns where RDMA devices are there and locked memory is limited."""
+    """Warns if there are RDMA devices and locked memory is limited."""
     size = need("host.memlock_kib", s.host.memlock_kib)
     if size == -1:
         return

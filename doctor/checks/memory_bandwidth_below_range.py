@@ -1,19 +1,20 @@
 """Device memory is slower than it should be on this GPU.
 
-What is wrong: copies inside device memory, of buffers too large for the cache, stay below 80 % of what others measured
-on this model, or below the share of the nameplate bandwidth that the slowest listed board of its kind reaches.
+What is wrong: copies within device memory, with buffers too large for the cache, run at less than 80 % of what others
+have measured on this model, or at less than the share of the nameplate bandwidth that the slowest listed board of its
+kind reaches.
 
-Symptoms: normalisations, element-wise work, attention decoding and optimizer steps are slow; large matrix products
-are not.
+Symptoms: normalization, element-wise work, attention decoding and optimizer steps are slow; large matrix products are
+not.
 
-Why it happens: memory clocks below their maximum (a power state, locked clocks, heat of the memory), other programs on
-the GPU; ECC on boards with GDDR memory costs a few percent and is not a fault.
+Why it happens: memory clocks below their maximum (a power state, locked clocks, hot memory), or other programs on the
+GPU. ECC on boards with GDDR memory costs a few percent and is not a fault.
 
 How to fix it: reset locked memory clocks (nvidia-smi -rmc), cool the board, and measure while nothing else uses the
 GPU.
 
-What was looked at: copies and triads of large buffers, memory clocks, heat, other programs on the GPU. A power limit
-excuses nothing here: it hardly slows memory down.
+What was examined: copies and triads of large buffers, memory clocks, heat, other programs on the GPU. A power limit is
+no excuse here, because it hardly slows memory down.
 
 Source: the matrix's measured and nameplate bandwidths; `gpudoctor prove --quick`.
 """
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 CHECK = Check(
     __name__,
-    title="Device memory is slower than this GPU's can be",
+    title="Device memory is slower than it should be on this GPU",
     sound="Device memory is as fast as expected",
     severity="error",
     layer="speed",
@@ -48,7 +49,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Each GPU whose memory copies are below its range."""
+    """One finding for each GPU whose memory copies are below its range."""
     from ._measured import measured
 
     measured(s)
@@ -63,10 +64,12 @@ def _explain(s: Snapshot, low: list[Ranged]) -> tuple[str, tuple[Fix, ...]]:
 
     gpu, load = low[0].gpu, low[0].load
     clock, most = known(load.clock_memory_mhz) if load else None, known(gpu.clock_memory_max_mhz) if gpu else None
-    free = here("prove-again", "Measure on a free GPU", "End other programs on it first, in other containers too.")
+    free = here("prove-again", "Measure on a free GPU", "Stop other programs on it first, in other containers too.")
     locked = measured_again((clocks_reset(s, gpu.key, memory=True),)) if gpu else ()
     if clock and most and clock < 0.95 * most:
-        words = f"Its memory clock was {clock:.0f} MHz of at most {most} MHz: locked clocks, a power state or heat."
+        words = (
+            f"Its memory clock was {clock:.0f} MHz of at most {most} MHz: suspect locked clocks, a power state or heat."
+        )
         return words, locked
     if load and share(load, "sw-thermal", "hw-thermal") > 0:
         return "Heat slowed it down during the measurement; memory is often hotter than the chip.", locked or (free,)
@@ -76,9 +79,10 @@ def _explain(s: Snapshot, low: list[Ranged]) -> tuple[str, tuple[Fix, ...]]:
         words = f"Its memory clock was {clock:.0f} MHz, as high as it can be"
         away = measured_again(replace_board(s, gpu.key)) if gpu else ()
         if load and known(load.others) == 0:
-            again = here("prove-again", "Measure it again", "A defect gives the same figures each time.")
-            return f"{words}, and no other program was on it: most likely its memory is defective.", (again, *away)
-        words += ". Most likely another program that NVML does not show here, or a defect of its memory."
+            again = here("prove-again", "Measure again", "A defect gives the same figures each time.")
+            words += ", and no other program was using the GPU. Most likely its memory is defective."
+            return words, (again, *away)
+        words += ". Most likely causes: a program that NVML does not show here, or defective memory."
         return words, (free, *away)
-    words = "Most likely: memory clocks below their maximum, or another program that NVML does not show here."
+    words = "Most likely causes: memory clocks below their maximum, or a program that NVML does not show here."
     return words, (free, *locked)

@@ -1,7 +1,7 @@
 """A training step takes more or less memory per parameter than the usual rule says.
 
-What is wrong: weights, gradients, AdamW's state and the copies of mixed precision were measured, and their sum per
-parameter is far from the rule (18 bytes with a half-precision copy, 16 without). Memory plans made by that rule are
+What is wrong: weights, gradients, AdamW's state and the mixed-precision copies were measured, and their sum per
+parameter is far from the rule (18 bytes with a half-precision copy, 16 without). Memory plans based on that rule are
 then wrong.
 
 Symptoms: `CUDA out of memory` with a model that should fit, or much memory left over.
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 CHECK = Check(
     __name__,
-    title="Training memory differs from the rule",
-    sound="Training memory follows the rule",
+    title="Training memory differs from the estimate",
+    sound="Training memory matches the estimate",
     severity="warning",
     layer="speed",
     tags=("measured", "memory"),
@@ -71,11 +71,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         fix = here(
             "plan-with-measured",
             "Measure with a newer torch and without allocator variables",
-            "Plan memory with the measured figure until then.",
+            "Until then, plan memory with the measured figure.",
             f"unset {' '.join(names)} && gpudoctor prove" if names else "gpudoctor prove",
         )
         yield CHECK.warn(
-            f"A training step takes {now:.1f} bytes for each parameter, {rule:.0f} by the rule",
+            f"A training step takes {now:.1f} bytes per parameter; the usual rule says {rule:.0f}",
             f"{step.parameters / 1e6:.1f} million parameters, {step.precision or 'mixed precision'}: {split}. "
             + _cause(step, off > 0, names),
             facts={"bytes_per_parameter": now, "expected": rule, "off_percent": round(off, 1), **parts},
@@ -87,19 +87,19 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 
 _RULE_BYTES = {"weights": 4.0, "gradients": 4.0, "optimizer": 8.0}
-"""Of AdamW in float32, for each parameter; copies in half precision take 2 more."""
+"""For AdamW in float32, per parameter; copies in half precision take 2 more."""
 
 
 def _cause(step: TrainingStep, more: bool, names: list[str]) -> str:
     """The likeliest cause: a variable that is set here, else the part that is furthest from the rule."""
     if names:
-        return f"Set here, and the most likely cause: {', '.join(names)}."
+        return f"The most likely cause is set here: {', '.join(names)}."
     there = (("weights", step.weights_mib), ("gradients", step.gradients_mib), ("optimizer", step.optimizer_mib))
     each = {name: mib * (1 << 20) / max(1, step.parameters) for name, mib in there if not isinstance(mib, Missing)}
     worst = max(each, key=lambda name: abs(each[name] - _RULE_BYTES[name]), default="")
     if worst and abs(each[worst] - _RULE_BYTES[worst]) >= 1:
         part = {"optimizer": "The optimizer's state takes"}.get(worst, f"Its {worst} take")
-        return f"{part} {each[worst]:.1f} of these bytes, {_RULE_BYTES[worst]:.0f} by the rule."
+        return f"{part} {each[worst]:.1f} of these bytes; the rule says {_RULE_BYTES[worst]:.0f}."
     if more:
-        return "Each part is as the rule says: most likely an old torch makes temporary copies of them."
-    return "Each part is as the rule says: most likely this torch keeps no copies in half precision."
+        return "Each part matches the rule, so most likely an old torch makes temporary copies of them."
+    return "Each part matches the rule, so most likely this torch keeps no half-precision copies."

@@ -1,14 +1,14 @@
-"""MIG is on, and programs cannot use the GPU in the way that they ask for it.
+"""MIG is on, and programs cannot use the GPU the way they request it.
 
 What is wrong: a GPU in MIG mode can only be used through its instances. Here it has none; or CUDA_VISIBLE_DEVICES names
-the whole GPU where an instance is needed, or several instances where a process can use only one.
+the whole GPU although an instance is needed, or several instances although a process can use only one.
 
 Symptoms: nvidia-smi lists the GPU, with `No MIG devices found` below it; `No CUDA GPUs are available`,
 `device_count()` 0, or 1 where more were named.
 
-Why it happens: MIG was switched on and nobody created instances, or they were lost at a reboot; a script written for
-whole GPUs; a job that expects several instances to work as several GPUs. A process sees one instance; instances have no
-peer-to-peer access and no NCCL between them.
+Why it happens: MIG was switched on but no instances were created, or they were lost in a reboot; a script written for
+whole GPUs; a job that expects several instances to work like several GPUs. A process sees only one instance, and
+between instances there is neither peer-to-peer access nor NCCL.
 
 How to fix it: create instances (`nvidia-smi mig -cgi ... -C`) or switch MIG off (root on the host); name one instance
 by its MIG-... identifier (`nvidia-smi -L`).
@@ -26,8 +26,8 @@ from ._readings import Readings, listed, name_of
 
 CHECK = Check(
     __name__,
-    title="MIG does not fit what is asked for",
-    sound="MIG settings fit what is asked for",
+    title="The MIG setup does not match the request",
+    sound="The MIG setup matches the request",
     severity="error",
     layer="driver",
     tags=("gpu", "mig", "selection"),
@@ -37,7 +37,7 @@ NAME = "CUDA_VISIBLE_DEVICES"
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Decided by mode and instances of each GPU, the variable, and the devices that CUDA shows."""
+    """Decided from each GPU's mode and instances, the variable, and the devices that CUDA shows."""
     seen, cut = Readings(), []
     for gpu in listed(s):
         if not seen.of("mig_enabled", gpu.mig_enabled):
@@ -64,8 +64,9 @@ def _none(s: Snapshot, gpu: Gpu) -> Finding:
     others = [g for g in known(s.gpus) or () if g.key != gpu.key]
     make = CHECK.warn if others and s.driver.cu_init == 0 else CHECK.fail
     return make(
-        f"MIG is on and {name_of(gpu)} has no instance: no program can use it",
-        "A GPU in MIG mode is used through its instances only; none was made, or none was given to this container.",
+        f"MIG is on but {name_of(gpu)} has no instance, so no program can use it",
+        "A GPU in MIG mode can only be used through its instances; none was created, or none was passed to this "
+        "container.",
         facts={"mig_enabled": True, "instances": 0},
         subject=gpu.key,
         fixes=no_instance(s, gpu.key),
@@ -85,7 +86,7 @@ def _named(s: Snapshot, cut: list[tuple[Gpu, tuple[MigInstance, ...]]]) -> Findi
     if whole:
         make = CHECK.fail if nothing else CHECK.warn
         yield make(
-            f"{NAME} names {name_of(whole[0])}, which is in MIG mode: an instance is needed",
+            f"{NAME} names {name_of(whole[0])}, but that GPU is in MIG mode and needs an instance",
             "Name one of its instances by its MIG-... identifier.",
             facts=facts,
             subject=NAME,
@@ -94,8 +95,8 @@ def _named(s: Snapshot, cut: list[tuple[Gpu, tuple[MigInstance, ...]]]) -> Findi
         )
     elif len(several) > 1 and not nothing:
         yield CHECK.warn(
-            f"{NAME} names {len(several)} MIG instances, a process gets the first",
-            "CUDA shows one MIG instance to a process; start one process for each.",
+            f"{NAME} lists {len(several)} MIG instances; a process can use only the first",
+            "CUDA shows only one MIG instance to a process; start one process per instance.",
             facts=facts,
             subject=NAME,
             direct=devices is not None,

@@ -3,21 +3,21 @@
 What is wrong, one of these: nvJitLink is older than cuSPARSE, which calls it; wheels for two CUDA majors that write
 into the same folder (nvidia-nccl-cu12 and nvidia-nccl-cu13, nvidia-cudnn-cu11 and -cu12) are both installed, so the one
 installed last has overwritten the other's files; a symbol of a CUDA library is missing; the compiler's wheel
-(nvidia-cuda-nvcc) is of another CUDA than the headers (nvidia-cuda-runtime) that it compiles against.
+(nvidia-cuda-nvcc) is for a different CUDA version than the headers (nvidia-cuda-runtime) that it compiles with.
 
 Symptoms: `undefined symbol: __nvJitLinkAddData_12_1, version libnvJitLink.so.12`, `libtorch_cuda.so: undefined
 symbol: ncclCommResume`, `undefined symbol: ncclMemFree`, `CUDA compiler and CUDA toolkit headers are incompatible`,
 `ptxas fatal : Unsupported .version 9.3; current version is '9.0'`.
 
-Why it happens: two frameworks in one environment, an upgrade of `torch` across CUDA majors, packages that pin other
+Why it happens: two frameworks in one environment, an upgrade of `torch` across CUDA majors, packages that pin different
 versions of these wheels.
 
 How to fix it: remove the wheels for the other CUDA and install the pinned ones again. Do both: the removal also deletes
 files that they share.
 
-The compiler's wheel is judged where something is compiled (`--building`); else it is a remark.
+The compiler's wheel is a problem if something is compiled (`--building`); otherwise it is only a note.
 
-Leftover wheels for another major whose folders and file names are their own (nvidia-cublas-cu11 beside -cu12) are
+Leftover wheels for another major that use different folders and file names (nvidia-cublas-cu11 next to -cu12) are
 harmless.
 
 Source: Requires-Dist in torch's METADATA; RECORD files of the nvidia-* wheels.
@@ -38,7 +38,7 @@ from ._torch import REPLACED, cuda_build, works
 CHECK = Check(
     __name__,
     title="CUDA wheels of different versions are mixed",
-    sound="The CUDA wheels fit each other",
+    sound="The CUDA wheels match each other",
     severity="critical",
     layer="libraries",
     tags=("torch", "libraries"),
@@ -67,11 +67,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 
 def _compiler_apart(s: Snapshot, p: Policy) -> Findings:
-    """nvcc refuses headers of another CUDA than its own (CCCL compares both numbers)."""
+    """nvcc rejects headers of a CUDA version other than its own (CCCL compares both numbers)."""
     for nvcc, runtime in compilers_apart(s):
         wanted = ".".join(runtime.version.split(".")[:2])
-        title = f"{nvcc.name} {nvcc.version} is of another CUDA than {runtime.name} {runtime.version}"
-        detail = "What it compiles includes the headers of the runtime's wheel, which must be of the compiler's CUDA."
+        title = f"{nvcc.name} {nvcc.version} is for a different CUDA version than {runtime.name} {runtime.version}"
+        detail = "Code that it compiles includes the runtime wheel's headers, which must be for the same CUDA version."
         say = CHECK.warn if p.building else CHECK.remark
         facts = {"compiler": nvcc.version, "runtime": runtime.version, "wanted": f"{nvcc.name}=={wanted}.*"}
         fixes = (compiler_of_runtime(s, nvcc, runtime),) if p.building else ()
@@ -85,12 +85,12 @@ def _old_nvjitlink(s: Snapshot, pins: dict[str, Pin], have: dict[str, str], symb
         return
     fix = install_pins(s, [pin], id="install-pinned-wheels", title=f"Install {pin.name} {pin.version}")
     title = f"{pin.name} {version} is older than what cuSPARSE needs ({pin.version})"
-    detail = "cuSPARSE and cuSOLVER call functions of nvJitLink that only their own CUDA version or a newer one has."
+    detail = "cuSPARSE and cuSOLVER call nvJitLink functions that exist only in their own CUDA version or a newer one."
     if symbol:
         detail += f" Python says: {first_line(texts(s))}"
     facts = {"package": pin.name, "installed": version, "pinned": pin.version, "symbol": symbol}
     if works(s) and not symbol:
-        yield CHECK.warn(title, detail + " So far torch works.", facts=facts, subject=pin.name, fixes=(fix,))
+        yield CHECK.warn(title, detail + " torch still works so far.", facts=facts, subject=pin.name, fixes=(fix,))
     else:
         yield CHECK.fail(title, detail, facts=facts, subject=pin.name, fixes=(fix,), direct=bool(symbol))
 
@@ -113,7 +113,7 @@ def _shared_folder(s: Snapshot, name: str, pin: Pin, have: dict[str, str], symbo
     )
     facts: dict[str, Any] = {"pinned": f"{pin.name} {pin.version}", "others": dict(others), "loaded": loaded}
     title = f"{found} overwrites the files of {pin.name} that torch needs"
-    detail = f"Both write into nvidia/{name}: the last one installed wins, and removing one deletes the other's."
+    detail = f"Both write into nvidia/{name}: the last one installed wins, and removing one deletes the other's files."
     if symbol:
         detail += f" Python says: {first_line(texts(s))}"
     if loaded:

@@ -1,18 +1,18 @@
 """The NCCL that PyTorch loads has no code for this GPU.
 
-What is wrong: NCCL's collectives run as GPU kernels. The library installed with PyTorch holds machine code for other
+What is wrong: NCCL's collectives run as GPU kernels. The library installed with PyTorch has machine code for other GPU
 generations, and no PTX that the driver could compile for this GPU. PyTorch's own kernels may still support it.
 
-Symptoms: `NCCL error ... unhandled cuda error`, `no kernel image is available for execution on the device` at the
-first all-reduce; work on one GPU is fine.
+Symptoms: `NCCL error ... unhandled cuda error`, `no kernel image is available for execution on the device` at the first
+all-reduce; work on a single GPU is fine.
 
-Why it happens: a newer NCCL wheel dropped the generation before PyTorch did, or an older NCCL was installed with a
+Why it happens: a newer NCCL wheel dropped this GPU generation before PyTorch did, or an older NCCL was installed with a
 PyTorch for a new GPU.
 
-How to fix it: install an NCCL release for the same CUDA major that holds the code; see the command in the finding.
-Until then `init_process_group("gloo")` works.
+How to fix it: install an NCCL release for the same CUDA major that has code for this GPU; see the command in the
+finding. Until then `init_process_group("gloo")` works.
 
-A failure with several GPUs; a remark with one, where NCCL has nothing to do.
+This is a failure with several GPUs, and only a note with one, because NCCL then has nothing to do.
 
 Source: .nv_fatbin of libnccl.so.2; NCCL's wheels.
 """
@@ -48,7 +48,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     libraries = need("python.extensions", s.python.extensions)
     found = _loaded(s, [lib for lib in libraries if lib.package == "nvidia-nccl"])
     if found is None:
-        raise Skip("no NCCL library lies beside torch")
+        raise Skip("no NCCL library was found for this torch")
     cards = [gpu for gpu in gpus(s, m) if gpu.capability]
     if not cards:
         raise NeedsFact("gpus.compute_capability", Missing("absent", "no GPU's compute capability is known"))
@@ -58,7 +58,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if reach.verdict != "no":
             continue
         title = f"NCCL {version} has no code for compute capability {capability}".replace("  ", " ")
-        detail = f"By the bytes of {found.path}: {reach.reason}."
+        detail = f"Read from {found.path}: {reach.reason}."
         facts = {"nccl": version, "compute_capability": capability, "sass": list(reach.held), "library": found.path}
         if _ran(s, len(cards)):
             yield CHECK.remark(
@@ -69,23 +69,25 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             )
             continue
         if row := _published(s, m, version, capability, cuda.partition(".")[0]):
-            raise NeedsFact("python.extensions", Missing("conflict", f"{row}, and by the bytes {reach.reason}"))
+            raise NeedsFact(
+                "python.extensions", Missing("conflict", f"{row}, but the installed file has {reach.reason}")
+            )
         if len(cards) > 1:
             fixes = _fixes(s, m, int(numbers(cuda)[0]), [gpu.capability for gpu in cards])
             yield CHECK.fail(title, detail, facts=facts, subject=capability, fixes=fixes)
         else:
-            yield CHECK.remark(title, detail + " With one GPU nothing uses it.", facts=facts, subject=capability)
+            yield CHECK.remark(title, detail + " With one GPU, nothing uses NCCL.", facts=facts, subject=capability)
 
 
 def _ran(s: Snapshot, cards: int) -> bool:
-    """Whether an all-reduce by NCCL over all these GPUs was right."""
+    """Whether an all-reduce with NCCL over all these GPUs was correct."""
     ring = s.measured.collective
     fresh = known(s.measured.level) is not None and s.torch_run.kernel_ran != RECHECK
     return bool(fresh and ring and ring.backend == "nccl" and known(ring.right) and ring.ranks >= cards)
 
 
 def _published(s: Snapshot, m: Matrix, version: str, capability: str, major: str) -> str:
-    """That the installed NCCL wheel, as published, has code for the GPU; '' where it has none or nobody knows."""
+    """That the installed NCCL wheel, as published, has code for the GPU; '' if it has none or that is unknown."""
     wheel = s.python.distribution(f"nvidia-nccl-cu{major}")
     if not isinstance(wheel, Distribution) or numbers(wheel.version)[:3] != numbers(version)[:3]:
         return ""
@@ -120,7 +122,7 @@ def _fixes(s: Snapshot, m: Matrix, major: int, wanted: list[str]) -> tuple[Fix, 
         "python.distributions": with_distributions(s, put), "torch.nccl_bundled": best.version.partition(".post")[0],
     }  # fmt: skip
     step = Step(
-        text="torch's pin is then not met; NCCL keeps its interface within version 2.",
+        text="This no longer matches torch's pin, but NCCL keeps its interface within version 2.",
         where="environment",
         **ways(s, Install(packages=(f"{name}=={best.version}",), deps=False)),
         changes=changes,
