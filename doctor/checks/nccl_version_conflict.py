@@ -1,7 +1,7 @@
-"""An NCCL other than PyTorch's is loaded, or an NCCL that lacks functions that PyTorch calls.
+"""The loaded NCCL is not PyTorch's own, or lacks functions that PyTorch calls.
 
 What is wrong: PyTorch was built with one version of NCCL and calls its functions. A second one (a system package, one
-named in LD_PRELOAD or VLLM_NCCL_SO_PATH, one that another framework brought) is found first and is older.
+named in LD_PRELOAD or VLLM_NCCL_SO_PATH, one that another framework installed) is found first and is older.
 
 Symptoms: `undefined symbol: ncclCommRegister`, `undefined symbol: ncclCommResume`, a version in NCCL_DEBUG=INFO
 that is not PyTorch's, hangs between nodes whose NCCL versions differ.
@@ -11,8 +11,8 @@ cluster.
 
 How to fix it: unset the variable, or install the NCCL that `torch` pins; see the command in the finding.
 
-Two other checks are near: mixed-cuda-wheels for wheels of two CUDA majors in one folder,
-ld-library-path-shadows-cuda-libs for a library on LD_LIBRARY_PATH. An NCCL newer than PyTorch's is harmless.
+Two other checks are related: mixed-cuda-wheels covers wheels for two CUDA majors in one folder, and
+ld-library-path-shadows-cuda-libs covers a library on LD_LIBRARY_PATH. An NCCL newer than PyTorch's is harmless.
 
 Source: NCCL's release notes (functions of each version); Requires-Dist in torch's METADATA.
 """
@@ -36,7 +36,7 @@ from ._torch import REPLACED, cuda_build
 CHECK = Check(
     __name__,
     title="Two NCCL versions are mixed",
-    sound="NCCL fits torch",
+    sound="NCCL is compatible with torch",
     severity="error",
     layer="libraries",
     tags=("torch", "libraries", "loader"),
@@ -63,9 +63,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         where = [item.path for item in known(s.cuda.libraries) or () if item.name == "libnccl"]
         detail = f"Python says: {first_line(texts(s))}"
         if where:
-            detail += f" The loader finds NCCL in {where[0]}."
+            detail += f" The loader finds NCCL at {where[0]}."
         facts = {"symbol": symbol, "found": where, "torch_nccl": known(s.torch.nccl_bundled)}
-        yield CHECK.fail(f"The NCCL that is loaded lacks {symbol}", detail, facts=facts, fixes=_pinned(s, m))
+        yield CHECK.fail(f"The loaded NCCL lacks {symbol}", detail, facts=facts, fixes=_pinned(s, m))
         return
     for name in ("LD_PRELOAD", "VLLM_NCCL_SO_PATH"):
         value = s.host.env(name)
@@ -74,7 +74,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             yield from _forced(s, name, str(value), file[1])
     own, loaded = known(s.torch.nccl_bundled), known(s.torch_run.nccl_version)
     if own and loaded and numbers(loaded)[:3] < numbers(own)[:3]:
-        title = f"NCCL {loaded} is loaded, torch brings {own}"
+        title = f"NCCL {loaded} is loaded, but torch ships {own}"
         yield CHECK.warn(
             title,
             "An older NCCL is found before torch's own.",
@@ -87,7 +87,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 
 def _explained(s: Snapshot) -> bool:
-    """Whether wheels of several CUDA majors, or LD_LIBRARY_PATH, are there: checks of their own judge those."""
+    """Whether wheels for several CUDA majors, or LD_LIBRARY_PATH, explain it: separate checks judge those."""
     wheels = {d.name for d in known(s.python.distributions) or () if re.fullmatch(r"nvidia-nccl-cu\d+", d.name)}
     hidden = any(
         item.name == "libnccl" and item.found_by == "LD_LIBRARY_PATH" for item in known(s.cuda.libraries) or ()
@@ -98,17 +98,17 @@ def _explained(s: Snapshot) -> bool:
 def _forced(s: Snapshot, name: str, value: str, path: str) -> Findings:
     own, found = known(s.torch.nccl_bundled), _VERSION.search(path)
     facts = {"variable": name, "path": path, "torch_nccl": own}
-    title = f"{name} loads another NCCL: {path}"
+    title = f"{name} loads a different NCCL: {path}"
     if not (own and found and numbers(found[1]) < numbers(own)[: len(numbers(found[1]))]):
-        yield CHECK.remark(title, "Harmless where it is as new as torch's.", facts=facts, subject=name)
+        yield CHECK.remark(title, "This is harmless if it is at least as new as torch's.", facts=facts, subject=name)
         return
     left = ":".join(part for part in re.split(r"[\s:]+", value) if "libnccl" not in part)
     command = f"export {name}={left}" if left else f"unset {name}"
     changes = {"host.environment": environment_with(s, name, left or None), **recheck_run(s)}
-    text = "Also remove it where it is set: ~/.bashrc, the job script, ENV in the image."
+    text = "Also remove it wherever it is set: ~/.bashrc, the job script, ENV in the image."
     step = Step(text=text, command=command, where="shell", changes=changes)
-    fix = Fix(id="unset-nccl-variable", title=f"Take NCCL out of {name}", steps=(step,))
-    detail = f"It is version {found[1]}; torch brings {own} and may call functions that it does not have."
+    fix = Fix(id="unset-nccl-variable", title=f"Remove NCCL from {name}", steps=(step,))
+    detail = f"It is version {found[1]}; torch ships {own} and may call functions that version {found[1]} lacks."
     yield CHECK.warn(title, detail, facts={**facts, "version": found[1]}, subject=name, fixes=(fix,))
 
 
@@ -116,4 +116,6 @@ def _pinned(s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
     pin = next((pin for pin in cuda_pins(s) if library_of(pin.name) == "nccl"), None)
     if pin is None:
         return (reinstall_torch(s, m, "with its NCCL"),)
-    return (install_pins(s, [pin], id="install-pinned-nccl", title=f"Install {pin.name} {pin.version}, as torch pins"),)
+    return (
+        install_pins(s, [pin], id="install-pinned-nccl", title=f"Install {pin.name} {pin.version}, which torch pins"),
+    )

@@ -1,10 +1,10 @@
 """There is no NVIDIA GPU on this machine's PCI bus.
 
-What is wrong: the list of PCI devices can be read, is not empty, and contains no device of vendor 10de (NVIDIA). No
+What is wrong: the list of PCI devices can be read, is not empty, and contains no device from vendor 10de (NVIDIA). No
 driver and no PyTorch build can change that: CUDA cannot run here.
 
-Symptoms: `torch.cuda.is_available()` is False, `Found no NVIDIA driver`, `cuInit` answers 100
-(CUDA_ERROR_NO_DEVICE), `nvidia-smi` is not found or finds no devices.
+Symptoms: `torch.cuda.is_available()` is False, `Found no NVIDIA driver`, `cuInit` returns 100 (CUDA_ERROR_NO_DEVICE),
+`nvidia-smi` is not found or finds no devices.
 
 Why it happens: a pod or virtual machine on a plan without a GPU, a laptop with only Intel, AMD or Apple graphics, a
 virtual machine that the GPU was not passed through to, or a card that is switched off or not seated.
@@ -12,10 +12,10 @@ virtual machine that the GPU was not passed through to, or a card that is switch
 How to fix it: choose a machine or plan with an NVIDIA GPU, or pass the GPU through to the virtual machine. To run on
 the CPU on purpose, use `--expect any`.
 
-On a Mac it is a failure where a GPU is expected. A pasted text from a Mac without a CUDA complaint may be about
-anything, so there it is only a remark.
+On a Mac, it is a failure if a GPU is expected. A pasted text from a Mac that does not complain about CUDA may be about
+anything, so then it is only a note.
 
-Not judged where the PCI list is missing or empty (gVisor, WSL, some ARM boards): that proves nothing.
+Not judged if the PCI list is missing or empty (gVisor, WSL, some ARM boards), because that proves nothing.
 
 Source: sysfs PCI interface (docs.kernel.org/PCI/sysfs-pci.html); vendor 10de in the PCI ID repository.
 """
@@ -59,21 +59,21 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         return
     rocm = known(s.torch.hip) is not None or known(s.torch.build) == "rocm"
     if known(s.torch_run.cuda_available) is True and rocm:
-        raise Skip("torch computes on a GPU of another maker here")
+        raise Skip("torch runs on a GPU from another vendor here")
     if nodes_of(s, "tegra"):
-        raise Skip("Jetson: its GPU is not on the PCI bus")
+        raise Skip("on a Jetson, the GPU is not on the PCI bus")
     devices = need("driver.pci_devices", s.driver.pci_devices)
     if any(device.vendor == "10de" for device in devices):
         return
     others = sorted({_VENDORS.get(d.vendor, d.vendor) for d in devices})
-    detail = "The PCI bus was read and holds no device of vendor 10de (NVIDIA)."
+    detail = "The PCI bus was read and has no device from vendor 10de (NVIDIA)."
     if others:
         detail += f" Display devices found: {', '.join(others)}."
     if "AMD" in others:
-        detail += " An AMD GPU needs a torch built for ROCm, which gpudoctor does not judge."
+        detail += " An AMD GPU needs a torch built for ROCm, which gpudoctor does not check."
     facts = {"display_vendors": sorted({d.vendor for d in devices})}
     if p.expect.kind == "any":
-        if s.driver.faults:  # what hangs there is no machine without a driver
+        if s.driver.faults:  # a driver that hangs does not mean a machine without one
             need("gpus", s.gpus)
         yield CHECK.remark("No NVIDIA GPU here; work will run on the CPU", detail, facts=facts)
         return
@@ -82,6 +82,6 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 def _use_mps(s: Snapshot) -> Fix:
     other = get_a_gpu(s)
-    text = "On a Mac use Apple's GPU: write 'mps' in place of 'cuda' in the program. For CUDA run it where there is "
+    text = "On a Mac, use Apple's GPU: replace 'cuda' with 'mps' in the program. For CUDA, run it on a machine with "
     step = replace(other.steps[0], text=text + "an NVIDIA GPU.", where="code", possible_here=True)
     return replace(other, title="Use Apple's GPU, or another machine for CUDA", steps=(step,), note="")

@@ -1,6 +1,6 @@
 """PyTorch or an extension was built for NumPy 1, but NumPy 2 is installed (or the reverse).
 
-What is wrong: code compiled for NumPy 1 cannot use NumPy 2: PyTorch up to 2.2 then cannot exchange data with NumPy.
+What is wrong: code compiled for NumPy 1 cannot use NumPy 2, so PyTorch up to 2.2 cannot exchange data with it.
 
 Symptoms: `A module that was compiled using NumPy 1.x cannot be run in NumPy 2.0.0 as it may crash`, `Failed to
 initialize NumPy: _ARRAY_API not found`, `RuntimeError: Numpy is not available`, `numpy.dtype size changed`.
@@ -25,8 +25,8 @@ from ._torch import installed
 
 CHECK = Check(
     __name__,
-    title="NumPy does not fit torch",
-    sound="NumPy does not clash with torch",
+    title="NumPy is incompatible with torch",
+    sound="NumPy is compatible with torch",
     severity="error",
     layer="python",
     tags=("torch", "numpy", "python"),
@@ -40,7 +40,7 @@ FIRST_FOR_NUMPY_2 = (2, 3)
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """By torch's own words, or by the two versions."""
+    """Judged by torch's own message, or by the two versions."""
     version = installed(s)
     words = numpy_words(texts(s))
     parts = torch_version(version)
@@ -48,7 +48,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     found = s.python.distribution("numpy")
     have = found.version if found is not None and not isinstance(found, Missing) else None
     if words and "NumPy 1.x" not in words and known(s.python.distributions) is not None and have is None:
-        return  # no NumPy: torch says the same of one that is not there
+        return  # no NumPy: torch says the same if NumPy is missing
     if not words:
         if not old:
             if import_failed(s) is None and known(s.python.distributions) is None:
@@ -58,11 +58,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if have is None or numbers(have)[:1] < (2,):
             return
     title = (
-        f"torch {version} was built for NumPy 1, NumPy {have} is installed"
+        f"torch {version} was built for NumPy 1, but NumPy {have} is installed"
         if old and have
-        else (f"Compiled code does not fit NumPy {have or 'as installed'}")
+        else f"Compiled code is incompatible with {f'NumPy {have}' if have else 'the installed NumPy'}"
     )
-    detail = f"Python says: {words}" if words else "torch supports NumPy 2 since 2.3."
+    detail = f"Python says: {words}" if words else "torch supports NumPy 2 from version 2.3 on."
     facts = {"torch": version, "numpy": have, "message": words}
     fixes = (older_numpy(s),) if have is None or numbers(have)[:1] >= (2,) else ()
     if import_failed(s):

@@ -1,4 +1,4 @@
-"""nvcc refuses the host compiler: this gcc is newer than the toolkit supports.
+"""nvcc rejects the host compiler: this gcc is newer than the toolkit supports.
 
 What is wrong: nvcc passes the host part of the code to gcc. nvcc's headers stop with an error if that gcc is newer than
 the last one that this toolkit supports.
@@ -7,10 +7,10 @@ Symptoms: `#error -- unsupported GNU version! gcc versions later than 12 are not
 
 Why it happens: a new Linux distribution with an older toolkit.
 
-How to fix it: install an older gcc beside this one and name it in CC and CXX (PyTorch passes CC on to nvcc), or use a
-newer toolkit of the same CUDA major. -allow-unsupported-compiler only silences the error.
+How to fix it: install an older gcc alongside this one and set CC and CXX to it (PyTorch passes CC on to nvcc), or use a
+newer toolkit with the same CUDA major. -allow-unsupported-compiler only silences the error.
 
-Judged with `--building` only.
+Checked only with `--building`.
 
 Source: crt/host_config.h of each toolkit.
 """
@@ -36,28 +36,28 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails where gcc is newer than the toolkit's limit, or where there is none."""
+    """Fails where gcc is newer than the toolkit's limit, or where gcc is missing."""
     if not p.building:
-        raise Skip("nothing is compiled here (say --building where it is)")
+        raise Skip("nothing is compiled here (if you compile, use --building)")
     compiler = s.host.env("CC")
     if isinstance(compiler, str) and compiler.strip() and not GCC.search(compiler.strip()):
-        raise NotExamined(f"CC names {compiler.strip()}, whose version is not known")
+        raise NotExamined(f"CC is set to {compiler.strip()}, whose version is unknown")
     if has_no_compiler(s):
         yield CHECK.fail(
             "No host compiler for nvcc was found",
-            "nvcc compiles with gcc.",
+            "nvcc needs gcc to compile host code.",
             facts={"gcc": None},
             fixes=(c_compiler(s),),
         )
         return
     version = s.cuda.nvcc_version
     if isinstance(version, Missing) and version.reason == "absent":
-        raise NotExamined("there is no nvcc")
+        raise NotExamined("nvcc was not found")
     nvcc = need("cuda.nvcc_version", version)
     gcc = gcc_in_use(s) or need("cuda.gcc_version", s.cuda.gcc_version)
     limit = gcc_limit(m, nvcc)
     if limit is None:
-        raise NeedsFact("compat_matrix", Missing("absent", f"the gcc limit of CUDA {nvcc} is not listed"))
+        raise NeedsFact("compat_matrix", Missing("absent", f"the newest gcc that CUDA {nvcc} supports is not listed"))
     if numbers(gcc)[:1] > (limit,):
-        title = f"gcc {gcc} is newer than nvcc {nvcc} accepts (up to gcc {limit})"
+        title = f"gcc {gcc} is newer than nvcc {nvcc} supports (up to gcc {limit})"
         yield CHECK.fail(title, "", facts={"gcc": gcc, "nvcc": nvcc, "limit": limit}, fixes=(older_gcc(s, limit),))

@@ -1,18 +1,18 @@
 """nvidia-* wheels are installed in versions other than those that torch pins.
 
 What is wrong: each torch wheel names the exact version of every CUDA library that it was built and tested with. Other
-versions for the same CUDA major mostly work, but some do not (missing symbols, wrong results, slower kernels).
+versions for the same CUDA major usually work, but some do not (missing symbols, wrong results, slower kernels).
 
-Symptoms: `pip check` lists `torch 2.8.0 has requirement nvidia-nccl-cu12==2.27.3, but you have ...`; later there
-are undefined symbols, or nothing shows at all.
+Symptoms: `pip check` lists `torch 2.8.0 has requirement nvidia-nccl-cu12==2.27.3, but you have ...`; later there are
+undefined symbols, or no symptoms at all.
 
-Why it happens: another package (vllm, tensorflow, cupy, jax) asked for another version, or somebody upgraded NCCL or
-cuDNN by hand.
+Why it happens: another package (vllm, tensorflow, cupy, jax) required a different version, or NCCL or cuDNN was
+upgraded by hand.
 
 How to fix it: install the pinned versions, or keep what is installed if the change was made on purpose.
 
-A warning; a failure where the first number differs (another CUDA major). nvJitLink older than cuSPARSE, wheels of
-several majors in one folder, and a cuDNN that PyTorch refuses each have their own check.
+This is a warning, or a failure if the first number differs (a different CUDA major). nvJitLink older than cuSPARSE,
+wheels for several majors in one folder, and a cuDNN that PyTorch rejects each have a separate check.
 
 Source: Requires-Dist in torch's METADATA.
 """
@@ -31,7 +31,7 @@ from ._torch import REPLACED, cuda_build
 CHECK = Check(
     __name__,
     title="nvidia-* wheels differ from torch's pins",
-    sound="The nvidia-* wheels are those that torch pins",
+    sound="The nvidia-* wheels match torch's pins",
     severity="warning",
     layer="libraries",
     tags=("torch", "libraries"),
@@ -41,7 +41,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns of wheels off torch's exact pins; fails where their first number differs."""
+    """Warns about wheels that differ from torch's exact pins; fails where their first number differs."""
     cuda_build(s)
     need("torch.requires", requires(s))
     need("python.distributions", s.python.distributions)
@@ -54,7 +54,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     facts = {o.pin.name: {"installed": o.have, "pinned": o.pin.version} for o in off}
     wrong = [o for o in off if numbers(o.have)[:1] != numbers(o.pin.version)[:1]]
     if wrong:
-        title = f"{wrong[0].pin.name} {wrong[0].have} is of another major than torch pins"
+        title = f"{wrong[0].pin.name} {wrong[0].have} has a different major version than torch pins"
         yield CHECK.fail(title, words + ".", facts=facts, severity="error", fixes=(fix,))
     else:
         title = f"{len(off)} nvidia-* wheel{'s differ' if len(off) > 1 else ' differs'} from torch's pins"
