@@ -1,6 +1,6 @@
 """A GPU's NVLink links are producing errors right now.
 
-What is wrong: while gpudoctor looks, a link repeats transmissions, retrains, or receives damaged packets.
+What is wrong: while gpudoctor is running, a link repeats transmissions, retrains, or receives damaged packets.
 
 Symptoms: `nvidia-smi nvlink -e` prints counters that grow from call to call. NCCL is slow or uneven; Xid 74 (or 145
 to 150) may follow, and then the link is down.
@@ -8,11 +8,11 @@ to 150) may follow, and then the link is down.
 Why it happens: a bad cable, bridge, board or switch port; heat.
 
 How to fix it: reset the GPUs; if the counters grow again, have the link (bridge, board, switch) checked. If the machine
-is rented, take another host.
+is rented, switch to a different host.
 
-Counters start at 0 with each reset and a few errors are normal, so a count alone is only a remark. gpudoctor reads
-counters that are not 0 a second time about 100 ms later, and warns where there were replays or recoveries in between,
-or damaged packets (CRC) at a rate of 100 a second or more.
+Counters start at 0 with each reset and a few errors are normal, so a count alone is only a note. gpudoctor reads
+nonzero counters a second time about 100 ms later, and warns if there were replays or recoveries in between, or damaged
+packets (CRC) at a rate of 100 per second or more.
 
 Source: NVML fields 161 to 163 (Hopper and before) and 214, 215 (Blackwell and later), nvml.h; limits: DCGM
 (DCGM_LIMIT_MAX_NVLINK_ERROR 1, DCGM_LIMIT_MAX_NVLINK_CRC_ERROR 100 a second).
@@ -27,8 +27,8 @@ from ._readings import Readings, limit, listed, name_of
 
 CHECK = Check(
     __name__,
-    title="NVLink links count errors",
-    sound="NVLink errors do not climb",
+    title="NVLink error counts are rising",
+    sound="NVLink error counts are not rising",
     severity="warning",
     layer="hardware",
     tags=("gpu", "health", "nvlink"),
@@ -37,7 +37,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns for each GPU with a link whose counters climb; one remark for those that do not."""
+    """Warns for each GPU with a link whose counters rise; one note for those whose counters do not."""
     seen, quiet = Readings(), []
     for gpu in listed(s):
         errors = seen.of("nvlink_errors", gpu.nvlink_errors) or ()
@@ -49,7 +49,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             continue
         links = ", ".join(str(link.link) for link in climbing)
         yield CHECK.warn(
-            f"{name_of(gpu)} counts NVLink errors on link{'s' * (len(climbing) > 1)} {links}, and they climb",
+            f"{name_of(gpu)}: NVLink error counts are rising on link{'s' * (len(climbing) > 1)} {links}",
             f"{_counts(climbing)} since the last reset; "
             f"{sum(link.climbed + link.crc_climbed for link in climbing)} of them within {apart_s * 1000:.0f} ms.",
             facts={
@@ -69,8 +69,8 @@ def _remark(quiet: list[tuple[Gpu, tuple[NvLinkErrors, ...]]]) -> Finding:
     names = ", ".join(f"GPU {known(gpu.index)}" for gpu, _ in quiet)
     links = [link for _, errors in quiet for link in errors]
     return CHECK.remark(
-        f"NVLink errors were counted on {names}, and they do not climb now",
-        f"{_counts(links)} since the last reset. A few are normal; a link that keeps counting is not.",
+        f"NVLink errors were counted on {names}, but the counts are not rising now",
+        f"{_counts(links)} since the last reset. A few are normal; a count that keeps rising is not.",
         facts={"links": [[known(gpu.index), error.link] for gpu, errors in quiet for error in errors]},
     )
 

@@ -4,11 +4,11 @@ What is wrong: GPUs of one model in one machine should have the same number of a
 
 Symptoms: NCCL is slow on jobs with this GPU; `nvidia-smi nvlink -s` lists inactive links; Xid 74 in the kernel log.
 
-Why it happens: an NVLink error after which the link stays down until a reset; the fabric manager; a bad bridge or
-board. Some products have fewer links in use by design, so only GPUs of one machine are compared with each other.
+Why it happens: an NVLink error after which the link stays down until a reset; a fabric manager problem; a bad bridge or
+board. Some products use fewer links by design, so only GPUs in one machine are compared with each other.
 
-How to fix it: reset the GPUs or reboot, and check the fabric manager; after that the bridge or board. If the machine is
-rented, take another host.
+How to fix it: reset the GPUs or reboot, and check the fabric manager; if that does not help, check the bridge or board.
+If the machine is rented, switch to a different host.
 
 Source: nvidia-smi(1), nvlink; Xid 74, docs.nvidia.com/deploy/xid-errors.
 """
@@ -51,7 +51,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if mine == 0 and not every(rows_of(m, gpu), "form_factor", "SXM"):
             continue  # a PCIe board without a bridge
         yield CHECK.warn(
-            f"{name_of(gpu)} has {mine} active NVLink links, its peers have {most}",
+            f"{name_of(gpu)} has {mine} active NVLink links; its peers have {most}",
             "Traffic between GPUs uses the remaining links, or PCIe.",
             facts={"nvlink_active": mine, "peers": most},
             subject=gpu.key,

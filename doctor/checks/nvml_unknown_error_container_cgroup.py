@@ -1,12 +1,12 @@
 """A running container has lost its GPUs: the host rewrote the container's device rules.
 
-What is wrong: the nodes are still in the container's /dev, but its cgroup no longer allows opening them.
+What is wrong: the device nodes are still in the container's /dev, but its cgroup no longer allows opening them.
 
 Symptoms: `Failed to initialize NVML: Unknown Error` (NVML code 999, or 17) in a container that worked before;
 programs that were already running keep working, new ones fail; `docker restart` fixes it for a while.
 
 Why it happens: `systemctl daemon-reload` (also as part of package upgrades) makes systemd rewrite the device rules of
-all containers, and systemd does not know of devices that a hook added without telling it.
+all containers, and systemd does not know about devices that a hook added without telling it.
 
 How to fix it: recreate the container. To prevent it, use CDI, explicit --device options, the /dev/char links, or the
 cgroupfs driver.
@@ -25,7 +25,7 @@ from ._seen import BROKEN_DRIVER, DRIVERLESS, absent, nodes_of
 CHECK = Check(
     __name__,
     title="The container lost its GPUs",
-    sound="The container has not lost its GPUs",
+    sound="The container still has its GPUs",
     severity="critical",
     layer="container",
     tags=("container", "devices"),
@@ -36,7 +36,7 @@ NVML_LOST = (999, 17)
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails in a container whose GPU nodes are there while NVML answers 999 or 17."""
+    """Fails in a container that has GPU device nodes while NVML returns 999 or 17."""
     if not container_kind(s):
         need("container.kind", s.container.kind)
         raise Skip("not in a container")
@@ -47,11 +47,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         return
     need("driver.device_nodes", s.driver.device_nodes)
     if not nodes_of(s, "gpu"):
-        raise Skip("no GPU nodes in this container", without="gpu")
+        raise Skip("no GPU device nodes in this container", without="gpu")
     error = m.nvml_error(code)
     yield CHECK.fail(
         "This container has lost its GPUs: the host rewrote its device rules",
-        f"The device nodes are in /dev, but NVML answers {code}{f' ({error.message})' if error else ''}. "
+        f"The device nodes are in /dev, but NVML returns {code}{f' ({error.message})' if error else ''}. "
         "A new container on the same host will work; if it does not, look for Xid lines in the host's kernel log.",
         facts={"nvml_init": code, "nodes": [n.path for n in nodes_of(s, "gpu") or []]},
         fixes=recreate_container(s),

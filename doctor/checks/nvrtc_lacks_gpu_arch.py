@@ -1,7 +1,7 @@
 """The run-time compiler (NVRTC) that comes with PyTorch does not support this GPU.
 
 What is wrong: some functions of PyTorch (fused and complex-number kernels), CuPy and other packages compile CUDA code
-at run time with libnvrtc. The libnvrtc of this PyTorch is older than the GPU and refuses its architecture; PyTorch's
+at run time with libnvrtc. The libnvrtc of this PyTorch is older than the GPU and rejects its architecture; PyTorch's
 prebuilt kernels do run.
 
 Symptoms: `nvrtc: error: invalid value for --gpu-architecture (-arch)`.
@@ -12,7 +12,7 @@ Why it happens: binary compatibility lets an older build run on a newer GPU of t
 How to fix it: install a PyTorch built with a CUDA version that supports the GPU (11.8 for 8.9 and 9.0, 12.8 for 10.0
 and 12.0, 12.9 for 10.3 and 12.1, 13.0 for 11.0).
 
-A warning; a failure where the message was seen.
+This is a warning, or a failure if the error message was seen.
 
 Source: targets of nvcc of each toolkit; version of the NVRTC wheel.
 """
@@ -31,8 +31,8 @@ from ._torch import NO_CODE, cuda_build, gpus, unlisted
 
 CHECK = Check(
     __name__,
-    title="The run-time compiler NVRTC does not know this GPU",
-    sound="The run-time compiler NVRTC knows the GPU",
+    title="The run-time compiler NVRTC does not support this GPU",
+    sound="The run-time compiler NVRTC supports the GPU",
     severity="warning",
     layer="libraries",
     tags=("torch", "libraries", "gpu"),
@@ -59,8 +59,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if row is None or first is None or have is None or have >= first:
             continue
         reported = True
-        title = f"NVRTC {version} does not support {gpu.name} ({gpu.capability}): it needs CUDA {row.first_toolkit}"
-        detail = "What torch or CuPy compile at run time fails on it."
+        title = f"NVRTC {version} does not support {gpu.name} ({gpu.capability}), which needs CUDA {row.first_toolkit} or newer"
+        detail = "Code that torch or CuPy compiles at run time fails on this GPU."
         if failed:
             detail += f" Python says: {first_line(text)}"
         facts = {"nvrtc": version, "compute_capability": gpu.capability, "first_toolkit": row.first_toolkit}
@@ -72,7 +72,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if failed and not reported:
         fixes = _fixes(s, m, cuda, "")
         yield CHECK.fail(
-            "NVRTC refuses the GPU's architecture",
+            "NVRTC rejects the GPU's architecture",
             first_line(text),
             facts={"nvrtc": version},
             severity="error",
@@ -81,7 +81,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 
 def _wheel(s: Snapshot, cuda: str) -> Distribution | None:
-    """The NVRTC wheel of torch's CUDA major (older builds carry the library in torch/lib)."""
+    """The NVRTC wheel for torch's CUDA major (older builds carry the library in torch/lib)."""
     major = cuda.partition(".")[0]
     for name in (f"nvidia-cuda-nvrtc-cu{major}", "nvidia-cuda-nvrtc"):
         found = s.python.distribution(name)
@@ -102,7 +102,7 @@ def _fixes(s: Snapshot, m: Matrix, cuda: str, first: str) -> tuple[Fix, ...]:
         name = "nvidia-cuda-nvrtc" + ("-cu12" if numbers(cuda)[0] == 12 else "")
         put = (Distribution(name=name, version=f"{first}.0", location=site_packages(s)),)
         step = Step(
-            text="NVRTC of the same CUDA major can be newer than torch's pin.",
+            text="NVRTC can be newer than torch's pin if the CUDA major is the same.",
             where="environment",
             **ways(s, Install(packages=(f"{name}=={first}.*",), deps=False)),
             changes={"python.distributions": with_distributions(s, put)},

@@ -1,20 +1,20 @@
-"""ONNX Runtime uses the CPU: the CPU package has overwritten the GPU one, or the GPU one cannot load its libraries.
+"""ONNX Runtime uses the CPU: its CPU package overwrote the GPU package, or the latter cannot load its libraries.
 
 What is wrong, one of these: `onnxruntime` and `onnxruntime-gpu` are both installed, and as both write into the same
-folder, the one installed last wins; or onnxruntime-gpu needs CUDA libraries (of the major it was built for) that are
-not installed.
+folder, the one installed last wins; or onnxruntime-gpu needs CUDA libraries (for the CUDA major it was built for) that
+are not installed.
 
 Symptoms: `Specified provider 'CUDAExecutionProvider' is not in available provider names`, `Failed to load library
-libonnxruntime_providers_cuda.so with error: libcublasLt.so.12: cannot open shared object file`; otherwise no message,
-only slowness.
+libonnxruntime_providers_cuda.so with error: libcublasLt.so.12: cannot open shared object file`; otherwise there is no
+message, and the program is just slow.
 
 Why it happens: another package depends on plain onnxruntime; onnxruntime-gpu on PyPI moved to CUDA 12 with 1.19 and to
-CUDA 13 with 1.27, while the installed PyTorch uses another CUDA.
+CUDA 13 with 1.27, while the installed PyTorch uses a different CUDA major.
 
-How to fix it: keep one of the two packages; install the release for PyTorch's CUDA major, whose libraries PyTorch
-brings (then `import torch` first, or call onnxruntime.preload_dlls()).
+How to fix it: keep only one of the two packages; install the release for PyTorch's CUDA major, because PyTorch ships
+those libraries (then `import torch` first, or call onnxruntime.preload_dlls()).
 
-A warning, a failure with `--require onnxruntime-gpu`. The CPU package alone is a remark.
+This is a warning, or a failure with `--require onnxruntime-gpu`. The CPU package alone is only a note.
 
 Source: onnxruntime.ai/docs/execution-providers/CUDA-ExecutionProvider.html; ELF DT_NEEDED of the provider.
 """
@@ -46,7 +46,7 @@ _LAST = {12: "1.26.0"}
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns of both packages at once, and of a GPU package without its libraries."""
+    """Warns about both packages at once, and about a GPU package without its libraries."""
     cpu, gpu = installed(s, "onnxruntime"), installed(s, "onnxruntime-gpu")
     if cpu is None and gpu is None:
         raise Skip("ONNX Runtime is not installed", without="onnxruntime")
@@ -65,29 +65,29 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     facts = {"onnxruntime": cpu.version if cpu else None, "onnxruntime-gpu": gpu.version}
     if cpu:
         title = f"onnxruntime {cpu.version} and onnxruntime-gpu {gpu.version} overwrite each other"
-        detail = "Both write into the folder onnxruntime; with the files of the CPU package the GPU is not used."
+        detail = "Both write into the folder onnxruntime; if the CPU package's files are in place, the GPU is not used."
         fix = keep_onnxruntime_gpu(s, f"onnxruntime-gpu=={gpu.version}", gpu.version)
         yield say(title, detail, facts=facts, subject="onnxruntime", fixes=(fix,))
         return
     if row and kits:
         say = {"fail": CHECK.fail, "warn": CHECK.warn}.get(weight(s, p, "onnxruntime-gpu"), CHECK.remark)
-        title = f"onnxruntime-gpu {gpu.version} needs CUDA {row.cuda}, and not {kits[0]}: it runs on the CPU"
-        detail = f"It is built for CUDA {row.cuda} and cuDNN {row.cudnn}; the toolkit here is {', '.join(kits)}."
+        title = f"onnxruntime-gpu {gpu.version} needs CUDA {row.cuda}, not {kits[0]}, so it runs on the CPU"
+        detail = f"It is built for CUDA {row.cuda} and cuDNN {row.cudnn}; the toolkit here is CUDA {', '.join(kits)}."
         yield say(title, detail, facts={**facts, "toolkits": kits}, subject="onnxruntime-gpu", fixes=_for(s, m, kits))
         return
     needed = _needed(s, m, gpu)
     lost = missing_libraries(s, needed) if needed else []
     if lost:
         major = _major(needed)
-        title = f"onnxruntime-gpu {gpu.version} does not find {lost[0]}: it runs on the CPU"
-        detail = f"It is built for CUDA {major}; neither wheels nor the loader's path supply {', '.join(lost)}."
+        title = f"onnxruntime-gpu {gpu.version} cannot find {lost[0]}, so it runs on the CPU"
+        detail = f"It is built for CUDA {major}, but neither wheels nor the loader's path provide {', '.join(lost)}."
         yield say(
             title, detail, facts={**facts, "missing": lost}, subject="onnxruntime-gpu", fixes=_fixes(s, major, needed)
         )
 
 
 def _for(s: Snapshot, m: Matrix, toolkits: list[str]) -> tuple[Fix, ...]:
-    """The newest onnxruntime-gpu that is built for the toolkit that is there, and has a build for this Python."""
+    """The newest onnxruntime-gpu that is built for the installed toolkit, and has a build for this Python."""
     python = ".".join(map(str, numbers(known(s.python.patient.version))[:2]))
     rows = [r for r in m.frameworks if r.package == "onnxruntime-gpu" and (not python or python in r.pythons)]
     found = [r for r in rows if not r.source.startswith("cupy") and not other_toolkits(s, r.cuda)]
@@ -131,7 +131,7 @@ def _fixes(s: Snapshot, major: int, needed: tuple[str, ...]) -> tuple[Fix, ...]:
     version = _LAST.get(other, "1.27.0")
     from msgspec.structs import replace
 
-    title = f"Install the onnxruntime-gpu for CUDA {other}, whose libraries torch brings"
+    title = f"Install the onnxruntime-gpu for CUDA {other}, because torch ships the libraries for it"
     put = [("onnxruntime-gpu", version)]
     fix = replace_package(s, [], spec, put, id="onnxruntime-for-torchs-cuda", title=title)
     step = fix.steps[-1]

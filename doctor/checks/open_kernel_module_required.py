@@ -1,15 +1,15 @@
-"""The kernel module is the wrong flavour for this GPU: open where it must be proprietary, or the reverse.
+"""The kernel module is the wrong flavor for this GPU: open although it must be proprietary, or the reverse.
 
-What is wrong: the driver's kernel module exists in two flavours. Blackwell and later GPUs (and Grace systems) work only
+What is wrong: the driver's kernel module exists in two flavors. Blackwell and later GPUs (and Grace systems) work only
 with the open one; Maxwell, Pascal and Volta only with the proprietary one; Turing to Hopper with both.
 
-Symptoms: the driver is loaded, but `nvidia-smi` prints `No devices were found` and `cuInit` answers 100. The kernel
-log says `requires use of the NVIDIA open kernel modules`.
+Symptoms: the driver is loaded, but `nvidia-smi` prints `No devices were found` and `cuInit` returns 100. The kernel log
+says `requires use of the NVIDIA open kernel modules`.
 
-Why it happens: the package of the other flavour was installed (nvidia-driver-580 instead of nvidia-driver-580-open,
-cuda-drivers instead of nvidia-open), or a card was changed.
+Why it happens: the package with the other flavor was installed (nvidia-driver-580 instead of nvidia-driver-580-open,
+cuda-drivers instead of nvidia-open), or a card was replaced.
 
-How to fix it: install the same branch with the flavour that fits, and reboot. For a container, this has to be done on
+How to fix it: install the same driver branch with the right flavor, and reboot. For a container, this has to be done on
 the host.
 
 Source: NVIDIA driver README, chapter on open kernel modules; NVIDIA driver installation guide.
@@ -26,8 +26,8 @@ from ._seen import absent, is_wsl, version_numbers
 
 CHECK = Check(
     __name__,
-    title="Kernel module of the wrong flavour",
-    sound="The kernel module has the flavour that the GPU needs",
+    title="The kernel module is the wrong flavor",
+    sound="The kernel module is the flavor that the GPU needs",
     severity="critical",
     layer="driver",
     tags=("driver", "gpu"),
@@ -36,7 +36,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Decided by the loaded module's flavour and the GPU's generation, for GPUs that CUDA does not show as working."""
+    """Decided by the loaded module's flavor and the GPU's generation, for GPUs that CUDA does not show as working."""
     if is_wsl(s):
         raise Skip("WSL: Windows drives the GPU")
     judged = 0
@@ -52,7 +52,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             found = Offer(found.branch, found.last, found.floor, want == "proprietary")  # for this GPU, whoever else
         fixes = install_offered(s, found, want) or install_driver(s, branch, want, last=last_branch(s, m) == branch)
         yield CHECK.fail(
-            f"{gpu.name} needs the {want} kernel module, and the {have} one is loaded",
+            f"{gpu.name} needs the {want} kernel module, but the {have} one is loaded",
             f"{gpu.name} has compute capability {gpu.capability}; {gpu.grade.reason}.",
             facts={"kernel_flavour": have, "compute_capability": gpu.capability, "driver": version},
             subject=gpu.key,

@@ -1,18 +1,20 @@
-"""Another kernel driver holds the NVIDIA GPU: nouveau, nova, vfio-pci ...
+"""The NVIDIA GPU is bound to a different kernel driver: nouveau, nova, vfio-pci ...
 
-What is wrong: each PCI device has one kernel driver at a time. This GPU is held by one that CUDA cannot use.
+What is wrong: each PCI device has one kernel driver at a time. This GPU is bound to one that CUDA cannot use.
 
-Symptoms: `nvidia-smi has failed because it couldn't communicate with the NVIDIA driver`; `modprobe nvidia` says
-`No such device`; installing the driver ends with `Unable to load the kernel module`.
+Symptoms: `nvidia-smi has failed because it couldn't communicate with the NVIDIA driver`; `modprobe nvidia` says `No
+such device`; installing the driver fails with `Unable to load the kernel module`.
 
-Why it happens: nouveau (or nova on newer kernels) is part of the Linux kernel and takes the card at boot where no
-NVIDIA driver is installed, or where its block list is not in the initramfs; vfio-pci holds a card that is passed
+Why it happens: nouveau (or nova on newer kernels) is part of the Linux kernel and claims the card at boot if no NVIDIA
+driver is installed, or if the driver's block list is not in the initramfs; vfio-pci claims a card that is passed
 through to a virtual machine.
 
-How to fix it: block nouveau and nova, install the NVIDIA driver, rebuild the initramfs, reboot. For vfio-pci: shut the
-virtual machine down, remove the ids from the options of vfio-pci, reboot; or use the card inside that virtual machine.
+How to fix it: block nouveau and nova, install the NVIDIA driver, rebuild the initramfs, and reboot. For vfio-pci: shut
+down the virtual machine, remove the IDs from the options of vfio-pci, and reboot; or use the card inside that virtual
+machine.
 
-A card on vfio-pci beside others that the NVIDIA driver holds is only a remark: somebody passed it through on purpose.
+A card bound to vfio-pci is only a note if other cards are bound to the NVIDIA driver, because it was then passed
+through on purpose.
 
 Source: the `driver` link of each device in /sys/bus/pci/devices; NVIDIA driver installation guide, nouveau section.
 """
@@ -27,8 +29,8 @@ from ._seen import absent, is_wsl, not_on_pci, nvidia_cards
 
 CHECK = Check(
     __name__,
-    title="Another kernel driver holds the GPU",
-    sound="No other kernel driver holds the GPU",
+    title="The GPU is bound to a different kernel driver",
+    sound="The GPU is not bound to a different kernel driver",
     severity="critical",
     layer="driver",
     tags=("driver",),
@@ -40,7 +42,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if is_wsl(s):
         raise Skip("WSL: Windows drives the GPU")
     if s.host.system == "windows":
-        raise Skip("Windows: no kernel driver of Linux")
+        raise Skip("Windows has no Linux kernel drivers")
     need("driver.pci_devices", s.driver.pci_devices)
     cards = nvidia_cards(s) or []
     if not cards:
@@ -66,9 +68,9 @@ def _finding(s: Snapshot, m: Matrix, card: PciDevice, held_by: str, facts: dict[
     installed = False if looked else True if any(known(path) for path in libraries) else None
     detail = f"PCI device {card.address} is bound to {held_by}, so the NVIDIA driver cannot use it."
     if installed is False and not container_kind(s):
-        detail += " No NVIDIA driver libraries were found either: the driver is not installed."
+        detail += " No NVIDIA driver libraries were found either, so the driver is not installed."
     return CHECK.fail(
-        f"The GPU is held by the kernel driver {held_by}",
+        f"The GPU is bound to the kernel driver {held_by}",
         detail,
         facts=facts,
         subject=card.address,
