@@ -6,7 +6,7 @@ even through minor-version compatibility.
 Symptoms: programs built in the image fail with `CUDA driver version is insufficient for CUDA runtime version` (35).
 PyTorch installed from a wheel ships its own CUDA and may still work.
 
-Why it happens: the image was updated and the host's driver was not.
+Why it happens: the image was updated, but the host's driver was not.
 
 How to fix it: use a host with a newer driver, an image with an older CUDA, or, on data-center GPUs, a
 forward-compatibility package (cuda-compat). If the driver supports the same CUDA major version, this is only a note,

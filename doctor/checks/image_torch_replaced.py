@@ -1,7 +1,7 @@
 """The PyTorch that came with this image has been replaced.
 
-What is wrong: the image's own variables name one version of PyTorch, but another is installed. Images are tested as a
-whole: their extensions (flash-attn, apex, Transformer Engine), NCCL and cuDNN match the image's PyTorch.
+What is wrong: the image's own variables name one version of PyTorch, but a different one is installed. Images are
+tested as a whole: their extensions (flash-attn, apex, Transformer Engine), NCCL and cuDNN match the image's PyTorch.
 
 Symptoms: extensions fail with undefined symbols; the GPU is no longer used because a CPU build or a build for a
 different CUDA version was installed; a requirements file that worked elsewhere breaks the image.
@@ -45,7 +45,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if stated is None:
         raise Skip("the image states no torch version")
     was, now = torch_version(stated), torch_version(version)
-    if was is None or now is None or was.release[0] >= 20:  # 25.08 is the number of an NVIDIA image, not of a torch
+    if was is None or now is None or was.release[0] >= 20:  # 25.08 is an NVIDIA image's version, not torch's
         raise Skip(f"{stated!r} is not a torch version")
     same_tag = not was.local or not now.local or was.local == now.local or was.kind != "release"
     if was.release == now.release and was.kind == now.kind and same_tag:

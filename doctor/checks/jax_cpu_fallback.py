@@ -12,7 +12,8 @@ Why it happens: `pip install jax`, or another package that depends on plain jax;
 
 How to fix it: install jax with its CUDA extra (cuda13 with driver 580 or newer, otherwise cuda12).
 
-This is a warning; only a note if PyTorch is installed (JAX may then be just a helper); a failure with `--require jax`.
+This is a warning. It is only a note if PyTorch is installed (JAX may then be just a helper), and a failure with
+`--require jax`.
 
 Source: docs.jax.dev/en/latest/installation.html; jaxlib/plugin_support.py.
 """

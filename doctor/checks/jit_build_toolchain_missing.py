@@ -1,4 +1,4 @@
-"""Packages that compile code at run time find no C compiler, or no Python.h.
+"""Packages that compile code at run time cannot find a C compiler or Python.h.
 
 What is wrong: torch.compile (Inductor and Triton) and packages built on Triton compile a small C file the first time a
 kernel runs. They use the compiler named in CC (otherwise gcc, then clang) and include Python.h. Here the compiler or
@@ -12,8 +12,8 @@ Why it happens: slim and runtime images leave out compilers; Debian and Fedora k
 
 How to fix it: install gcc, or the Python headers; no CUDA toolkit is needed.
 
-Only a note if just PyTorch is installed, because it works without compiling; a warning if a package that always
-compiles (vllm, sglang, unsloth) is installed; a failure if the error message was seen.
+This is only a note if just PyTorch is installed, because PyTorch works without it. It is a warning if a package that
+always compiles (vllm, sglang, unsloth) is installed, and a failure if the error message was seen.
 
 Source: triton/runtime/build.py; torch/_inductor/cpp_builder.py.
 """

@@ -7,7 +7,7 @@ Symptoms: `.../nvidia/cusparse/lib/libcusparse.so.12: undefined symbol: __nvJitL
 libnvJitLink.so.12`, `undefined symbol: cublasLt...`, CUBLAS_STATUS_NOT_INITIALIZED.
 
 Why it happens: `export LD_LIBRARY_PATH=/usr/local/cuda/lib64:...` in ~/.bashrc, in a cluster's module file or in a
-Dockerfile. PyTorch's wheels need no such setting.
+Dockerfile. PyTorch's wheels do not need this setting.
 
 How to fix it: remove the folder from LD_LIBRARY_PATH.
 

@@ -69,7 +69,11 @@ def _explain(s: Snapshot, low: list[Ranged]) -> tuple[str, tuple[Fix, ...]]:
     from ..fixes.speed import clocks_reset, here, measured_again
 
     gpu, load = low[0].gpu, low[0].load
-    again = here("newer-torch", "Measure with the newest torch build for this GPU", "gpudoctor check names the build.")
+    again = here(
+        "newer-torch",
+        "Measure with the newest torch build for this GPU",
+        "Run gpudoctor check to see which build that is.",
+    )
     clock, most = (known(load.clock_sm_mhz), known(load.clock_sm_max_mhz)) if load else (None, None)
     words = ""
     if load and share(load, "sw-thermal", "hw-thermal") > 0:

@@ -4,7 +4,7 @@ What is wrong: weights, gradients, AdamW's state and the mixed-precision copies 
 parameter is far from the rule (18 bytes with a half-precision copy, 16 without). Memory plans based on that rule are
 then wrong.
 
-Symptoms: `CUDA out of memory` with a model that should fit, or much memory left over.
+Symptoms: `CUDA out of memory` with a model that should fit, or a lot of memory left over.
 
 Why it happens: an allocator setting that fragments memory (PYTORCH_CUDA_ALLOC_CONF, PYTORCH_NO_CUDA_MEMORY_CACHING), an
 old PyTorch whose optimizer makes temporary copies, several contexts in one process.
@@ -48,7 +48,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if isinstance(found_by.training, Missing):
         if found_by.training.reason not in ("not-asked", "absent"):
             raise NeedsFact("measured.training", found_by.training)
-        raise NotExamined("no training step was measured: gpudoctor prove --quick")
+        raise NotExamined("no training step was measured: run gpudoctor prove --quick")
     judged = False
     for step in found_by.training:
         now, rule = known(step.bytes_per_parameter), known(step.expected_bytes_per_parameter)

@@ -12,8 +12,8 @@ symbol: ncclCommResume`, `undefined symbol: ncclMemFree`, `CUDA compiler and CUD
 Why it happens: two frameworks in one environment, an upgrade of `torch` across CUDA majors, packages that pin different
 versions of these wheels.
 
-How to fix it: remove the wheels for the other CUDA and install the pinned ones again. Do both: the removal also deletes
-files that they share.
+How to fix it: remove the wheels for the other CUDA version and install the pinned ones again. Do both: the removal also
+deletes files that they share.
 
 The compiler's wheel is a problem if something is compiled (`--building`); otherwise it is only a note.
 

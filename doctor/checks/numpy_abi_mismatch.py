@@ -6,7 +6,7 @@ Symptoms: `A module that was compiled using NumPy 1.x cannot be run in NumPy 2.0
 initialize NumPy: _ARRAY_API not found`, `RuntimeError: Numpy is not available`, `numpy.dtype size changed`.
 
 Why it happens: NumPy was installed later than an old PyTorch, without an upper bound on its version, or the other way
-round.
+around.
 
 How to fix it: install `numpy<2` for PyTorch up to 2.2, or a newer PyTorch.
 

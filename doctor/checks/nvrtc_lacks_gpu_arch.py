@@ -59,7 +59,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if row is None or first is None or have is None or have >= first:
             continue
         reported = True
-        title = f"NVRTC {version} does not support {gpu.name} ({gpu.capability}), which needs CUDA {row.first_toolkit} or newer"
+        title = f"NVRTC {version} does not support {gpu.name} ({gpu.capability}), which needs "
+        title += f"CUDA {row.first_toolkit} or newer"
         detail = "Code that torch or CuPy compiles at run time fails on this GPU."
         if failed:
             detail += f" Python says: {first_line(text)}"

@@ -38,7 +38,7 @@ CHECK = Check(
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Decided by the loaded module's flavor and the GPU's generation, for GPUs that CUDA does not show as working."""
     if is_wsl(s):
-        raise Skip("WSL: Windows drives the GPU")
+        raise Skip("in WSL, the Windows driver controls the GPU")
     judged = 0
     for gpu in graded(s, m, any_version=True):
         judged += 1

@@ -40,7 +40,7 @@ CHECK = Check(
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Decided by the driver link of the NVIDIA cards on the PCI bus."""
     if is_wsl(s):
-        raise Skip("WSL: Windows drives the GPU")
+        raise Skip("in WSL, the Windows driver controls the GPU")
     if s.host.system == "windows":
         raise Skip("Windows has no Linux kernel drivers")
     need("driver.pci_devices", s.driver.pci_devices)
