@@ -38,7 +38,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns where the driver is below the floor of the image's CUDA major and nothing shows that CUDA works."""
+    """Warns if the driver is older than the image's CUDA major needs and nothing shows that CUDA works."""
     need("container.kind", s.container.kind)
     image = need("container.image_cuda", s.container.image_cuda)
     if not container_kind(s) or not image:
@@ -46,7 +46,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     driver = need("driver.kernel_version", s.driver.version)
     have, want = minor(known(s.driver.cuda_version)), minor(image)
     if want and have and have >= want:
-        return  # what the loaded libcuda says, a forward-compatibility one included
+        return  # judged by the loaded libcuda, which may be a forward-compatibility one
     grade = m.driver_for_cuda(driver, image, driver_platform(s))
     facts = {"image_cuda": image, "driver": driver, "grade": grade.grade, "needed_driver": grade.floor_minor}
     if grade.grade == "unknown":

@@ -46,7 +46,7 @@ _WHOLE_LIST = 12
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns where JAX has no CUDA plugin that fits its jaxlib."""
+    """Warns where JAX has no CUDA plugin that matches its jaxlib."""
     lib, jax = installed(s, "jaxlib"), installed(s, "jax")
     if lib is None or jax is None:
         raise Skip("JAX is not installed", without="jax")

@@ -63,7 +63,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 
 def jetson(s: Snapshot, m: Matrix) -> str:
-    """What shows that this is a Jetson board, '' where nothing does."""
+    """What shows that this is a Jetson board, '' if nothing does."""
     kernel = known(s.host.kernel) or ""
     if "tegra" in kernel:
         return f"kernel {kernel}"

@@ -50,17 +50,17 @@ _WHEELS = {
     "libcurand": "curand", "libnccl": "nccl", "libcupti": "cuda-cupti",
 }  # fmt: skip
 _BY_RUNPATH = ("libnvJitLink", "libcublasLt")
-"""Not named by torch's own libraries (which carry an RPATH) but by the wheels' ones."""
+"""Not named by torch's own libraries (which have an RPATH) but by those of the wheels."""
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails for the guilty library of a failed import; warns of older ones that are, or would be, loaded."""
+    """Fails for the library that broke the import; warns about older ones that are, or would be, loaded."""
     cuda = cuda_build(s)
     libraries = need("cuda.libraries", s.cuda.libraries)
     errors = texts(s)
     symbol, guilty = undefined_symbol(errors)
     preloads = known(s.torch.preloads)
-    if preloads is None:  # a build that is not installed here: by its release
+    if preloads is None:  # a build that is not installed here: look up its release
         preloads = m.torch_preloads(known(s.torch.version) or "")
     for item in libraries:
         if item.found_by != "LD_LIBRARY_PATH" or item.name not in _WHEELS or not _same_soname(s, item, cuda):
@@ -86,7 +86,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 
 def _same_soname(s: Snapshot, item: LoaderLibrary, cuda: str) -> bool:
-    """Whether torch, or a library of its wheels, asks for this very soname."""
+    """Whether torch, or a library of its wheels, needs exactly this soname."""
     if item.soname in (known(s.torch.linked_libraries) or ()):
         return True
     return item.name in _BY_RUNPATH and item.soname.endswith(f".so.{numbers(cuda)[0]}")
@@ -99,7 +99,7 @@ def _is_guilty(item: LoaderLibrary, guilty: str, errors: str, is_older: bool) ->
 
 
 def _is_loaded(s: Snapshot, item: LoaderLibrary, preloads: tuple[str, ...]) -> bool:
-    """Seen in torch's process; where torch was not asked: one that its wheels find by RUNPATH would be loaded."""
+    """Seen in torch's process; if torch was not run, one that its wheels find through RUNPATH would be loaded."""
     maps = known(s.torch_run.libraries_loaded)
     if maps:
         return bool({item.path, item.real_path} & set(maps))

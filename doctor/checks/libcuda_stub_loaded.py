@@ -43,7 +43,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         folders = [f for f in known(s.cuda.stub_directories) or () if f in library_path(s)]
         if absent(s.driver.libcuda_path):
             raise Skip("libcuda was not found", without="gpu")
-        if code != 0:  # a stub never answers 0
+        if code != 0:  # a stub never returns 0
             need("driver.libcuda_stub", s.driver.libcuda_stub)
         for folder in folders:
             yield CHECK.remark(f"{folder} is on LD_LIBRARY_PATH, but the real libcuda is found first", subject=folder)

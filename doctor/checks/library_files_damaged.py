@@ -119,11 +119,11 @@ def _is_library(one: ChangedFile) -> bool:
 
 
 def _breaks(s: Snapshot, p: Policy, one: ChangedFile) -> bool:
-    """Whether what loads this library fails."""
+    """Whether a program that loads this library fails."""
     if one.state == "size":
         return False
     if one.package.startswith("nvidia-") and known(s.torch.build) == "cpu" and one.package not in p.require:
-        return False  # left over: nothing here loads it
+        return False  # a leftover that nothing here loads
     name = one.path.rpartition("/")[2]
     loaded = {path.rpartition("/")[2] for path in known(s.torch_run.libraries_loaded) or ()}
     if known(s.torch_run.imported) is True and (name in loaded or one.state == "needs"):

@@ -91,7 +91,7 @@ _RULE_BYTES = {"weights": 4.0, "gradients": 4.0, "optimizer": 8.0}
 
 
 def _cause(step: TrainingStep, more: bool, names: list[str]) -> str:
-    """The likeliest cause: a variable that is set here, else the part that is furthest from the rule."""
+    """The most likely cause: a variable that is set here, or else the part that is furthest from the rule."""
     if names:
         return f"The most likely cause is set here: {', '.join(names)}."
     there = (("weights", step.weights_mib), ("gradients", step.gradients_mib), ("optimizer", step.optimizer_mib))

@@ -48,7 +48,7 @@ CHECK = Check(
 
 
 _ONE_FOLDER = ("cudnn", "nccl", "cusparselt", "nvshmem")
-"""Libraries whose wheels of all CUDA majors write the same file names."""
+"""Libraries whose wheels write the same file names for every CUDA major."""
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:

@@ -43,7 +43,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails for each GPU of several that the loaded NCCL's code does not reach."""
+    """With several GPUs, fails for each one that the loaded NCCL has no code for."""
     cuda = cuda_build(s)
     libraries = need("python.extensions", s.python.extensions)
     found = _loaded(s, [lib for lib in libraries if lib.package == "nvidia-nccl"])
@@ -97,14 +97,14 @@ def _published(s: Snapshot, m: Matrix, version: str, capability: str, major: str
 
 
 def _loaded(s: Snapshot, libraries: list[CodeLibrary]) -> CodeLibrary | None:
-    """The one that torch loads, by its path; where that is not known, the only one."""
+    """The one that torch loads, by its path; if that is unknown, the only one."""
     path = known(s.torch.nccl_path)
     mine = [lib for lib in libraries if lib.path == path]
     return mine[0] if mine else libraries[0] if len(libraries) == 1 and path is None else None
 
 
 def _fixes(s: Snapshot, m: Matrix, major: int, wanted: list[str]) -> tuple[Fix, ...]:
-    """The newest NCCL measured to serve all GPUs, then a torch (with its NCCL) that does."""
+    """The newest NCCL known to support all GPUs, then a torch (with its NCCL) that does."""
     rows = [
         row
         for row in m.nccl_rows

@@ -56,7 +56,7 @@ _VERSION = lazy(r"\.so\.(\d+\.\d+(?:\.\d+)?)$")
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails where torch misses a function of NCCL; warns of an older NCCL that is, or would be, loaded."""
+    """Fails if an NCCL function that torch calls is missing; warns about an older NCCL that is or would be loaded."""
     cuda_build(s)
     symbol, library = undefined_symbol(texts(s))
     if library == "libnccl" and not _explained(s):

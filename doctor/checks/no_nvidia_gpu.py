@@ -54,7 +54,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if s.host.wsl in (1, 2):
         raise Skip("WSL shows the GPU as /dev/dxg, not on the PCI bus")
     if not isinstance(s.gpus, Missing) and s.gpus:
-        return  # another witness has seen one: integrated GPUs and vGPUs need not be on this PCI list
+        return  # another source has seen one: integrated GPUs and vGPUs may be missing from this PCI list
     if not isinstance(s.driver.cuda_devices, Missing) and s.driver.cuda_devices:
         return
     rocm = known(s.torch.hip) is not None or known(s.torch.build) == "rocm"

@@ -81,7 +81,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 
 def _faults(m: Matrix, gpu: Gpu, mask: int) -> tuple[list[str], list[str]]:
-    """What stops traffic, and what slows it, as texts."""
+    """What stops traffic and what slows it down, as text."""
     broken, impaired = [], []
     status, summary = known(gpu.fabric_status), known(gpu.fabric_health_summary)
     configuration, partition = mask >> 8 & 0xF, mask >> 12 & 3

@@ -44,7 +44,7 @@ _ERROR = "invalid value for --gpu-architecture"
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns for each GPU that is newer than the NVRTC of torch's CUDA; fails where NVRTC said so."""
+    """Warns for each GPU that is newer than the NVRTC for torch's CUDA; fails where NVRTC said so."""
     cuda = cuda_build(s)
     failed = _ERROR in (text := texts(s))
     need("python.distributions", s.python.distributions)

@@ -101,7 +101,7 @@ def _for(s: Snapshot, m: Matrix, toolkits: list[str]) -> tuple[Fix, ...]:
 
 
 def _needed(s: Snapshot, m: Matrix, gpu: Distribution) -> tuple[str, ...]:
-    """What its provider links; where that was not read, the main libraries of the CUDA that the matrix lists."""
+    """What its provider links; if that was not read, the main libraries of the CUDA that the matrix lists."""
     for library in libraries_of(s, "onnxruntime-gpu"):
         names = tuple(name for name in library.needed if name.startswith("libcu") and not name.startswith("libcuda.so"))
         if names:

@@ -49,7 +49,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         branch = version_numbers(version)[0] if version_numbers(version) else None
         found = offer(s, m, branch or 0, p.judged_on)
         if found:
-            found = Offer(found.branch, found.last, found.floor, want == "proprietary")  # for this GPU, whoever else
+            found = Offer(found.branch, found.last, found.floor, want == "proprietary")  # for this GPU
         fixes = install_offered(s, found, want) or install_driver(s, branch, want, last=last_branch(s, m) == branch)
         yield CHECK.fail(
             f"{gpu.name} needs the {want} kernel module, but the {have} one is loaded",
