@@ -1,16 +1,16 @@
-"""A GPU's PCIe link is narrower or slower than it can be.
+"""A GPU's PCIe link is narrower or slower than it could be.
 
 What is wrong: the link between CPU and GPU uses fewer lanes than both support, or a lower generation while the GPU is
-working.
+busy.
 
 Symptoms: copies between host and GPU, data loading and multi-GPU training without NVLink are slow; kernels are not.
 `nvidia-smi -q` shows `Link Width: Current` below `Max`.
 
 Why it happens: a board that is not fully seated, a riser or mining adapter, a slot with fewer lanes, a slot shared with
-an M.2 disk, a firmware setting. An idle GPU lowers the generation to save power: that is not a fault, so the generation
-is judged only under load. In a virtual machine the link is what the hypervisor shows: only a remark.
+an M.2 disk, a firmware setting. An idle GPU lowers the generation to save power. That is not a fault, so the generation
+is judged only under load. In a virtual machine the hypervisor decides which link is shown, so there it is only a note.
 
-How to fix it: reseat the board, use a slot with all lanes. If the machine is rented, take another host.
+How to fix it: reseat the board, or use a slot with all lanes. If the machine is rented, switch to a different host.
 
 Source: NVML PCIe link functions (nvml.h); lanes of each board: the matrix.
 """
@@ -25,8 +25,8 @@ from ._readings import Readings, listed, name_of
 
 CHECK = Check(
     __name__,
-    title="The PCIe link is slower than it can be",
-    sound="No PCIe link was seen narrower or slower than it can be",
+    title="The PCIe link is slower than it could be",
+    sound="No PCIe link was found to be narrower or slower than it could be",
     severity="warning",
     layer="hardware",
     tags=("gpu", "health", "speed"),
@@ -51,7 +51,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
                 make = CHECK.remark if _virtual(s, gpu) or shared else CHECK.warn
                 yield make(
                     f"{name_of(gpu)} has {width} of {lanes} PCIe lanes",
-                    "Copies between host and GPU reach only that part of the speed."
+                    "Copies between host and GPU reach only that fraction of the full speed."
                     + (" Boards that share a CPU's lanes look like this by design." if shared else ""),
                     facts=facts,
                     subject=gpu.key,
@@ -69,8 +69,8 @@ def _generation(s: Snapshot, gpu: Gpu, seen: Readings) -> Findings:
         return
     make = CHECK.remark if _virtual(s, gpu) else CHECK.warn
     yield make(
-        f"{name_of(gpu)} runs at PCIe generation {now}, but slot and board can do {most}",
-        f"It was {percent} % busy when asked, so this is not an idle GPU saving power.",
+        f"{name_of(gpu)} runs at PCIe generation {now}, but the slot and the board support {most}",
+        f"It was {percent} % busy when checked, so this is not an idle GPU saving power.",
         facts={"pcie_gen": now, "pcie_gen_max": most, "utilization_percent": percent},
         subject=gpu.key,
         fixes=seat_board(s, gpu.key, known(gpu.pcie_width) or 16),
@@ -78,12 +78,12 @@ def _generation(s: Snapshot, gpu: Gpu, seen: Readings) -> Findings:
 
 
 def _lanes(m: Matrix, gpu: Gpu, default: int) -> int:
-    """Lanes of the board, by the matrix: the fewest of the products that it may be."""
+    """Lanes of the board according to the matrix: the fewest among the products that it may be."""
     ids = {row.id for row in rows_of(m, gpu)}
     lanes = [spec.pcie_lanes for spec in m.gpu_specs if spec.id in ids and spec.pcie_lanes]
     return int(min(lanes)) if lanes else default
 
 
 def _virtual(s: Snapshot, gpu: Gpu) -> bool:
-    """Whether this may be a virtual machine, whose picture of the link is its hypervisor's."""
+    """Whether this may be a virtual machine, where the hypervisor decides which link is shown."""
     return known(s.host.virtualization) != "none" or known(gpu.virtualization_mode) not in (None, 0)

@@ -1,19 +1,19 @@
 """A GPU's PCIe link is resending packets right now.
 
-What is wrong: packets between GPU and CPU arrive damaged and are sent again, several times while gpudoctor looks.
+What is wrong: packets between GPU and CPU arrive damaged and are resent, several times while gpudoctor is watching.
 
 Symptoms: `nvidia-smi -q` prints `Replays Since Reset`, and the number grows from call to call. Copies between host
 and GPU are slow or uneven; the kernel log may have `AER: Corrected error`.
 
 Why it happens: a board that is not fully seated, a riser or cable, dirt in the slot, a link that runs at a generation
-that the riser cannot carry; seldom the board itself.
+that the riser cannot handle; rarely the board itself.
 
 How to fix it: reseat the board, without a riser; set the slot to a lower PCIe generation in the firmware. If the
-machine is rented, take another host.
+machine is rented, switch to a different host.
 
 On many healthy machines the count since the last reset is not 0, so it is not judged. gpudoctor reads a counter that is
-not 0 a second time about 100 ms later, and warns from 3 new replays on. That is 1800 a minute; DCGM allows a link of 16
-lanes 3 (generation 1) to 62 (generation 6).
+not 0 a second time about 100 ms later, and warns if it finds 3 or more new replays. That is 1800 per minute; for a
+16-lane link, DCGM allows 3 (generation 1) to 62 (generation 6).
 
 Source: NVML, nvmlDeviceGetPcieReplayCounter; limits: DCGM (DcgmHealthWatch, GetExpectedPcieReplayRate).
 """
@@ -28,8 +28,8 @@ from ._readings import Readings, limit, listed, name_of
 
 CHECK = Check(
     __name__,
-    title="A GPU's PCIe link repeats packets",
-    sound="The PCIe links do not repeat packets",
+    title="A GPU's PCIe link is resending packets",
+    sound="The PCIe links are not resending packets",
     severity="warning",
     layer="hardware",
     tags=("gpu", "health", "speed"),
@@ -38,7 +38,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns for each GPU whose counter climbed between two looks."""
+    """Warns for each GPU whose counter climbed between two readings."""
     seen = Readings()
     for gpu in listed(s):
         if is_vgpu(gpu):
@@ -48,8 +48,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             continue
         apart_ms, count = known(gpu.counters_apart_ms) or 100, (known(gpu.pcie_replays) or 0) + climbed
         yield CHECK.warn(
-            f"{name_of(gpu)} repeats PCIe packets: {climbed} within {apart_ms} ms",
-            f"Packets arrive damaged and are sent again: {count} since the GPU was last reset.",
+            f"{name_of(gpu)} is resending PCIe packets: {climbed} within {apart_ms} ms",
+            f"Packets arrive damaged and are resent: {count} since the GPU was last reset.",
             facts={"pcie_replays": count, "climbed": climbed, "apart_ms": apart_ms},
             subject=gpu.key,
             fixes=steady_link(s, gpu.key),

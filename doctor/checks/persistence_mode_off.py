@@ -1,13 +1,13 @@
-"""Persistence mode is off: the driver shuts the GPU's state down whenever nobody uses it.
+"""Persistence mode is off: the driver shuts down the GPU whenever no program uses it.
 
-What is wrong: nothing fails. With the mode off, the driver initializes the GPU again for the first program after each
-idle time. That takes seconds on machines with many GPUs, and settings such as power limits are lost.
+What is wrong: nothing fails, but without persistence mode the driver initializes the GPU again for the first program
+after each idle period. That takes seconds on machines with many GPUs, and settings such as power limits are lost.
 
-Symptoms: `nvidia-smi` and the start of CUDA take several seconds on an idle machine; `Persistence-M: Off`.
+Symptoms: `nvidia-smi` and CUDA initialization take several seconds on an idle machine; `Persistence-M: Off`.
 
 Why it happens: it is off unless nvidia-persistenced runs.
 
-How to fix it: run nvidia-persistenced on the host (root). This is only a remark, and does not apply to Windows and WSL.
+How to fix it: run nvidia-persistenced on the host (as root). This is only a note, and does not apply to Windows or WSL.
 
 Source: docs.nvidia.com/deploy/driver-persistence.
 """
@@ -32,7 +32,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """One remark for all GPUs whose persistence mode is off."""
+    """One note for all GPUs whose persistence mode is off."""
     if driver_platform(s) == "windows":
         raise Skip("Windows drivers have no persistence mode")
     seen, off = Readings(), []
@@ -43,7 +43,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         which = ", ".join(str(index) for index in off if index is not None) or "all"
         yield CHECK.remark(
             "Persistence mode is off: the first program on an idle machine starts slowly",
-            f"GPU {which}.",
+            f"Affected GPUs: {which}.",
             facts={"indices": off},
             fixes=(persistence(s),),
         )

@@ -1,23 +1,23 @@
-"""Under load a GPU was held back by its power limit or its power supply.
+"""A GPU under load was held back by its power limit or its power supply.
 
-What is wrong: in a good part of the samples under load its clocks were lowered for power, and its limit is below the
-default; or the power supply or the rack asked it to draw less (power brake).
+What is wrong: in many of the samples taken under load, the GPU's power limit lowered its clocks, and that limit is
+below the default; or the power supply or the rack asked the GPU to draw less (power brake).
 
 Symptoms: clocks far below their maximum at full utilization; the GPU is slower than others of its model. NVML's
-clock event reasons say so while it works.
+clock event reasons show it while the GPU is busy.
 
 Why it happens: a lowered limit (heat, noise, cost, a provider's cap); a weak power supply, a missing cable, a rack's
 limit.
 
-How to fix it: set the limit back to the default; check cables and supply. Reaching the default limit is normal: large
-matrix products do so on most boards, so there it is only a remark.
+How to fix it: set the limit back to the default; check the cables and the power supply. Reaching the default limit is
+normal: large matrix multiplications do so on most boards, so in that case it is only a note.
 
 Threshold: power_cap_samples_percent (25), slowed_samples_percent (10) for a power brake.
 
-What was looked at: at least five of NVML's samples in a phase under load. Event reasons say that a limit was reached,
-not that it cost speed: a low rate is explained by them only with at least 90 % of the limit drawn and a clock as low.
+What was looked at: at least five NVML samples in a phase under load. Event reasons show that a limit was reached, not
+that it cost speed: they explain a low rate only if at least 90 % of the limit was drawn and the clock was as low.
 
-Source: NVML clock event reasons and power limits, sampled while `gpudoctor prove` or a watched program worked.
+Source: NVML clock event reasons and power limits, sampled while `gpudoctor prove` or a watched program was running.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from ._readings import limit, name_of
 
 CHECK = Check(
     __name__,
-    title="Under load a GPU is held back by power",
-    sound="No GPU was held back by power under load",
+    title="A GPU is limited by power under load",
+    sound="No GPU was limited by power under load",
     severity="error",
     layer="hardware",
     tags=("measured", "gpu", "speed"),
@@ -41,7 +41,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """One finding for each GPU, of the phase that shows it most."""
+    """One finding for each GPU, for the phase that shows it most."""
     measured(s)
     from ..findings.measured_rates import below_default, share
     from ._loads import worst_loads
@@ -52,7 +52,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if brake >= limit(p, "slowed_samples_percent", 10):
             yield CHECK.fail(
                 f"{name} was slowed down by a power brake in {brake:.0f} % of the samples under load",
-                f"The supply or the rack asks for less power.{_clocks(load)}",
+                f"The power supply or the rack asks the GPU to draw less.{_clocks(load)}",
                 facts=_facts(load, gpu),
                 subject=key,
                 fixes=_brake(s, m, gpu, key),
@@ -82,7 +82,7 @@ def _by_design(m: Matrix, gpu: Gpu | None) -> bool:
 
 def _clocks(load: Load) -> str:
     now, most = known(load.clock_sm_mhz), known(load.clock_sm_max_mhz)
-    return f" Its SM clock was {now:.0f} MHz on average, of at most {most} MHz." if now and most else ""
+    return f" Its SM clock averaged {now:.0f} MHz (maximum: {most} MHz)." if now and most else ""
 
 
 def _facts(load: Load, gpu: Gpu | None) -> dict[str, Any]:

@@ -3,17 +3,17 @@
 What is wrong: the enforced limit is lower than the one that the board was sold with, so the board is slower under full
 load.
 
-Symptoms: benchmarks stay below those of other GPUs of this model; `nvidia-smi -q -d POWER` shows a `Current Power
+Symptoms: benchmark results are lower than on other GPUs of this model; `nvidia-smi -q -d POWER` shows a `Current Power
 Limit` lower than the `Default Power Limit`.
 
-Why it happens: somebody lowered it on purpose (heat, noise, power supply, cost), often in a startup script; a provider
+Why it happens: someone lowered it on purpose (heat, noise, power supply, cost), often in a startup script; a provider
 sells the GPU with a cap; some boards lower it themselves when a power cable is missing.
 
-How to fix it: set it back to the default (root on the host), or take another host. If it was lowered on purpose it may
-stay: speed falls less than power does.
+How to fix it: set it back to the default (as root on the host), or switch to a different host. If it was lowered on
+purpose, you can leave it: speed drops less than power does.
 
-Threshold: power_limit_percent (98): percentage of the default below which it counts. Laptops are left out: their limit
-follows battery and chassis.
+Threshold: power_limit_percent (98): below this percentage of the default, the limit counts as lowered. Laptops are not
+judged, because their limit depends on battery and chassis.
 
 Source: nvidia-smi(1), power limits; NVML nvmlDeviceGetEnforcedPowerLimit.
 """
@@ -29,7 +29,7 @@ from ._readings import Readings, limit, listed, name_of
 CHECK = Check(
     __name__,
     title="The power limit is below the default",
-    sound="The power limits are the default or above",
+    sound="The power limits are at the default or above",
     severity="warning",
     layer="hardware",
     tags=("gpu", "health", "speed"),
@@ -46,9 +46,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if now is None or default is None or default <= 0 or now * 100 >= default * limit(p, "power_limit_percent", 98):
             continue
         percent = round(now / default * 100)
-        detail = "Under full load it is slower than others of its kind."
+        detail = "Under full load it is slower than other GPUs of its model."
         if has_power_sockets(s, m, gpu):
-            detail += f" If nobody lowered it on purpose: {CABLES[0].lower()}{CABLES[1:]}"
+            detail += f" If it was not lowered on purpose: {CABLES[0].lower()}{CABLES[1:]}"
         yield CHECK.warn(
             f"The power limit of {name_of(gpu)} is {now:.0f} W, {percent} % of its default of {default:.0f} W",
             detail,

@@ -1,15 +1,15 @@
 """PyTorch's kernels were compiled from PTX when they were first launched.
 
-What is wrong: this PyTorch holds no machine code for this GPU; the driver compiled its kernels from PTX while
+What is wrong: this PyTorch has no machine code for this GPU; the driver compiled its kernels from PTX while
 `gpudoctor prove` ran. It works, but the first use of each kernel is slow, and there are no kernels tuned for this GPU.
 
-Symptoms: the first step takes tens of seconds. It does so again after each driver update, and in containers at
+Symptoms: the first step takes tens of seconds. That happens again after each driver update, and in containers at
 every start, because the cache (~/.nv/ComputeCache) is lost.
 
 Why it happens: the GPU is newer than the build.
 
-How to fix it: install a build with machine code for this GPU; see the command in the finding. In containers keep
-CUDA_CACHE_PATH on a volume until then.
+How to fix it: install a build with machine code for this GPU; see the command in the finding. Until then, keep
+CUDA_CACHE_PATH on a volume in containers.
 
 Source: time of the first launch and growth of the driver's cache, measured by `gpudoctor prove`; CUDA C++ Programming
 Guide, just-in-time compilation.
@@ -33,10 +33,10 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns for each device whose first launch was compiled; unknown where it could not be told."""
+    """Warns for each device whose first launch was compiled; unknown if that could not be determined."""
     proofs = [proof for proof in known(measured(s).torch) or () if proof.device.startswith("cuda")]
     if not proofs:
-        raise NotExamined("torch proved nothing on a GPU")
+        raise NotExamined("torch was not tested on a GPU")
     lack: Missing | None = None
     for proof in proofs:
         if isinstance(proof.code, Missing):
@@ -54,21 +54,23 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
                 words.append(f"the driver's cache of compiled kernels grew by {cache / 1e6:.1f} MB")
             forced = known(s.host.env("CUDA_FORCE_PTX_JIT")) or known(s.host.env("CUDA_FORCE_JIT"))
             fixes = measured_again([compatible_torch(s, m)]) or (
-                here("prove-again", "Install a build with machine code for this GPU", "Then prove it again."),
+                here(
+                    "prove-again", "Install a build with machine code for this GPU", "Then run gpudoctor prove again."
+                ),
             )
             if forced:
-                words.append("a variable forces it")
+                words.append("an environment variable forces this")
                 fixes = (
                     here(
                         "unset-force-jit",
                         "Unset the variable",
-                        "It is a test's.",
+                        "It is meant for testing only.",
                         "unset CUDA_FORCE_PTX_JIT CUDA_FORCE_JIT && gpudoctor prove",
                     ),
                 )
             yield CHECK.warn(
                 f"torch's kernels were compiled from PTX for {proof.name or proof.device}",
-                f"{' and '.join(words)}. Every other kernel costs this time once, too." if words else "",
+                f"{' and '.join(words)}. Every other kernel also takes extra time once." if words else "",
                 facts={"first_launch_ms": first, "jit_cache_bytes": cache},
                 fixes=fixes,
                 downstream_of=(*CHECK.downstream_of, *(("environment-variable-breaks-cuda",) if forced else ())),

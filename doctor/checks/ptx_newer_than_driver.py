@@ -26,8 +26,8 @@ from ._code import judged
 
 CHECK = Check(
     __name__,
-    title="PTX is newer than the driver",
-    sound="The driver can compile the PTX that is needed",
+    title="torch's PTX is too new for the driver",
+    sound="The driver can compile the PTX that torch needs",
     severity="critical",
     layer="python",
     tags=("torch", "driver"),
@@ -37,7 +37,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails for each GPU that only PTX reaches where the driver reports an older CUDA than the PTX needs."""
+    """Fails for each GPU that only PTX reaches if the driver reports an older CUDA than the PTX needs."""
     for j in judged(s, m):
         if j.grade.kind == "none" and j.grade.ptx_needs_cuda and not j.ran:
             install = install_torch(s, m)
@@ -46,7 +46,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             newer = offered if floor else install_compatible(s, m, p.judged_on, newer=True)
             yield CHECK.fail(
                 f"The driver cannot compile torch's PTX for {j.gpu.name} ({j.gpu.capability})",
-                f"By {j.code.witness}: {j.grade.reason}.{j.disagreement}",
+                f"According to {j.code.witness}: {j.grade.reason}.{j.disagreement}",
                 facts={
                     **j.facts,
                     "ptx_needs_cuda": j.grade.ptx_needs_cuda,

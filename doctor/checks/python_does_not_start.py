@@ -1,22 +1,22 @@
 """This environment's Python does not start.
 
-What is wrong: the environment that is active (or that --python names) has an interpreter that is gone, that may not be
-executed, or that ends before it is ready. Nothing in this environment can run, whatever is installed in it.
+What is wrong: the environment that is active (or that --python names) has an interpreter that is missing, cannot be
+executed, or exits before it is ready. Nothing in this environment can run, no matter what is installed in it.
 
 Symptoms: `bad interpreter: No such file or directory` from every script of the environment (pip too), `cannot
 execute binary file: Exec format error`, `Permission denied`, `No module named 'encodings'`, `error while loading shared
-libraries: libpython3...`, `Illegal instruction`. A shell that searches PATH silently takes the next python3 instead,
+libraries: libpython3...`, `Illegal instruction`. A shell that searches PATH silently uses the next python3 instead,
 which has none of the packages.
 
 Why it happens: a virtual environment is a link to the Python that made it. That Python was removed or replaced (`uv
 python uninstall`, `pyenv uninstall`, an upgrade of the distribution or of Homebrew), or the environment was copied to
-another machine, image or processor without it. PYTHONHOME that points elsewhere does it too.
+another machine, image or processor without it. A PYTHONHOME that points elsewhere has the same effect.
 
-How to fix it: bring back the Python that the link leads to, where uv or pyenv can; else make a new environment at that
-place and install the packages again.
+How to fix it: restore the Python that the link points to, if uv or pyenv can; otherwise, create a new environment in
+the same place and install the packages again.
 
-What was looked at: the file and where its links lead; and one start of it, without its site-packages (`python -S -c`).
-One that is only slow is UNKNOWN.
+What was looked at: the file, where its links lead, and one start of it without its site-packages (`python -S -c`). If
+it is only slow, the result is UNKNOWN.
 
 Source: PEP 405 (a virtual environment's home key and links); execve(2) for the errors.
 """
@@ -40,21 +40,21 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails where the interpreter is gone or could not be started."""
+    """Fails if the interpreter is gone or could not be started."""
     patient = s.python.patient
     if absent(patient.prefix):
         raise Skip("no Python was found")
     if known(s.torch_run.imported) is True or need("python.patient.starts", patient.starts):
         return
     where = known(patient.prefix) or known(patient.executable) or "the chosen environment"
-    error = known(patient.start_error) or "the reason is not known"
+    error = known(patient.start_error) or "the reason is unknown"
     because = known(s.python.chosen_because)
     executable = known(patient.executable)
     detail = f"{executable}: {error}." if executable else f"{error[:1].upper()}{error[1:]}."
     if because:
         detail += f" (Examined because: {because}.)"
     if known(s.host.env("PYTHONHOME")) and known(patient.start_fault) == "crash":
-        detail += " PYTHONHOME is set: it names another Python's library."
+        detail += " PYTHONHOME is set and points to a different Python's library."
     yield CHECK.fail(
         "This environment's Python does not start",
         detail,

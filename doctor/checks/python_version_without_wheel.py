@@ -1,18 +1,18 @@
-"""There is no `torch` wheel for this Python that fits this machine.
+"""No `torch` wheel for this Python fits this machine.
 
 What is wrong: each PyTorch release supports a range of Python versions (2.15: 3.11 to 3.15). For other versions pip
-finds nothing, or falls back to a build that does not fit the GPU or driver.
+finds nothing, or falls back to a build that does not work with the GPU or driver.
 
 Symptoms: `ERROR: Could not find a version that satisfies the requirement torch (from versions: none)`, `No
 matching distribution found for torch==...`.
 
-Why it happens: a Python that came out after the newest PyTorch, or one so old that no build for this GPU was made for
-it; a free-threaded build (3.13t).
+Why it happens: this Python came out after the newest PyTorch, or it is so old that no build for this GPU was made for
+it; or it is a free-threaded build (3.13t).
 
-How to fix it: create an environment with another Python; see the command in the finding. The system's Python stays as
-it is.
+How to fix it: create an environment with a different Python version; see the command in the finding. The system's
+Python stays unchanged.
 
-Judged only where PyTorch is absent or has no CUDA: an installed CUDA build shows that there is a wheel.
+Judged only if PyTorch is not installed or has no CUDA support: an installed CUDA build shows that a wheel exists.
 
 Source: file names of torch's wheels.
 """
@@ -33,8 +33,8 @@ from ._torch import gpu_needed, unlisted
 
 CHECK = Check(
     __name__,
-    title="No torch wheel for this Python",
-    sound="There is a torch wheel for this Python",
+    title="torch has no wheel for this Python",
+    sound="torch has a wheel for this Python",
     severity="error",
     layer="python",
     tags=("torch", "python"),
@@ -43,14 +43,14 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails (warns while torch is merely absent) where no fitting torch build has a wheel for this Python."""
+    """Fails (warns while torch is merely absent) if no fitting torch build has a wheel for this Python."""
     absent = isinstance(s.torch.version, Missing)
     if isinstance(s.torch.version, Missing) and s.torch.version.reason != "absent":
         need("torch.version", s.torch.version)
     if not absent and (known(s.torch.build) != "cpu" or not gpu_needed(s, p)):
         raise Skip("torch is installed, so there was a wheel for this Python")
     if known(s.host.system) not in (None, "linux", "windows"):
-        raise NotExamined("only wheels for Linux and Windows are listed")
+        raise NotExamined("the matrix lists only wheels for Linux and Windows")
     if absent and p.expect.kind == "none" and "torch" not in p.require:
         raise Skip("torch is not installed", without="torch")
     need("python.patient.version", s.python.patient.version)
@@ -61,13 +61,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         raise unlisted(f"Python {python} is newer than this matrix")
     if listed and (not cards or which_torch(s, m) or not which_torch(s, m, any_python=True)):
         return
-    condition = f" that fits {', '.join(cards)} and this driver" if listed else ""
+    condition = f" that supports this driver and compute capability {', '.join(cards)}" if listed else ""
     if gpu_needed(s, p) or p.expect.kind == "none":
         fix = new_python_fix(s, m, None if cards else USUAL) or compatible_torch(s, m)
     else:
         fix = cpu_torch(s, m)
     title = f"No torch build{condition} has a wheel for Python {python}"
-    newest = f"The newest torch with a wheel for it is {listed[0].torch}." if listed else ""
+    newest = f"The newest torch with a wheel for this Python is {listed[0].torch}." if listed else ""
     facts = {"python": python, "newest_torch": listed[0].torch if listed else None}
     say = CHECK.fail if not absent or "torch" in p.require else CHECK.warn
     yield say(title, newest, facts=facts, direct=False, fixes=(fix,) if fix else ())

@@ -1,20 +1,20 @@
-"""Messages between two ranks are far slower than between the others.
+"""Messages between two ranks are far slower than between other ranks.
 
-What is wrong: what one rank sends another passes at less than 60 % of the median of the pairs that are alike: those of
-one node, or those of different nodes.
+What is wrong: messages from one rank to another reach less than 60 % of the median rate of comparable pairs, which are
+either all on one node or all on different nodes.
 
-Symptoms: every collective is as slow as its slowest link, so one such pair holds up the whole training.
+Symptoms: every collective is as slow as its slowest link, so one such pair slows down the whole training run.
 
-Why it happens: an NVLink that is down between two GPUs, a pair that goes through the processors, a network port or
+Why it happens: an NVLink that is down between two GPUs, a pair whose traffic goes through the CPUs, a network port or
 cable that came up at a lower rate, a busy switch.
 
-How to fix it: `nvidia-smi topo -m` says what joins the two; between nodes, compare the rate of their network ports
+How to fix it: `nvidia-smi topo -m` shows what connects the two; between nodes, compare the rate of their network ports
 (`ethtool`, `ibstat`).
 
-There is no range to hold it against; so it is a warning, and judged with NCCL alone, where four pairs or more were
-measured. Where half of the pairs are slow, that is how the machine is built.
+There is no expected range to compare with, so this is only a warning. It is judged only with NCCL, and only if four or
+more pairs were measured. If half of the pairs or more are slow, that is how the machine is built.
 
-Source: messages between each two ranks in `gpudoctor prove --links`.
+Source: messages between each pair of ranks in `gpudoctor prove --links`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ._measured import measured
 CHECK = Check(
     __name__,
     title="Messages between two ranks are slow",
-    sound="Messages between ranks are alike",
+    sound="Messages between ranks are similarly fast",
     severity="warning",
     layer="speed",
     tags=("measured", "multi-gpu", "network", "speed"),
@@ -37,7 +37,7 @@ _SHARE, _LEAST = 0.6, 4
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """One finding for the slow pairs of one node, one for those between nodes."""
+    """One finding for slow pairs on one node, one for slow pairs on different nodes."""
     found = measured(s)
     sends = known(found.sends) or ()
     if not sends or not any(group.backend == "nccl" for group in known(found.link_groups) or ()):
@@ -52,15 +52,15 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         worst = min(slow, key=lambda name: alike[name] / slow[name])
         others = f" and {len(slow) - 1} other pair{'s' * (len(slow) > 2)}" if len(slow) > 1 else ""
         yield CHECK.warn(
-            f"Rank {worst}{others}: {alike[worst]:.3g} GB/s, the others {slow[worst]:.3g}",
-            f"All of them are pairs {'of one node' if same else 'of different nodes'}.",
+            f"Rank {worst}{others}: {alike[worst]:.3g} GB/s, compared with {slow[worst]:.3g} GB/s for the rest",
+            f"All of these pairs are on {'one node' if same else 'different nodes'}.",
             facts={"pairs": sorted(slow), "gb_s": alike[worst], "others_gb_s": slow[worst], "same_node": same},
             subject=worst,
             fixes=(
                 here(
                     "links-again",
-                    "See what joins the two, and measure again",
-                    "A measurement that another program disturbed looks the same.",
+                    "Check what connects the two, and measure again",
+                    "A measurement disturbed by another program looks the same.",
                     "gpudoctor prove --links",
                 ),
             ),

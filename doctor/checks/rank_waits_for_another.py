@@ -1,19 +1,19 @@
-"""All ranks of a training wait for one that is slower.
+"""All ranks of a training run wait for a slower one.
 
-What is wrong: in a loop of the same work on every GPU and an all-reduce, one rank takes more than 1.3 times the median
-of the others for its work. All others spend that time in the all-reduce.
+What is wrong: in a loop of the same work on every GPU and an all-reduce, one rank takes more than 1.3 times as long for
+its work as the median of the others. The others spend that time waiting in the all-reduce.
 
-Symptoms: steps on several GPUs take longer than on one, though the links are fast; a profile shows long
-all-reduces on all ranks but one. NCCL is not slow then, it waits.
+Symptoms: steps on several GPUs take longer than on one, even though the links are fast; a profile shows long
+all-reduces on all ranks but one. In that case NCCL is not slow; it is waiting.
 
-Why it happens: a GPU that throttles or that another program uses, a process on the wrong cores, a node with slower
-GPUs.
+Why it happens: a GPU that is throttling or that another program is using, a process on the wrong cores, a node with
+slower GPUs.
 
-How to fix it: `gpudoctor prove --quick` measures each GPU beside its siblings, and says what holds it back.
+How to fix it: `gpudoctor prove --quick` compares each GPU with its siblings, and shows what holds it back.
 
-Judged on GPUs alone: on the CPU the ranks share the cores, and one always waits for another.
+Judged only on GPUs: on the CPU the ranks share the cores, so one always waits for another.
 
-Source: 20 steps of products and an all-reduce on each rank in `gpudoctor prove --links`.
+Source: 20 steps of matrix multiplications and an all-reduce on each rank in `gpudoctor prove --links`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ._measured import measured
 
 CHECK = Check(
     __name__,
-    title="One rank lets the others wait",
+    title="One rank keeps the others waiting",
     sound="All ranks take the same time for the same work",
     severity="warning",
     layer="speed",
@@ -41,10 +41,10 @@ _SHARE = 1 / 1.3
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns for each rank whose work takes far longer than that of the others, where these wait for it."""
+    """Warns for each rank whose work takes far longer than that of the others, if these wait for it."""
     waits = known(measured(s).rank_waits)
     if waits is None:
-        raise NotExamined("nobody measured who waits: gpudoctor prove --links")
+        raise NotExamined("how long ranks wait was not measured: gpudoctor prove --links")
     waits = tuple(wait for wait in waits if wait.device.startswith("cuda") and wait.work_ms > 0)
     if len(waits) < 2:
         raise NotExamined("fewer than two ranks on GPUs")
@@ -58,17 +58,17 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if str(wait.rank) not in slow or wait.collective_ms >= others[len(others) // 2]:
             continue
         usual = 1 / slow[str(wait.rank)]
-        node = f" of node {wait.node}" if any(other.node for other in waits) else ""
+        node = f" on node {wait.node}" if any(other.node for other in waits) else ""
         yield CHECK.warn(
-            f"Rank {wait.rank} ({wait.device}{node}) lets the other {len(waits) - 1} wait",
-            f"The same work takes {wait.work_ms:.1f} ms there and {usual:.1f} ms on the others, which spend "
+            f"Rank {wait.rank} ({wait.device}{node}) keeps the other {len(waits) - 1} waiting",
+            f"The same work takes {wait.work_ms:.1f} ms on this rank and {usual:.1f} ms on the others, which spend "
             f"{others[len(others) // 2]:.1f} ms of each step in the all-reduce.",
             facts={"rank": wait.rank, "node": wait.node, "work_ms": wait.work_ms, "others_ms": round(usual, 3)},
             subject=f"rank {wait.rank}",
             fixes=(
                 here(
                     "measure-that-gpu",
-                    "Measure each GPU of that node alone",
+                    "Measure each GPU on that node separately",
                     "It shows whether the GPU is slower than its siblings, and whether heat, power or another program "
                     "holds it back.",
                     "gpudoctor prove --quick",

@@ -1,21 +1,21 @@
-"""Ranks on several nodes would meet over an interface that leads to no other node.
+"""Ranks on several nodes would connect over an interface that does not reach the other nodes.
 
-What is wrong: unless GLOO_SOCKET_IFNAME or NCCL_SOCKET_IFNAME names another, gloo binds to the address that the host's
-own name resolves to, and NCCL to the first interface that looks usable. Here that is the loopback, or a bridge of
-Docker or libvirt.
+What is wrong: unless GLOO_SOCKET_IFNAME or NCCL_SOCKET_IFNAME names a different one, gloo binds to the address that the
+host's own name resolves to, and NCCL uses the first interface that looks usable. On this machine that is the loopback
+interface, or a Docker or libvirt bridge.
 
-Symptoms: a training over several nodes hangs at its start, `Connection refused`, `Connect timeout`, or gloo's
+Symptoms: a training run on several nodes hangs at startup; `Connection refused`, `Connect timeout`, or gloo's
 `connectFullMesh failed` with 127.0.0.1 in it.
 
 Why it happens: /etc/hosts names this host as 127.0.1.1 (Debian's default) or 127.0.0.1; docker0 or virbr0 exist on
 every node with the same address.
 
-How to fix it: name the interface that leads to the other nodes in GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME.
+How to fix it: set GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME to the interface that reaches the other nodes.
 
-It fails where a variable of yours names it and the ranks did not reach each other, and where they did not and
-MASTER_ADDR is the loopback, so that each node waits for itself. Judged over several nodes alone; where the data came
-over it all the same (several of them on one machine), it is sound. `prove --links` itself chose the interface of the
-address in `--nodes` for gloo.
+This is a failure if one of these variables names the wrong interface and the ranks did not reach each other. It is also
+a failure if they did not reach each other and MASTER_ADDR is the loopback address, so that each node waits for itself.
+Judged only on several nodes. If the data arrived over that interface anyway (several nodes on one machine), the check
+passes. For gloo, `prove --links` itself used the interface of the address in `--nodes`.
 
 Source: NCCL's log and the host's own addresses in `gpudoctor prove --links --nodes`; NCCL user guide,
 NCCL_SOCKET_IFNAME.
@@ -33,8 +33,8 @@ from ._measured import measured
 
 CHECK = Check(
     __name__,
-    title="Ranks would meet over the wrong network interface",
-    sound="Ranks meet over an interface that leads to the other nodes",
+    title="Ranks would connect over the wrong network interface",
+    sound="Ranks connect over an interface that reaches the other nodes",
     severity="warning",
     layer="libraries",
     tags=("measured", "multi-gpu", "network"),
@@ -45,7 +45,7 @@ _LEADS_NOWHERE = re.compile(r"lo\d*|docker\d+|br-[0-9a-f]{12}|virbr\d+|lxcbr\d+|
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns where what a library takes by itself is a loopback or a bridge."""
+    """Warns if the interface that a library chooses by itself is a loopback or a bridge."""
     groups = [group for group in known(measured(s).link_groups) or () if group.nodes > 1 and not group.variant]
     if not groups:
         raise NotExamined("no links between nodes were measured: gpudoctor prove --links --nodes")
@@ -71,19 +71,19 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             continue  # all came over it: several nodes of a launcher on one machine
         right = group.reaching if not _LEADS_NOWHERE.fullmatch(group.reaching) else ""
         name = "NCCL" if group.backend == "nccl" else group.backend
-        words = [f"{variable} names it."] if chosen else []
-        words += [f"The first node is reached over {right}."] if right else []
+        words = [f"{variable} selects it."] if chosen else []
+        words += [f"The first node can be reached over {right}."] if right else []
         make = CHECK.fail if chosen and ends else CHECK.warn
         yield make(
-            f"{name} takes {', '.join(wrong)}{'' if chosen else ' by itself'}, which leads to no other node",
+            f"{name} uses {', '.join(wrong)}{'' if chosen else ' by default'}, which does not reach any other node",
             " ".join(words),
             facts={"interfaces": wrong, "right": right},
             subject=group.backend,
             fixes=(
                 here(
                     "name-interface",
-                    "Name the interface that leads to the other nodes",
-                    "On every node, with its own name for it (ip route get ADDRESS shows it).",
+                    "Set the interface that reaches the other nodes",
+                    "Do this on every node, with that node's name for the interface (ip route get ADDRESS shows it).",
                     f"export {variable}={right or 'eth0'}",
                 ),
             ),
@@ -97,15 +97,15 @@ def _each_to_itself(s: Snapshot, make: Callable[..., Finding], address: str) -> 
     if known(s.host.env("SLURM_JOB_ID")):
         first = '"$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)"'
     return make(
-        f"MASTER_ADDR is {address}, which leads each node to itself",
-        "It is another machine on every node: the ranks of one wait there for the others.",
+        f"MASTER_ADDR is {address}, which points each node to itself",
+        "On every node this address is a different machine, so the ranks of each node wait for the others in vain.",
         facts={"address": address},
         subject="MASTER_ADDR",
         fixes=(
             here(
                 "name-first-node",
-                "Give the first node's name or address",
-                "On every node, and in the script that starts the training.",
+                "Set MASTER_ADDR to the first node's name or address",
+                "Do this on every node, and in the script that starts the training run.",
                 f"export MASTER_ADDR={first}",
             ),
         ),

@@ -3,20 +3,20 @@
 What is wrong: without it gpudoctor cannot say that this environment is healthy, and says so instead of guessing. There
 may be nothing wrong with it.
 
-Symptoms: the verdict is UNKNOWN and the exit code 3 where nothing else failed.
+Symptoms: the verdict is UNKNOWN, and the exit code is 3 if nothing else failed.
 
 Why it happens: a sandbox (gVisor) without a PCI list and driver; no permission to read a file; a call that did not
-answer in time; pasted text that does not contain the fact.
+return in time; pasted text that does not contain the fact.
 
 How to fix it: run gpudoctor where the fact can be read (on the host, as root, or in a container that has the GPU), or
-tell gpudoctor what to expect: `--expect any` where a GPU is not needed, `--expect none` where an image is built.
+tell gpudoctor what to expect: `--expect any` if a GPU is not needed, `--expect none` if an image is being built.
 
-Required, where a GPU is expected: the driver's version, the list of GPUs, the result of cuInit; with PyTorch installed
-its build, the architectures that it holds, and the end of an `import torch` that was only slow (--timeout gives it more
-time); each package named by --require. With --only each check that it names is required: where it could not be
-judged, the finding of its id says why. A run of which --skip leaves nothing is unknown too. An empty list does not
-count as an answer, and neither does one of which only a part was looked at. What the user's own flags left out is never
-required.
+Required if a GPU is expected: the driver's version, the list of GPUs and the result of cuInit. Required if PyTorch is
+installed: its build, the architectures that it has code for, and the result of an `import torch` that was only slow
+(--timeout gives it more time). Each package named by --require is required too. With --only, each check that it names
+is required; if a check could not be judged, the finding with its id says why. If --skip leaves nothing to check, the
+result is unknown too. An empty list does not count as an answer, nor does a list of which only a part was examined.
+What you left out with your own options is never required.
 
 Source: gpudoctor's own rules for the verdict.
 """
@@ -44,7 +44,7 @@ CHECK = Check(
 
 _GPU = ("driver.kernel_version", "gpus", "driver.cu_init", "driver.cuda_devices")
 _TRIED = ("denied", "timeout", "error", "conflict")
-"""Somebody looked and could not tell."""
+"""gpudoctor looked and could not tell."""
 _WORDS = {
     "driver.kernel_version": "the driver's version",
     "gpus": "the list of GPUs",
@@ -62,8 +62,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """One unknown for each required fact that is Missing and whose absence is not explained by the same facts."""
     of_gpus = _of_gpu(s, p)
     if of_gpus and (cap := s.cap("gpus") or (s.cap("cuda-devices") if isinstance(s.gpus, Missing) else None)):
-        title, facts = "Not known: how all GPUs are", {"looked": cap.looked, "listed": cap.listed}
-        yield CHECK.unknown(title, f"gpudoctor looked at {cap.words}.", facts=facts, subject="gpus", layer="driver")
+        title, facts = "Unknown: the state of all GPUs", {"looked": cap.looked, "listed": cap.listed}
+        yield CHECK.unknown(title, f"gpudoctor examined {cap.words}.", facts=facts, subject="gpus", layer="driver")
     for path in (*of_gpus, *_of_torch(s, p)):
         if any(path == left or path.startswith(f"{left}.") for left in p.left_out):
             continue
@@ -71,9 +71,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if not isinstance(fact, Missing):
             continue
         of_gpu = path in _GPU
-        words = "how the GPUs are" if path == "gpus" and not isinstance(s.gpus, Missing) else _WORDS[path]
+        words = "the state of the GPUs" if path == "gpus" and not isinstance(s.gpus, Missing) else _WORDS[path]
         yield CHECK.unknown(
-            f"Not known: {words}",
+            f"Unknown: {words}",
             _why(fact),
             facts={"fact": path, "reason": fact.reason},
             subject=path,
@@ -113,7 +113,7 @@ def _of_gpu(s: Snapshot, p: Policy) -> tuple[str, ...]:
 
 
 def _cut_off(s: Snapshot) -> Missing | None:
-    """Why NVML did not come to its end with the GPUs: it was slow, or had no core."""
+    """Why NVML did not finish reading the GPUs: it was slow, or had no core to run on."""
     if isinstance(s.gpus, Missing):
         return s.gpus if s.gpus.reason == "timeout" else None
     facts = (getattr(gpu, name) for gpu in s.gpus for name in gpu.__struct_fields__)
@@ -142,13 +142,13 @@ def _of_torch(s: Snapshot, p: Policy) -> tuple[str, ...]:
 
 def _why(fact: Missing) -> str:
     words = {
-        "absent": "it was looked for and is not there",
-        "denied": "this user may not read it",
-        "timeout": "there was no answer in time",
-        "error": "the answer was an error",
-        "not-asked": "nobody looked",
-        "conflict": "the witnesses disagree",
-        "recheck": "only a new look can tell",
+        "absent": "gpudoctor looked for it and did not find it",
+        "denied": "this user has no permission to read it",
+        "timeout": "there was no response in time",
+        "error": "reading it returned an error",
+        "not-asked": "it was not examined",
+        "conflict": "the sources disagree",
+        "recheck": "only a new check can tell",
     }
     why = f"{words[fact.reason]}: {fact.detail}" if fact.detail else words[fact.reason]
     return f"{why[:1].upper()}{why[1:].rstrip('.')}."

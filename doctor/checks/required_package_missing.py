@@ -1,12 +1,12 @@
 """A package that you require (`--require NAME`) is not installed.
 
-What is wrong: the environment that was diagnosed has no distribution of that name. Names are read from the dist-info
+What is wrong: the environment that was examined has no distribution with that name. Names are read from the dist-info
 folders; nothing is imported.
 
 Symptoms: `ModuleNotFoundError` when the program starts.
 
-Why it happens: it was never installed, or it went into another environment. The name of a distribution is not always
-the name that is imported (`flash-attn` is imported as `flash_attn`, `opencv-python` as `cv2`).
+Why it happens: it was never installed, or it went into a different environment. The name of a distribution is not
+always the name that you import (`flash-attn` is imported as `flash_attn`, `opencv-python` as `cv2`).
 
 How to fix it: install it into this environment; see the command in the finding.
 
@@ -41,18 +41,18 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails for each required package, but torch (torch-not-installed judges that), that is not installed."""
+    """Fails for each required package that is not installed, except torch (torch-not-installed judges that)."""
     wanted = [name for name in p.require if name != "torch"]
     if not wanted:
-        raise Skip("no package but torch is required")
+        raise Skip("no package other than torch is required")
     have = {d.name for d in need("python.distributions", s.python.distributions)}
     for name in wanted:
         plain = re.sub(r"[-_.]+", "-", name).lower()
         if plain not in have:
             where = known(s.python.patient.prefix) or "this environment"
             yield CHECK.fail(
-                f"{plain} is required and not installed",
-                " ".join(filter(None, (f"There is no package of that name in {where}.", _why_not(s, m, plain)))),
+                f"{plain} is required but not installed",
+                " ".join(filter(None, (f"There is no package with that name in {where}.", _why_not(s, m, plain)))),
                 facts={"package": plain},
                 subject=plain,
                 fixes=_fixes(s, m, p, plain),
@@ -60,12 +60,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 
 def _why_not(s: Snapshot, m: Matrix, name: str) -> str:
-    """Why an extension cannot be had as things are; '' for a companion, which comes with its torch."""
+    """Why an extension cannot be installed as things are; '' for a companion, which comes with its torch."""
     return "" if name in COMPANIONS else why_not(s, m, name)
 
 
 def _fixes(s: Snapshot, m: Matrix, p: Policy, name: str) -> tuple[Fix, ...]:
-    """None for an extension that cannot be had as things are: the finding says why."""
+    """None for an extension that cannot be installed as things are: the finding says why."""
     if _why_not(s, m, name):
         return ()
     companion = _companion(s, m, p, name) if name in COMPANIONS else None
@@ -76,7 +76,7 @@ def _fixes(s: Snapshot, m: Matrix, p: Policy, name: str) -> tuple[Fix, ...]:
 
 
 def _companion(s: Snapshot, m: Matrix, p: Policy, name: str) -> Fix | None:
-    """The companion of the torch that is here, else with a torch of the kind that this machine needs."""
+    """The companion of the installed torch, else with a torch of the kind that this machine needs."""
     version = s.torch.version
     if not isinstance(version, Missing) and not needs_new_environment(s):
         fix = install_companion(s, m, version, Distribution(name=name, version="", location=""))

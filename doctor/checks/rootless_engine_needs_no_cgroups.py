@@ -1,14 +1,14 @@
 """A rootless container engine will fail to start containers with GPUs.
 
-What is wrong: the engine runs without root, or maps its users; the NVIDIA Container Toolkit still tries to write the
-container's device rules, which only root may.
+What is wrong: the engine runs without root, or remaps its containers' users, but the NVIDIA Container Toolkit still
+tries to write the container's device rules, which only root may do.
 
 Symptoms: `nvidia-container-cli: mount error: failed to add device rules: ... bpf_prog_query(BPF_CGROUP_DEVICE)
 failed: operation not permitted`.
 
-Why it happens: `no-cgroups` of /etc/nvidia-container-runtime/config.toml is false, as it is installed.
+Why it happens: `no-cgroups` in /etc/nvidia-container-runtime/config.toml is false, its value after installation.
 
-How to fix it: set it to true, or let the engine take GPUs by CDI, which needs no device rules.
+How to fix it: set it to true, or have the engine use CDI for GPUs, which needs no device rules.
 
 Source: NVIDIA Container Toolkit, installation guide: rootless mode.
 """
@@ -22,8 +22,8 @@ from ._engines import answering, has_cdi
 
 CHECK = Check(
     __name__,
-    title="A rootless engine may not pass GPUs on",
-    sound="Rootless engines may pass GPUs on",
+    title="A rootless engine is not allowed to pass GPUs to containers",
+    sound="Rootless engines are allowed to pass GPUs to containers",
     severity="warning",
     layer="container",
     tags=("container",),
@@ -32,16 +32,16 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns where a rootless engine has the toolkit's hook, no CDI, and `no-cgroups` is not set."""
+    """Warns if a rootless engine has the toolkit's hook, no CDI, and `no-cgroups` is not set."""
     for engine in answering(s):
         bound = known(engine.rootless) is True or known(engine.userns) is True
         if not bound or known(s.engines.hook) is not True or has_cdi(s, engine):
             continue
         if known(s.engines.no_cgroups) is False:
-            how = "runs without root" if known(engine.rootless) else "maps its containers' users"
+            how = "runs without root" if known(engine.rootless) else "remaps its containers' users"
             yield CHECK.warn(
                 f"{engine.kind.capitalize()} {how}: containers with GPUs will not start",
-                "The toolkit would write the container's device rules, which only root may (no-cgroups is false in "
+                "The toolkit would write the container's device rules, which only root may do (no-cgroups is false in "
                 "/etc/nvidia-container-runtime/config.toml).",
                 facts={"engine": engine.kind, "rootless": known(engine.rootless), "no_cgroups": False},
                 subject=engine.kind,
