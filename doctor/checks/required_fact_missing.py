@@ -145,7 +145,7 @@ def _why(fact: Missing) -> str:
         "absent": "gpudoctor looked for it and did not find it",
         "denied": "this user has no permission to read it",
         "timeout": "there was no response in time",
-        "error": "reading it returned an error",
+        "error": "the attempt failed with an error",
         "not-asked": "it was not examined",
         "conflict": "the sources disagree",
         "recheck": "only a new check can tell",

@@ -1,14 +1,16 @@
-"""A bad row or page of a GPU's memory is waiting for a reset to be replaced.
+"""A bad row or page of a GPU's memory will be replaced only after a reset.
 
-What is wrong: the GPU found a faulty piece of its memory and has a spare for it. The spare is only put into use when
-the GPU is reset.
+What is wrong: the GPU found a faulty piece of its memory and has a spare for it. The spare is used only after the GPU
+is reset.
 
 Symptoms: Xid 63 in the kernel log; `nvidia-smi -q -d ROW_REMAPPER` says `Pending: Yes`; programs that touch the
-row end with ECC errors.
+row crash with ECC errors.
 
-Why it happens: a memory error on the board, which row remapping (Ampere and newer) or page retirement (before) handles.
+Why it happens: a memory error on the board, which row remapping (Ampere and newer) or page retirement (older GPUs)
+handles.
 
-How to fix it: end the programs and reset the GPU, or reboot. In a container or on a rented machine, take another host.
+How to fix it: stop the programs and reset the GPU, or reboot. In a container or on a rented machine, switch to a
+different host.
 
 Source: NVIDIA GPU Memory Error Management, docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt; Dynamic Page Retirement.
 """
@@ -22,8 +24,8 @@ from ._readings import Readings, listed, name_of
 
 CHECK = Check(
     __name__,
-    title="Bad memory waits for a reset to be replaced",
-    sound="No memory repair waits for a reset",
+    title="Bad GPU memory will be replaced only after a reset",
+    sound="No GPU memory repair is waiting for a reset",
     severity="error",
     layer="hardware",
     tags=("gpu", "health"),
@@ -40,7 +42,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if not row and not page:
             continue
         yield CHECK.fail(
-            f"{name_of(gpu)} must be reset: a bad {'row' if row else 'page'} of its memory waits to be replaced",
+            f"{name_of(gpu)} must be reset to replace a bad {'row' if row else 'page'} of its memory",
             "Until then a program may hit the bad memory and crash with an ECC error.",
             facts={"row_remap_pending": row, "retired_pages_pending": page},
             subject=gpu.key,

@@ -6,10 +6,10 @@ GPU.
 Symptoms: CUDA_VISIBLE_DEVICES is `NoDevFiles`; `No devices were found`; `nvidia-smi` works on the same node in a
 job that asked for GPUs.
 
-Why it happens: the job or the step asked for none (`--gres=gpu:1`, `--gpus`), or `srun` inside the job was started
-without them; or the program runs on a login node.
+Why it happens: the job or step did not request a GPU (with `--gres=gpu:1` or `--gpus`), or `srun` was started inside
+the job without those options; or the program is running on a login node.
 
-How to fix it: ask for GPUs in the job script and for the step.
+How to fix it: request GPUs in the job script and for the step.
 
 Source: slurm.schedmd.com/gres.html.
 """
@@ -23,8 +23,8 @@ from ._seen import DRIVERLESS
 
 CHECK = Check(
     __name__,
-    title="The job was given no GPU",
-    sound="The scheduler does not withhold a GPU",
+    title="The scheduler gave this job no GPU",
+    sound="The scheduler is not withholding any GPU",
     severity="critical",
     layer="container",
     tags=("container", "scheduler"),
@@ -48,14 +48,14 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             return
         gpus = None if isinstance(s.gpus, Missing) else s.gpus
         if visible is not None or gpus:
-            return  # somebody else chose the devices, or the job can see GPUs
+            return  # something else chose the devices, or the job can see GPUs
         if gpus is None and need("driver.cu_init", s.driver.cu_init) != 100:
             return
     kept = tuple(v for v in environment if v.name != "CUDA_VISIBLE_DEVICES" or v.value != "NoDevFiles")
     fix = ask_for_gpus(s, host__environment=(*kept, EnvVar("SLURM_GPUS_ON_NODE", "1")))
     yield CHECK.fail(
-        "This job was given no GPU by Slurm",
-        f"No Slurm variable names a GPU{' and CUDA_VISIBLE_DEVICES is NoDevFiles' if says_none else ''}.",
+        "Slurm gave this job no GPU",
+        f"No Slurm variable names a GPU{', and CUDA_VISIBLE_DEVICES is NoDevFiles' if says_none else ''}.",
         facts={"cuda_visible_devices": visible, "cu_init": known(s.driver.cu_init)},
         fixes=(fix,),
     )

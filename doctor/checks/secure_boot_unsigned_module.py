@@ -9,9 +9,9 @@ unsigned module is rejected`; nvidia-smi cannot talk to the driver.
 Why it happens: the key was never enrolled (the blue screen at the first reboot was skipped), or the driver was
 installed from a .run file without signing.
 
-How to fix it: enrol the key with mokutil and reboot, or switch Secure Boot off in the firmware. Secure Boot is not a
-fault where the module is loaded. gpudoctor infers this finding from the two together; `modprobe nvidia` shows whether
-it is right.
+How to fix it: enroll the key with mokutil and reboot, or turn Secure Boot off in the firmware. If the module is loaded,
+Secure Boot is not a problem. gpudoctor infers this finding because Secure Boot is on and the module is not loaded;
+`modprobe nvidia` shows whether it is right.
 
 Source: NVIDIA driver README, signed kernel modules; mokutil(1).
 """
@@ -26,7 +26,7 @@ from ._seen import absent, nvidia_cards
 
 CHECK = Check(
     __name__,
-    title="Secure Boot may refuse the NVIDIA module",
+    title="Secure Boot may be blocking the NVIDIA module",
     sound="Secure Boot does not block the NVIDIA module",
     severity="critical",
     layer="driver",
@@ -44,7 +44,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if not need("driver.module_built", s.driver.module_built):
         raise Skip("no module was built for the running kernel")
     if any(card.driver for card in nvidia_cards(s) or ()):
-        raise Skip("another kernel driver holds the card")
+        raise Skip("another kernel driver is bound to the card")
     yield CHECK.fail(
         "Secure Boot is on, and the NVIDIA module is built but not loaded: its signature may not be trusted",
         "Run modprobe nvidia: 'Key was rejected by service' confirms it.",

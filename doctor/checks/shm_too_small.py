@@ -1,17 +1,17 @@
 """The container's /dev/shm is too small.
 
 What is wrong: /dev/shm is the shared memory through which data loader workers pass tensors to the main process, and in
-which NCCL keeps buffers. Containers get 64 MiB unless more is asked for.
+which NCCL keeps buffers. Containers get 64 MiB unless you ask for more.
 
 Symptoms: `DataLoader worker is killed by signal: Bus error`, `unable to open shared memory object`,
 `No space left on device` from NCCL (`/dev/shm/nccl-...`), with num_workers above 0 or several GPUs.
 
 Why it happens: Docker, containerd and Kubernetes give 64 MiB by default.
 
-How to fix it: use `--shm-size=8g` or `--ipc=host`; in Kubernetes an emptyDir of medium Memory at /dev/shm. The total
-counts, not what is free.
+How to fix it: use `--shm-size=8g` or `--ipc=host`; in Kubernetes, mount an emptyDir with medium Memory at /dev/shm. The
+total size counts, not the free space.
 
-Threshold: shm_warn_mib (64): at or below it is a warning.
+Threshold: shm_warn_mib (64): a size at or below this is a warning.
 
 Source: NCCL user guide, troubleshooting, shared memory; docs.docker.com, docker run --shm-size.
 """
@@ -47,7 +47,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if size > limit(p, "shm_warn_mib", 64):
         return
     yield CHECK.warn(
-        f"/dev/shm of this container has only {size} MiB",
+        f"/dev/shm in this container has only {size} MiB",
         "Data loaders with workers and NCCL put their buffers there; when it is full, they crash with a bus error.",
         facts={"shm_mib": size},
         fixes=(more_shm(s),),

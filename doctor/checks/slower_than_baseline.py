@@ -1,22 +1,22 @@
-"""A rate is lower than in the earlier proof that it is held against.
+"""A rate is lower than in the baseline, an earlier report.
 
 What is wrong: `gpudoctor prove --baseline old.json` measured a rate that is lower than in that report by
-`--regression-percent` (default 10) or more, and the difference is larger than both measurements vary in themselves.
+`--regression-percent` (default 10) or more, and the difference is larger than the spread of both measurements.
 
 Symptoms: the same program is slower than it was on the same GPU.
 
-Why it happens: another driver or another torch (both are told beside the rates), a lower power limit, heat, another
-program on the GPU or on the host's cores, a link with fewer lanes.
+Why it happens: a different driver or torch version (the finding names both), a lower power limit, heat, another program
+on the GPU or on the host's cores, a link with fewer lanes.
 
-How to fix it: measure again on a free GPU. If driver or torch changed, go back to the earlier one and measure; if not,
-other findings of the report name the power limit, heat or link.
+How to fix it: measure again on a free GPU. If the driver or torch changed, go back to the earlier version and measure;
+if not, other findings in the report name the power limit, heat or link.
 
-GPUs are matched by their key (UUID, else PCI address), which is masked in both reports in the same way. Smaller or
-better changes beyond both spreads are a remark. The time of a launch, which follows the host's clock and load, counts
-from half the speed on. If another program was on the GPU, it is only a warning. If no rate of
-the earlier report was measured on the same GPU, the answer is UNKNOWN.
+GPUs are matched by their key (the UUID, or else the PCI address), which is masked in the same way in both reports.
+Smaller losses and improvements beyond both spreads are a note. The launch time depends on the host's clock and load, so
+a loss counts only if the speed fell by half or more. If another program was on the GPU, it is only a warning. If no
+rate in the earlier report was measured on the same GPU, the result is UNKNOWN.
 
-Source: medians and spreads (10th to 90th percentile) of both reports.
+Source: medians and spreads (10th to 90th percentile) in both reports.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ if TYPE_CHECKING:
 
 CHECK = Check(
     __name__,
-    title="Slower than in the earlier proof",
-    sound="No rate is lower than in the earlier proof",
+    title="Slower than in the baseline",
+    sound="No rate is lower than in the baseline",
     severity="error",
     layer="speed",
     tags=("measured", "gpu", "speed"),
     needs_gpu=False,
 )
 _LEAST = {"launch": 50.0}
-"""The time of a launch is the host's: its clock and its load change it by tens of percent from one run to the next."""
+"""The launch time depends on the host: its clock and its load change it by tens of percent from one run to the next."""
 _LISTED = 12
-"""Changes that a remark lists, the largest first."""
+"""Changes that a note lists, the largest first."""
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails for each GPU (or the CPU) with a rate that fell by the policy's percentage, beyond both spreads."""
     if p.baseline is None:
-        raise NotExamined("no earlier proof was given: gpudoctor prove --baseline old.json")
+        raise NotExamined("no baseline was given: gpudoctor prove --baseline old.json")
     measured(s)
     from ..findings.measured_baseline import compared
 
@@ -58,8 +58,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     found = compared(s, base)
     if not found.changes:
         names = ", ".join(dict.fromkeys(name or key for name, key in found.gone))
-        why = f"It measured {names}, which is not here." if names else "Both reports have no rate in common."
-        yield CHECK.unknown("Nothing can be held against the earlier proof", why)
+        why = (
+            f"It measured {names}, which was not measured now." if names else "The two reports have no rate in common."
+        )
+        yield CHECK.unknown("No rate can be compared with the baseline", why)
         return
     clear = [change for change in found.changes if change.clear]
     lost = [c for c in clear if c.percent <= -max(base.regression_percent, _LEAST.get(c.was.kind, 0.0))]
@@ -75,9 +77,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if found.left_out:
         words.append(f"Not measured again: {len(found.left_out)} rates")
     counted = f"{len(others)} rates" if len(others) > 1 else "One rate"
-    title = f"{counted} changed since the earlier proof" if others else "The other rates are as they were"
+    title = f"{counted} changed since the baseline" if others else "The other rates did not change"
     if not others and not lost:
-        title = "No rate changed since the earlier proof"
+        title = "No rate changed since the baseline"
     yield CHECK.remark(title, ". ".join(words) + ".", facts={**_facts(s, base), "changes": [_fact(c) for c in others]})
 
 
@@ -94,7 +96,7 @@ def _lost(s: Snapshot, base: Baseline, key: str, lost: list[Change]) -> Finding:
         words.append("Another program was on this GPU: measure again when it is free.")
     name = name_of(gpu) if gpu else device.replace(">", " to ")
     return (CHECK.warn if busy else CHECK.fail)(
-        f"{name} is {-worst.percent:.0f} % slower than in the earlier proof: {_name(worst)}"
+        f"{name} is {-worst.percent:.0f} % slower than in the baseline: {_name(worst)}"
         + (f" and {len(lost) - 1} more" if len(lost) > 1 else ""),
         " ".join(words),
         facts={**_facts(s, base), "changes": [_fact(change) for change in lost]},
@@ -103,7 +105,7 @@ def _lost(s: Snapshot, base: Baseline, key: str, lost: list[Change]) -> Finding:
             here(
                 "prove-again",
                 "Measure again on a free GPU",
-                "Add the same --baseline REPORT: without it, nothing is compared.",
+                "Add the same --baseline REPORT; without it, nothing is compared.",
             ),
         ),
     )
@@ -115,9 +117,9 @@ def _words(change: Change) -> str:
 
 
 def _name(change: Change) -> str:
-    """`bf16 products`, `memory copy`."""
+    """`bf16 matmul`, `memory copy`."""
     was = change.was
-    return f"{was.what} products" if was.kind == "matmul" else f"{was.kind} {was.what}"
+    return f"{was.what} matmul" if was.kind == "matmul" else f"{was.kind} {was.what}"
 
 
 def _figure(value: float) -> str:
@@ -130,8 +132,8 @@ def _software(s: Snapshot, base: Baseline) -> str:
     pairs = (("driver", base.driver, known(s.driver.version)), ("torch", base.torch, known(s.torch.version)))
     words = []
     for name, was, now in pairs:
-        was, now = was or "not known", now or "not known"
-        words.append(f"{name} {now}" + (" (as then)" if was == now else f" (then {was})"))
+        was, now = was or "unknown", now or "unknown"
+        words.append(f"{name} {now}" + (" (unchanged)" if was == now else f" (previously {was})"))
     return ", ".join(words)
 
 

@@ -1,22 +1,23 @@
 """A GPU gets slower while it works.
 
-What is wrong: in `gpudoctor prove --soak SECONDS` the products of the last seconds were more than 10 % slower than
-those of the first.
+What is wrong: in `gpudoctor prove --soak SECONDS` matrix multiplications were more than 10 % slower in the last seconds
+than in the first.
 
-Symptoms: a training is fast for a minute, and slow from then on; of several GPUs those in the middle of the
-chassis are the slow ones.
+Symptoms: training is fast for a minute and slow from then on; in a machine with several GPUs, those in the middle of
+the chassis are the slow ones.
 
 Why it happens: heat (dust, dead fans, a hot room, no air between boards), a power limit that a warm chip reaches at
-lower clocks, a power supply that does not hold. Where the clock stayed as it was: another program on the GPU, or on the
-host's cores.
+lower clocks, a power supply that cannot sustain the load. If the clock did not drop: another program on the GPU or on
+the host's cores.
 
-How to fix it: improve the cooling; a power limit that is some tens of watts lower costs little speed. Then soak it
-again.
+How to fix it: improve the cooling; lowering the power limit by some tens of watts costs little speed. Then run the soak
+test again.
 
-Some percent are normal: a warm chip leaks more and clocks lower. It is a warning, never a failure. Loads of less than
-10 seconds say nothing.
+A loss of a few percent is normal, because a warm chip leaks more current and clocks lower. The finding is a warning,
+never a failure. Loads of less than 10 seconds are not judged.
 
-Source: products, clocks, power, temperature and clock event reasons, second by second, of `gpudoctor prove --soak`.
+Source: matrix multiplications, clocks, power, temperature and clock event reasons, recorded every second by
+`gpudoctor prove --soak`.
 """
 
 from __future__ import annotations
@@ -38,16 +39,16 @@ CHECK = Check(
 )
 FALLS_PERCENT = 10.0
 _STEADY = 0.97
-"""Share of the clock at first: with as much of it at last and nothing that held it back, heat is not the cause."""
+"""Share of the first clock: if the last clock is at least that and nothing held it back, heat is not the cause."""
 _COOL = (
     "cool-and-soak-again",
-    "Improve the cooling, then load it again",
-    "Free its air inlet, look at fans and dust, leave room between boards; or lower its power limit a little.",
+    "Improve the cooling, then run the soak test again",
+    "Clear the air inlet, check fans and dust, leave room between boards; or lower the power limit a little.",
 )
 _AGAIN = (
     "soak-again-alone",
-    "Load it again with nothing else at work",
-    "Look for another program on the GPU or on the host's cores first.",
+    "Run the soak test again with nothing else running",
+    "First look for another program on the GPU or on the host's cores.",
 )
 
 
@@ -56,7 +57,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     soak = measured(s).soak
     if isinstance(soak, Missing):
         if soak.reason == "not-asked":
-            raise NotExamined("no sustained load was asked for: gpudoctor prove --soak 300")
+            raise NotExamined("no sustained load was requested: gpudoctor prove --soak 300")
         raise NeedsFact("measured.soak", soak)
     from ..findings.measured_gpu import gpu_of
     from ..findings.measured_rates import number
@@ -71,16 +72,16 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             continue
         gpu = gpu_of(s, course.device)
         rates = f"{number(course.first)} {course.unit} at first, {number(course.last)} after {course.seconds:.0f} s"
-        words = [f"{course.what} products: {rates}."]
+        words = [f"{course.what} matmul: {rates}."]
         if course.clocks:
-            words.append(f"SM clock {course.clocks[0]:.0f} MHz at first, {course.clocks[1]:.0f} at last.")
+            words.append(f"SM clock: {course.clocks[0]:.0f} MHz at first, {course.clocks[1]:.0f} MHz at the end.")
         held = [f"{name} in {share:.0f} % of the samples" for name, share in course.reasons.items() if share >= 1]
         held = [word for word in held if not word.startswith("idle")]
         if held:
             words.append(f"Clocks were held back by: {', '.join(held)}.")
         steady = bool(course.clocks) and course.clocks[1] >= _STEADY * course.clocks[0] and not held
         if steady:
-            words.append("Its clock did not fall: neither heat nor power slowed it down.")
+            words.append("The clock did not drop, so neither heat nor power slowed it down.")
         if course.hottest_c is not None:
             words.append(f"It reached {course.hottest_c} C.")
         yield CHECK.warn(

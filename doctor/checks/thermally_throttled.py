@@ -1,17 +1,17 @@
-"""Under load a GPU was slowed down by heat.
+"""A GPU under load was slowed down by heat.
 
-What is wrong: in a good part of the samples under load NVML gave a thermal reason for lower clocks.
+What is wrong: in many of the samples taken under load, NVML reported a thermal reason for lower clocks.
 
-Symptoms: speed drops some seconds or minutes after the start; clocks far below their maximum.
+Symptoms: speed drops a few seconds or minutes after the start; clocks far below their maximum.
 
 Why it happens: dust, a dead fan, a passively cooled board without server airflow, a warm room; memory that is hotter
-than the chip. Laptops do this by design, so there it is only a remark.
+than the chip. Laptops do this by design, so on them it is only a note.
 
-How to fix it: improve the cooling; until then, a power limit that is some tens of watts lower costs little speed.
+How to fix it: improve the cooling; until then, lowering the power limit by some tens of watts costs little speed.
 
-Threshold: slowed_samples_percent (10). A slowdown by the driver is a warning, one by the hardware a failure.
+Threshold: slowed_samples_percent (10). A slowdown by the driver is a warning, one by the hardware is a failure.
 
-Source: NVML clock event reasons, sampled while `gpudoctor prove` or a watched program worked.
+Source: NVML clock event reasons, sampled while `gpudoctor prove` or a watched program was running.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ._readings import limit, name_of
 
 CHECK = Check(
     __name__,
-    title="Under load a GPU is slowed down by heat",
+    title="A GPU is slowed down by heat under load",
     sound="No GPU was slowed down by heat under load",
     severity="error",
     layer="hardware",
@@ -33,7 +33,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """One finding for each GPU, of the phase that shows it most."""
+    """One finding for each GPU, for the phase that shows it most."""
     measured(s)
     from ..findings.measured_rates import THERMAL, share
     from ..fixes.gpu_state import cool
@@ -49,13 +49,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         laptop = gpu is not None and is_laptop(m, gpu)
         make = CHECK.remark if laptop else CHECK.fail if share(load, "hw-thermal") >= least else CHECK.warn
         heat, clock = known(load.temperature_max_c), known(load.clock_sm_mhz)
-        words = [f"It was {heat} degrees hot"] if heat is not None else []
+        words = [f"It reached {heat} C."] if heat is not None else []
         if clock:
-            words.append(f"its SM clock {clock:.0f} MHz of at most {known(load.clock_sm_max_mhz) or '?'} MHz")
+            words.append(f"Its SM clock was {clock:.0f} MHz (maximum: {known(load.clock_sm_max_mhz) or '?'} MHz).")
         name = name_of(gpu) if gpu else "The GPU"
         yield make(
             f"{name} was slowed down by heat in {percent:.0f} % of the samples under load",
-            f"{', '.join(words)}." if words else "",
+            " ".join(words),
             facts={
                 "phase": load.phase,
                 "reasons_percent": dict(load.reasons_percent),

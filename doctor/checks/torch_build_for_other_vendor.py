@@ -1,11 +1,11 @@
-"""PyTorch was built for another vendor's GPUs (ROCm or XPU), but this GPU is NVIDIA's.
+"""PyTorch was built for another vendor's GPUs (ROCm or XPU), but this GPU is from NVIDIA.
 
-What is wrong: a ROCm build runs on AMD GPUs, an XPU build on Intel's. Neither contains CUDA code.
+What is wrong: a ROCm build runs on AMD GPUs, an XPU build on Intel GPUs. Neither contains CUDA code.
 
 Symptoms: `torch.cuda.is_available()` is False, the version ends in `+rocm6.4` or `+xpu`, `torch.version.hip` is
 set.
 
-Why it happens: the wrong index in a requirements file or Dockerfile, or an environment that was copied from another
+Why it happens: the wrong index in a requirements file or Dockerfile, or an environment that was copied from a different
 machine.
 
 How to fix it: replace it with a CUDA build of the same version.
@@ -42,7 +42,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     version = known(s.torch.version)
     fix = compatible_torch(s, m)
     yield CHECK.fail(
-        f"torch {version} is built for GPUs of {vendor}, not for NVIDIA's",
+        f"torch {version} is built for {vendor} GPUs, not for NVIDIA GPUs",
         "It has no CUDA support.",
         facts={"torch": version, "build": kind},
         fixes=(fix,) if fix else (),

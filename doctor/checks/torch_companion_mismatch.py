@@ -1,17 +1,17 @@
-"""torchvision, torchaudio or another companion was built for another PyTorch version, or for another CUDA.
+"""torchvision, torchaudio or another companion package was built for a different PyTorch or CUDA version.
 
-What is wrong: these packages contain code compiled against one PyTorch release (and one CUDA). With another they fail
-to import, or lack their CUDA operators.
+What is wrong: these packages contain code compiled against one PyTorch release (and one CUDA version). With a different
+one, they fail to import or lack their CUDA operators.
 
 Symptoms: `RuntimeError: operator torchvision::nms does not exist`, `OSError: libtorchaudio.so: undefined symbol:
 _ZN3c10...`, `Could not run 'torchvision::nms' with arguments from the 'CUDA' backend`, `Detected that PyTorch and
 torchvision were compiled with different CUDA major versions`, `OSError: libcudart.so.13: cannot open shared object`.
 
-Why it happens: `torch` was upgraded or replaced alone; one package came from PyPI and the other from a CUDA index. The
-version alone is not enough to tell: what counts is what the package's libraries link to (a CPU build of PyTorch has no
+Why it happens: `torch` was upgraded or replaced on its own; one package came from PyPI and the other from a CUDA index.
+The version alone does not show this. What counts is what the package's libraries link to (a CPU build of PyTorch has no
 libtorch_cuda.so).
 
-How to fix it: install the version that goes with the installed `torch`, from the same index; see the command in the
+How to fix it: install the version that matches the installed `torch`, from the same index; see the command in the
 finding.
 
 Source: ELF DT_NEEDED and Requires-Dist of the companion; the projects' compatibility tables.
@@ -33,8 +33,8 @@ from ._torch import OTHER_BUILD, REPLACED, installed
 
 CHECK = Check(
     __name__,
-    title="A companion package does not fit torch",
-    sound="The companion packages fit torch",
+    title="A companion package does not match torch",
+    sound="The companion packages match torch",
     severity="error",
     layer="python",
     tags=("torch", "python"),
@@ -54,7 +54,7 @@ _LOOSE = ("triton", "torchao")
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails for each companion whose own pin, or the table, or whose build tag names another torch."""
+    """Fails for each companion that needs a different torch: by its own pin, the table, or its build tag."""
     version = installed(s)
     for d in _first_of_each(need("python.distributions", s.python.distributions)):
         reason, facts = _linked_otherwise(s, d)
@@ -62,7 +62,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             reason, facts = _mismatch(s, m, version, d)
         if not reason:
             continue
-        title = f"{d.name} {d.version} does not fit torch {version}"
+        title = f"{d.name} {d.version} does not match torch {version}"
         remove = remove_companion(s, d.name) if "links" in facts else None
         fixes = tuple(fix for fix in (install_companion(s, m, version, d), remove) if fix)
         say = CHECK.fail if d.name in COMPILED else CHECK.warn
@@ -89,16 +89,16 @@ def _linked_otherwise(s: Snapshot, d: Distribution) -> tuple[str, dict[str, Any]
             return f"It is a CUDA build: its libraries need {name}, which the CPU build of torch does not have", facts
         if kind == "cuda" and cuda and major and name and numbers(cuda)[:1] not in ((), (major,)):
             facts = {"links": f"libcudart of CUDA {major}", "library": library.path, "torch_cuda": cuda}
-            return f"It is built for CUDA {major}, torch for CUDA {cuda}", facts
+            return f"It is built for CUDA {major}, but torch is built for CUDA {cuda}", facts
     main = [library for library in found if library.path.endswith("/torchvision/_C.so")]
     if kind == "cuda" and main and links_torch(main[0]) and not links_torch_cuda(main[0]):
         facts = {"links": "libtorch_cpu.so", "library": main[0].path, "torch_build": kind}
-        return "It is the CPU build: its libraries do not link torch's CUDA libraries", facts
+        return "It is a CPU build: its libraries do not link to torch's CUDA libraries", facts
     return "", {}
 
 
 def _mismatch(s: Snapshot, m: Matrix, version: str, d: Distribution) -> tuple[str, dict[str, Any]]:
-    """Why it does not fit, or ''. Nightly, vendor and editable builds are not judged: their versions say nothing."""
+    """Why it does not match, or ''. Nightly, vendor and editable builds are not judged: their versions say nothing."""
     parts, own = torch_version(version), torch_version(d.version)
     if parts is None or parts.kind != "release" or d.editable:
         return "", {}
@@ -107,7 +107,7 @@ def _mismatch(s: Snapshot, m: Matrix, version: str, d: Distribution) -> tuple[st
             if pin.name == "triton" and pin.version == d.version:
                 return "", {}
             if pin.name == "triton" and applies(pin, s):
-                return f"torch asks for triton {pin.version}", {"expected": [pin.version]}
+                return f"torch requires triton {pin.version}", {"expected": [pin.version]}
     pinned = False
     for line in known(d.requires) or ():
         wanted = pin_of(line)
@@ -115,9 +115,9 @@ def _mismatch(s: Snapshot, m: Matrix, version: str, d: Distribution) -> tuple[st
         if wanted and for_torch:
             pinned = True
             if for_torch.release != parts.release:
-                return f"Its own metadata asks for torch {wanted.version}", {"asks_for": wanted.version}
+                return f"Its own metadata requires torch {wanted.version}", {"asks_for": wanted.version}
     if own and _other_build(d.name, own, parts):
-        return f"It is built for {own.local}, torch for {parts.local}", {"built_for": own.local}
+        return f"It is built for {own.local}, but torch is built for {parts.local}", {"built_for": own.local}
     if pinned:
         return "", {}
     grade = m.companion_matches(parts.base, d.name, d.version.partition("+")[0])
@@ -127,8 +127,8 @@ def _mismatch(s: Snapshot, m: Matrix, version: str, d: Distribution) -> tuple[st
 
 
 def _other_build(name: str, own: TorchVersion, torch: TorchVersion) -> bool:
-    """Whether both carry a build tag and the tags do not go together: CPU with CUDA, another CUDA major, and for
-    torchaudio (which compares the whole CUDA version when it is imported) another minor."""
+    """Whether both carry a build tag and the tags are incompatible: CPU with CUDA, a different CUDA major, and for
+    torchaudio (which compares the whole CUDA version when it is imported) a different minor."""
     if not own.local or not torch.local:
         return False
     if own.local.startswith("rocm") != torch.local.startswith("rocm"):

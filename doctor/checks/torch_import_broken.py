@@ -1,20 +1,21 @@
 """PyTorch is installed but cannot be imported.
 
-What is wrong: `import torch` raises, kills the process, or stands still. The message is in the finding.
+What is wrong: `import torch` raises an error, crashes Python, or hangs. The message is in the finding.
 
 Symptoms: any program that uses PyTorch fails when it imports `torch`.
 
 Why it happens: a library that is missing or has the wrong version (see the findings above this one, if there are any),
-an interrupted installation, a wheel for another machine (aarch64, other Python), a disk or network file system that
-does not answer, too little memory.
+an interrupted installation, a wheel for a different architecture (aarch64) or Python version, a disk or network file
+system that does not respond, too little memory.
 
 How to fix it: follow the finding above this one; if there is none, reinstall the same version of `torch`.
 
-What was looked at: what Python said in a child process, and whether that child still moved (CPU time, page-ins, bytes
-read). An import that still reads or computes, or has no core to run on, gets five times the time; if that is not enough
-it is UNKNOWN with what it waited for, and nothing is called broken: --timeout gives it more.
+What was looked at: what Python printed in a child process, and whether that process was still making progress (CPU
+time, page-ins, bytes read). An import that is still reading or computing, or has no core to run on, gets five times as
+long. If that is not enough, the result is UNKNOWN, with what the import was waiting for, and nothing is called broken.
+--timeout gives it more time.
 
-Source: what Python said in a child process.
+Source: what Python printed in a child process.
 """
 
 from __future__ import annotations
@@ -53,16 +54,16 @@ _HOW = {
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails where the import was tried and did not succeed."""
+    """Fails if the import was tried and did not succeed."""
     version = installed(s)
     if need("torch_run.imported", s.torch_run.imported):
         return
     fault = known(s.torch_run.import_fault) or "raised"
     error = known(s.torch_run.import_error) or ""
-    detail = first_line(error, 600) or "It left no message."
+    detail = first_line(error, 600) or "There was no error message."
     if fault == "hang":
-        detail = f"{detail.rstrip('.')}. It neither computed nor read anything at the end: it waits for something that "
-        detail += "does not come."
+        detail = f"{detail.rstrip('.')}. At the end it neither computed nor read anything: it is waiting for something "
+        detail += "that does not arrive."
     fix = reinstall_torch(s, m)
     yield CHECK.fail(
         f"{_HOW[fault]} (torch {version})",

@@ -8,7 +8,7 @@ Symptoms: `pip show torch` and `torch.__version__` differ; an upgrade seems to h
 
 Why it happens: an interrupted pip run, pip and conda in one environment, a copied folder, PYTHONPATH.
 
-How to fix it: uninstall until nothing is left, then install once.
+How to fix it: repeat the uninstall until nothing is left, then install it once.
 
 Source: PyPA specification of recording installed projects.
 """
@@ -35,7 +35,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns of two distributions named torch, but for one in the user's own site folder (a check of its own)."""
+    """Warns about two distributions named torch, except one in the user's own site folder (another check judges it)."""
     version = installed(s)
     found = [d for d in need("python.distributions", s.python.distributions) if d.name == "torch"]
     copies = {(d.version, d.location) for d in found if not in_user_site(s, d)}

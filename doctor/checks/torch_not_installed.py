@@ -1,20 +1,20 @@
-"""PyTorch is not installed in the environment that was diagnosed.
+"""PyTorch is not installed in the environment that was examined.
 
-What is wrong: there is no `torch` in the site-packages folders of the chosen Python. That is not a fault of the
-machine: the driver and GPU are judged all the same.
+What is wrong: there is no `torch` in the site-packages folders of the chosen Python. This is not a fault of the
+machine; the driver and GPU are still checked.
 
 Symptoms: `ModuleNotFoundError: No module named 'torch'`.
 
-Why it happens: it was never installed, or it was installed into another environment (the report lists others that have
-`torch`), or `pip` belongs to a different Python than `python`.
+Why it happens: it was never installed, or it was installed into a different environment (the report lists others that
+have `torch`), or `pip` belongs to a different Python than `python`.
 
 How to fix it: the command in the finding installs the build that fits this GPU, driver and Python. A plain `pip install
-torch` may not: since 2.11 it gives a CUDA 13 build, which needs driver 580 or newer and a Turing or newer GPU.
+torch` may not: from 2.11 on it gives a CUDA 13 build, which needs driver 580 or newer and a Turing or newer GPU.
 
-Where no GPU is there and none is expected (`--expect any`), the command installs the CPU build from PyTorch's own
-index: the default wheels for Linux bring gigabytes of CUDA libraries.
+If there is no GPU and none is expected (`--expect any`), the command installs the CPU build from PyTorch's own index,
+because the default wheels for Linux pull in gigabytes of CUDA libraries.
 
-A warning; with `--require torch` a failure; under `--expect none` a remark.
+This is a warning; with `--require torch` it is a failure, and with `--expect none` a note.
 
 Source: PyTorch's release matrix and wheel index (download.pytorch.org).
 """
@@ -40,7 +40,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns where torch was looked for and not found."""
+    """Warns if torch was looked for and not found."""
     if not isinstance(s.torch.version, Missing):
         return
     if s.torch.version.reason != "absent":
@@ -51,7 +51,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     others = [(known(e.prefix) or known(e.executable), known(e.torch_version)) for e in known(s.python.others) or ()]
     if others:
         detail += (
-            " torch is installed in: "
+            " Other environments have torch: "
             + ", ".join(f"{environment} (torch {v or '?'})" for environment, v in others)
             + "."
         )
@@ -61,7 +61,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     fixes = tuple(fix for fix in (cuda, cpu) if fix)
     facts = {"environment": where, "others": [environment for environment, _ in others]}
     if "torch" in p.require:
-        yield CHECK.fail("torch is required and not installed", detail, facts=facts, fixes=fixes)
+        yield CHECK.fail("torch is required but not installed", detail, facts=facts, fixes=fixes)
     elif p.expect.kind == "none":
         yield CHECK.remark("torch is not installed", detail, facts=facts)
     else:

@@ -5,7 +5,7 @@ What is wrong: it works, but the driver compiles each kernel the first time that
 Symptoms: the first call takes minutes, later ones are fast; after a driver update it happens again. In containers
 whose home folder is not kept, it happens at every start, because the cache (~/.nv/ComputeCache) is lost.
 
-Why it happens: the GPU is newer than the build, and the build carries PTX for an older generation.
+Why it happens: the GPU is newer than the build, and the build contains PTX for an older generation.
 
 How to fix it: install a build with machine code for the GPU; see the command in the finding.
 
@@ -22,7 +22,7 @@ from ._code import Judged, judged
 CHECK = Check(
     __name__,
     title="torch runs on this GPU only through PTX",
-    sound="torch does not depend on PTX for the GPU",
+    sound="torch does not depend on PTX for this GPU",
     severity="warning",
     layer="python",
     tags=("torch", "gpu", "speed"),
@@ -37,8 +37,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if j.grade.kind == "ptx-jit" and _native(s, j):
             yield CHECK.remark(
                 f"torch {known(s.torch.version)} has machine code for {j.gpu.name} ({j.gpu.capability})",
-                f"The proof's first kernel was not compiled from PTX. {j.code.witness[0].upper()}{j.code.witness[1:]} "
-                f"says otherwise: {j.grade.reason}.",
+                f"The first kernel of gpudoctor prove was not compiled from PTX. {j.code.witness[0].upper()}"
+                f"{j.code.witness[1:]} says otherwise: {j.grade.reason}.",
                 facts=j.facts,
                 subject=j.gpu.key,
             )
@@ -46,7 +46,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             fix = compatible_torch(s, m)
             yield CHECK.warn(
                 f"torch {known(s.torch.version)} has no machine code for {j.gpu.name} ({j.gpu.capability}), only PTX",
-                f"By {j.code.witness}: {j.grade.reason}. The first use of each kernel is slow.{j.disagreement}",
+                f"According to {j.code.witness}: {j.grade.reason}. The first use of each kernel is slow."
+                f"{j.disagreement}",
                 facts={**j.facts, "ptx_needs_cuda": j.grade.ptx_needs_cuda},
                 subject=j.gpu.key,
                 direct=j.code.direct,
@@ -55,7 +56,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 
 def _native(s: Snapshot, j: Judged) -> bool:
-    """Whether a proof on this GPU saw torch's machine code used."""
+    """Whether a proof on this GPU showed that torch's machine code was used."""
     if not j.ran:
         return False
     return any(proof.key == j.gpu.key and proof.code == "native" for proof in known(s.measured.torch) or ())

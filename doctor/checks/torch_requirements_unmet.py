@@ -1,15 +1,15 @@
-"""A package that `torch` requires is not installed, or its version is one that `torch`'s own metadata excludes.
+"""A package that `torch` requires is not installed, or `torch`'s own metadata excludes its installed version.
 
 What is wrong: `torch`'s METADATA names packages with version bounds (sympy, networkx, typing-extensions, jinja2,
-fsspec, filelock ...), and what is installed does not satisfy them.
+fsspec, filelock ...), and the installed packages do not satisfy them.
 
 Symptoms: `import torch` or the first `torch.compile` raises ModuleNotFoundError, ImportError or AttributeError in
-another package; `pip check` complains.
+a different package; `pip check` reports it.
 
-Why it happens: a package installed later with `--no-deps`, or one that pins an older sympy or typing-extensions.
+Why it happens: a package was installed later with `--no-deps`, or one pins an older sympy or typing-extensions.
 
-How to fix it: install what `torch` asks for; see the command in the finding. The nvidia-* wheels have their own check,
-nvidia-wheels-off-torch-pins; so do triton and the companions.
+How to fix it: install what `torch` requires; see the command in the finding. The nvidia-* wheels have a separate check,
+nvidia-wheels-off-torch-pins; so do triton and the companion packages.
 
 Source: Requires-Dist in torch's own METADATA.
 """
@@ -31,8 +31,8 @@ from ._torch import BROKEN_IMPORT, REPLACED, installed
 
 CHECK = Check(
     __name__,
-    title="torch's own requirements are not met",
-    sound="torch's own requirements are met",
+    title="torch's requirements are not met",
+    sound="torch's requirements are met",
     severity="warning",
     layer="python",
     tags=("torch", "python"),
@@ -50,7 +50,7 @@ class _Unmet(Pin, frozen=True):
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns of packages that torch requires and that are absent or of an excluded version."""
+    """Warns about packages that torch requires and that are missing or have an excluded version."""
     installed(s)
     lines = need("torch.requires", requires(s))
     need("python.distributions", s.python.distributions)
@@ -66,7 +66,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if not unmet:
         return
     words = ", ".join(f"{w.name}{w.version} ({have or 'not installed'})" for w, have in unmet)
-    title = f"torch requires {unmet[0][0].name}{unmet[0][0].version}, and " + (
+    title = f"torch requires {unmet[0][0].name}{unmet[0][0].version}, but " + (
         f"{unmet[0][1]} is installed" if unmet[0][1] else "it is not installed"
     )
     facts = {w.name: {"required": w.version, "installed": have or None} for w, have in unmet}
@@ -108,7 +108,7 @@ def _install(s: Snapshot, unmet: list[_Unmet]) -> Fix | None:
     site = site_packages(s)
     put = [Distribution(name=w.name, version=_lowest(w.version), location=site) for w in unmet]
     step = Step(
-        text="Install what torch's metadata asks for.",
+        text="Install what torch's metadata requires.",
         **ways(s, Install(packages=tuple(f"{w.name}{w.version}" for w in unmet))),
         where="environment",
         changes={**recheck_run(s), "python.distributions": with_distributions(s, put)},

@@ -1,19 +1,19 @@
-"""`import torch` picks up a folder or file of that name, not the installed package.
+"""`import torch` picks up a folder or file with that name instead of the installed package.
 
-What is wrong: Python looks into the folder of the script (or the working directory) first. A folder `torch` or a file
+What is wrong: Python searches the script's folder (or the working directory) first. A folder `torch` or a file
 `torch.py` there is imported instead of the package.
 
-gpudoctor reads the names in the current folder and runs nothing in it: such a file there is a warning. Where importing
-`torch` really showed it, it is a failure.
+gpudoctor only lists the names in the current folder and runs nothing in it. If it finds such a file there, it warns. If
+importing `torch` actually picked the file up, the check fails.
 
 Symptoms: `AttributeError: partially initialized module 'torch' has no attribute ...`, `module 'torch' has no
 attribute 'cuda'`, `No module named 'torch._C'` when started inside PyTorch's source folder.
 
 Why it happens: a script was named torch.py, or Python was started in a clone of the PyTorch repository.
 
-How to fix it: rename the file or folder, or start Python somewhere else.
+How to fix it: rename the file or folder, or start Python from a different folder.
 
-Source: Python documentation, sys.path initialisation.
+Source: Python documentation, sys.path initialization.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _HALF_A_MODULE = lazy(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails where the torch that was imported lies outside any site-packages folder and is not the installed one."""
+    """Fails if the torch that was imported is outside any site-packages folder and is not the installed one."""
     installed(s)
     file, location = known(s.torch_run.file), known(s.torch.location)
     error = known(s.torch_run.import_error) or ""
@@ -57,11 +57,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     outside = bool(file and not _SITES.search(file) and not (location and file.startswith(location)))
     if outside or (not file and (_SOURCE_TREE.search(error) or _HALF_A_MODULE.search(error))):
         where = file or "a file or folder named torch"
-        detail = f"The installed one lies in {location}." if location else ""
+        detail = f"The installed package is in {location}." if location else ""
         if error:
             detail += f" Python says: {first_line(error)}"
         yield CHECK.fail(
-            f"`import torch` takes {where}, not the installed package",
+            f"`import torch` loads {where} instead of the installed package",
             detail.strip(),
             facts={"imported_from": file, "installed_at": location},
             direct=bool(file),
@@ -83,8 +83,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 def _rename(s: Snapshot, file: str | None) -> Fix:
     step = Step(
-        text=f"Rename {file.replace('/__init__.py', '') if file else 'it'}, or start Python from another folder.",
+        text=f"Rename {file.replace('/__init__.py', '') if file else 'it'}, or start Python from a different folder.",
         where="code",
         changes={**recheck_run(s), "python.hidden_by": ()},
     )
-    return Fix(id="rename-shadowing-folder", title="Rename what hides the package", steps=(step,))
+    return Fix(id="rename-shadowing-folder", title="Rename the file or folder that hides the package", steps=(step,))

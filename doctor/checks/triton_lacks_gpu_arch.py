@@ -6,16 +6,17 @@ a GPU that is newer than they are. PyTorch's ordinary kernels still run.
 Symptoms: `'sm_120' is not a recognized processor for this target`, `ptxas fatal: Value 'sm_121a' is not defined
 for option 'gpu-name'`, from torch.compile, vllm, sglang or a Triton kernel only.
 
-Why it happens: PyTorch 2.6 and older bring Triton 3.2 or older, which supports nothing above 9.0 (Hopper). Triton 3.3
-to 3.5 support 10.0 and 12.0, but neither 10.3 (B300) nor 12.1 (GB10), which came with 3.6; 11.0 (Thor) came with 3.7.
+Why it happens: PyTorch 2.6 and older come with Triton 3.2 or older, which supports nothing above 9.0 (Hopper). Triton
+3.3 to 3.5 support 10.0 and 12.0, but neither 10.3 (B300) nor 12.1 (GB10). Triton 3.6 added those two, and Triton 3.7
+added 11.0 (Thor).
 
-How to fix it: install a newer PyTorch, which brings its own Triton; or, where only ptxas is too old, point
+How to fix it: install a newer PyTorch, which comes with its own Triton; or, if only ptxas is too old, set
 TRITON_PTXAS_PATH to the ptxas of a newer CUDA toolkit.
 
-A warning, as PyTorch works without Triton; a failure where a package that cannot do without Triton is installed, or
-where the message was seen.
+This is a warning, because PyTorch works without Triton. It is a failure if a package that cannot work without Triton is
+installed, or if the message was seen.
 
-Source: targets named in ptxas and libtriton.so of the wheels on PyPI (Linux x86_64), Triton 2.0.0 to 3.9.0.
+Source: targets named in ptxas and libtriton.so in the wheels on PyPI (Linux x86_64), Triton 2.0.0 to 3.9.0.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ from ._torch import NO_CODE, cuda_build, gpus, unlisted
 
 CHECK = Check(
     __name__,
-    title="Triton does not know this GPU",
-    sound="Triton knows the GPU",
+    title="Triton does not support this GPU",
+    sound="Triton supports the GPU",
     severity="error",
     layer="extension",
     tags=("torch", "extension", "gpu"),
@@ -47,7 +48,7 @@ CHECK = Check(
 _FIRST = {"10.0": (3, 3), "12.0": (3, 3), "10.3": (3, 6), "12.1": (3, 6), "11.0": (3, 7), "10.7": (3, 9)}
 """Compute capability -> first Triton whose LLVM and ptxas both name it."""
 _LLVM = {"12.1": (3, 4), "10.3": (3, 4), "11.0": (3, 5)}
-"""Compute capability -> first Triton whose LLVM names it, where its ptxas came later."""
+"""Compute capability -> first Triton whose LLVM names it, if its ptxas came later."""
 _ERROR = lazy(r"'sm_\d+\w?' is not a recognized processor|ptxas\S* fatal\s*:\s*Value 'sm_\d+\w?' is not defined")
 
 
@@ -58,12 +59,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     found = triton(s)
     if found is None:
         if error:
-            yield CHECK.fail("Triton does not know this GPU", first_line(texts(s)), facts={"said": error[0]})
+            yield CHECK.fail("Triton does not support this GPU", first_line(texts(s)), facts={"said": error[0]})
             return
         raise Skip("Triton is not installed", without="triton")
     cuda_build(s)
     if any(isinstance(v := s.host.env(n), str) and v for n in ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH")):
-        raise Skip("TRITON_PTXAS_PATH names another assembler")
+        raise Skip("TRITON_PTXAS_PATH names a different assembler")
     have = numbers(found.version)[:2]
     for gpu in gpus(s, m):
         if gpu.capability and m.compute_capability(gpu.capability) is None:
@@ -71,12 +72,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         first = _FIRST.get(gpu.capability)
         if first is None or not have or have >= first:
             continue
-        needs = f"it needs Triton {first[0]}.{first[1]}"
+        needs = f"this GPU needs Triton {first[0]}.{first[1]} or newer"
         title = f"Triton {found.version} does not support {gpu.name} ({gpu.capability}): {needs}"
         who = users(s)
-        detail = "torch.compile and Triton kernels fail on it; torch's own kernels are another matter."
+        detail = "torch.compile and Triton kernels fail on it; torch's own kernels do not depend on Triton."
         if who:
-            detail += f" {', '.join(who)} cannot do without it."
+            detail += f" {', '.join(who)} cannot work without Triton."
         facts = {"triton": found.version, "compute_capability": gpu.capability, "first": f"{first[0]}.{first[1]}"}
         say = CHECK.fail if error or who else CHECK.warn
         fixes = _fixes(s, m, gpu.capability, have)
@@ -91,7 +92,7 @@ def _fixes(s: Snapshot, m: Matrix, capability: str, have: tuple[int, ...]) -> tu
         value = f"{kit.path}/bin/ptxas"
         changes = {"host.environment": environment_with(s, "TRITON_PTXAS_PATH", value)}
         step = Step(
-            text="Triton's LLVM knows the GPU, and so does the assembler of the installed toolkit.",
+            text="Triton's LLVM supports the GPU, and so does the assembler in the installed toolkit.",
             where="shell",
             command=f"export TRITON_PTXAS_PATH={value}",
             changes=changes,
@@ -110,10 +111,10 @@ def _fixes(s: Snapshot, m: Matrix, capability: str, have: tuple[int, ...]) -> tu
         for d in known(s.python.distributions) or ()
     )
     step = Step(
-        text="torch's own pin is then not met: for a trial.",
+        text="This breaks torch's own version pin, so use it only as a trial.",
         where="environment",
         **ways(s, Install(packages=(f"triton>={first},<{first[0]}.{int(first[2:]) + 1}",), deps=False)),
         changes={"python.distributions": put},
     )
-    found.append(Fix(id="newer-triton", title=f"Install Triton {first} alone", steps=(step,)))
+    found.append(Fix(id="newer-triton", title=f"Install only Triton {first}", steps=(step,)))
     return tuple(found)

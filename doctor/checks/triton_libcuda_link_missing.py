@@ -1,19 +1,19 @@
-"""Triton finds no libcuda to link its helper library against.
+"""Triton cannot find a libcuda to link its helper library against.
 
-What is wrong: Triton compiles a small C library at run time and links it with libcuda. It asks `ldconfig -p` for the
-folder, or looks in LD_LIBRARY_PATH where ldconfig lists none. Triton 2 needs the name libcuda.so there, Triton 3 also
-accepts libcuda.so.1. The driver's library can still be loaded, so PyTorch works.
+What is wrong: Triton compiles a small C library at run time and links it with libcuda. It gets the folder from
+`ldconfig -p`, or searches LD_LIBRARY_PATH if ldconfig lists none. Triton 2 needs the name libcuda.so there; Triton 3
+also accepts libcuda.so.1. The driver's library can still be loaded, so PyTorch works.
 
 Symptoms: `AssertionError: libcuda.so cannot found!`, `/usr/bin/ld: cannot find -lcuda`, from torch.compile or a
 Triton kernel.
 
-Why it happens: containers are given libcuda.so.1 without the symlink that a development package would create; or the
+Why it happens: containers get libcuda.so.1 without the symlink that a development package would create; or the
 folder (/.singularity.d/libs, /usr/lib64-nvidia, /usr/local/nvidia/lib64) is not in the loader's cache.
 
-How to fix it: name the folder in TRITON_LIBCUDA_PATH (Triton 2.2 and newer), or run ldconfig on it, or create the
+How to fix it: set TRITON_LIBCUDA_PATH to the folder (Triton 2.2 and newer), or run ldconfig on it, or create the
 symlink.
 
-A warning, as PyTorch works without it; a failure where the message was seen.
+This is a warning, because PyTorch works without it; it is a failure if the message was seen.
 
 Source: triton/backends/nvidia/driver.py (libcuda_dirs), triton/common/build.py of 2.x.
 """
@@ -31,8 +31,8 @@ from ._torch import cuda_build, has_gpu
 
 CHECK = Check(
     __name__,
-    title="Triton finds no libcuda to link with",
-    sound="Triton finds a libcuda to link with",
+    title="Triton cannot find a libcuda to link with",
+    sound="Triton can find a libcuda to link with",
     severity="warning",
     layer="extension",
     tags=("torch", "extension", "loader"),
@@ -51,7 +51,7 @@ _ERRORS = ("libcuda.so cannot found", "cannot find -lcuda")
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns where neither ldconfig nor LD_LIBRARY_PATH gives Triton the name that it links."""
+    """Warns if neither ldconfig nor LD_LIBRARY_PATH gives Triton the name that it links."""
     text = texts(s)
     failed = any(words in text for words in _ERRORS)
     need("python.distributions", s.python.distributions)
@@ -77,10 +77,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         return
     facts = {"triton": found.version if found else None, "needs": name, "found": [c.path for c in candidates]}
     version = f"Triton {found.version}" if found else "Triton"
-    title = f"{version} finds no {name} to link with"
+    title = f"{version} cannot find {name} to link with"
     folder = there[0].path.rpartition("/")[0] if there else "/usr/lib/x86_64-linux-gnu"
-    detail = f"The driver's library is {there[0].path}; " if there else ""
-    detail += "ldconfig -p and LD_LIBRARY_PATH are asked, and only torch.compile and Triton kernels need it."
+    detail = f"The driver's library is {there[0].path}. " if there else ""
+    detail += (
+        "Triton looks for it with ldconfig -p and in LD_LIBRARY_PATH. Only torch.compile and Triton kernels need it."
+    )
     fixes = link_libcuda(s, folder, name, found.version if found else "", _recheck(s))
     if failed:
         yield CHECK.fail(title, f"{detail} Python says: {first_line(text)}", facts=facts, severity="error", fixes=fixes)
@@ -89,7 +91,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 
 def _linkable(candidates: tuple[LibraryFile, ...], name: str) -> bool:
-    """Whether the name lies in a folder that the cache lists, or (where the cache lists none) in LD_LIBRARY_PATH."""
+    """Whether the name is in a folder that the cache lists, or (if the cache lists none) in LD_LIBRARY_PATH."""
     files = {c.path: c for c in candidates if c.size > 0}
     cached = {c.path.rpartition("/")[0] for c in candidates if c.found_by == "ld.so.cache"}
     shown = {c.path.rpartition("/")[0] for c in candidates if c.found_by == "LD_LIBRARY_PATH"}
@@ -97,7 +99,7 @@ def _linkable(candidates: tuple[LibraryFile, ...], name: str) -> bool:
 
 
 def _recheck(s: Snapshot) -> dict[str, object]:
-    """What torch said about it is to be asked again."""
+    """What torch said about it has to be checked again."""
     from ..fixes.where import recheck_run
 
     return recheck_run(s) if any(words in texts(s) for words in _ERRORS) else {}

@@ -1,16 +1,16 @@
 """Packages in the user's own site folder are imported before those of the environment or the image.
 
-What is wrong: `~/.local/lib/python3.x/site-packages` comes first in sys.path (not in a venv). What `pip install --user`
-once put there hides what the image or conda environment brings.
+What is wrong: `~/.local/lib/python3.x/site-packages` comes first in sys.path (not in a venv). Packages once installed
+there with `pip install --user` hide those in the image or conda environment.
 
 Symptoms: `torch.__version__` is not the version in the image; packages that were just upgraded keep their old
 version; it works with sudo or as another user.
 
-Why it happens: pip falls back to `--user` where the system folder is not writable; a home folder that is shared
-between clusters and containers (Apptainer mounts it).
+Why it happens: pip falls back to `--user` if the system folder is not writable; or the home folder is shared between
+clusters and containers (Apptainer mounts it).
 
-How to fix it: `export PYTHONNOUSERSITE=1`, or remove the copies in the user folder. A folder of another Python on
-PYTHONPATH (ROS's setup.bash puts one there) does the same: `env -u PYTHONPATH python`.
+How to fix it: `export PYTHONNOUSERSITE=1`, or remove the copies in the user folder. A different Python's folder on
+PYTHONPATH (ROS's setup.bash puts one there) has the same effect; use `env -u PYTHONPATH python`.
 
 Source: PEP 370.
 """
@@ -30,8 +30,8 @@ from ._user_site import in_user_site
 
 CHECK = Check(
     __name__,
-    title="The user's site folder hides packages of the environment",
-    sound="The user's site folder hides no package of the environment",
+    title="The user's site folder hides packages in the environment",
+    sound="The user's site folder hides no package in the environment",
     severity="error",
     layer="python",
     tags=("torch", "python"),
@@ -44,8 +44,8 @@ _MATTERS = lazy(r"(torch|torchvision|torchaudio|torchtext|torchcodec|torchao|num
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns where a user-site copy in another version is imported before the environment's; fails where torch fails, or
-    where it is a CPU build over one that is none."""
+    """Warns if a user-site copy with a different version is imported before the environment's; fails if torch fails, or
+    if it is a CPU build that hides a build that is not."""
     distributions = need("python.distributions", s.python.distributions)
     hidden: list[tuple[Distribution, Distribution]] = []
     for name in sorted({d.name for d in distributions if in_user_site(s, d) and _MATTERS.match(d.name)}):
@@ -61,7 +61,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     without_gpu = bool(own_builds) and build_kind(s) == "cpu" and gpu_needed(s, p)  # the environment's own may use it
     say = CHECK.fail if without_gpu or known(s.torch_run.imported) is False else CHECK.warn
     yield say(
-        f"The user's site folder hides {len(hidden)} package{'s' if len(hidden) > 1 else ''} of this environment",
+        f"The user's site folder hides {len(hidden)} package{'s' if len(hidden) > 1 else ''} in this environment",
         f"{hidden[0][0].location} is searched first: {words}.",
         facts=facts,
         fixes=_fixes(s, hidden),
@@ -69,13 +69,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 
 def _fixes(s: Snapshot, hidden: list[tuple[Distribution, Distribution]]) -> tuple[Fix, ...]:
-    """For a system's Python one uninstall, which takes the user's copy; an environment is left alone by the user's."""
+    """For a system's Python one uninstall, which removes the user's copy; in an environment, turn the folder off."""
     off = _no_user_site(s, hidden)
     if known(s.python.patient.kind) != "system" or known(s.python.patient.externally_managed) is not False:
         return (off,)
     names = [user.name for user, _ in hidden[:8]]
     step = Step(
-        text="Remove the user's copies: pip takes the one that is imported, and the system's stays.",
+        text="Remove the user's copies. pip removes the copy that is imported and keeps the system's.",
         command=pip_remove_line(names, f"{executable(s)} -m pip"),
         where="environment",
         changes=off.steps[0].changes | {"host.environment": s.host.environment},
@@ -94,7 +94,7 @@ def _no_user_site(s: Snapshot, hidden: list[tuple[Distribution, Distribution]]) 
         changes.update({f"torch.{name}": RECHECK for name in s.torch.__struct_fields__})
         changes["python.patient.torch_version"] = RECHECK
     step = Step(
-        text="Switch the user site folder off (in a Dockerfile or job script: set the variable there).",
+        text="Turn the user site folder off (in a Dockerfile or job script, set the variable there).",
         command="export PYTHONNOUSERSITE=1",
         where="shell",
         changes=changes,
@@ -102,7 +102,7 @@ def _no_user_site(s: Snapshot, hidden: list[tuple[Distribution, Distribution]]) 
     line = pip_remove_line([user.name for user, _ in hidden[:8]])
     return Fix(
         id="no-user-site",
-        title="Switch the user site folder off",
+        title="Turn the user site folder off",
         steps=(step,),
-        note=f"Or remove the copies for good, outside of the environment:\n  {line}",
+        note=f"Or remove the copies permanently, from outside the environment:\n  {line}",
     )

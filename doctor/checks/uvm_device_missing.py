@@ -2,13 +2,13 @@
 
 What is wrong: CUDA needs a second kernel module, nvidia-uvm (unified memory), and its node. NVML and nvidia-smi do not.
 
-Symptoms: `nvidia-smi` lists the GPU; `cuInit` answers 999 (unknown error), 3 or 304; PyTorch says `CUDA unknown
-error`.
+Symptoms: `nvidia-smi` lists the GPU; `cuInit` returns 999 (unknown error), 3 or 304; PyTorch reports `CUDA
+unknown error`.
 
-Why it happens: nobody loaded nvidia-uvm after boot; the container was given /dev/nvidia0 and nvidiactl by hand and not
-/dev/nvidia-uvm; a CDI file names an old major number for the node.
+Why it happens: nvidia-uvm was not loaded after boot; the container was given /dev/nvidia0 and nvidiactl by hand, but
+not /dev/nvidia-uvm; a CDI file has an outdated major number for the node.
 
-How to fix it: `modprobe nvidia-uvm` and `nvidia-modprobe -c=0 -u` on the host; for a container pass /dev/nvidia-uvm
+How to fix it: `modprobe nvidia-uvm` and `nvidia-modprobe -c=0 -u` on the host; for a container, pass /dev/nvidia-uvm
 too, or regenerate the CDI file.
 
 Source: nvidia-modprobe(1); NVIDIA driver README.
@@ -34,7 +34,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails where GPU nodes are there, the uvm node (or on a host its module) is not, and CUDA does not start."""
+    """Fails if GPU nodes exist, the uvm node (or on a host its module) does not, and CUDA does not start."""
     if is_wsl(s):
         raise Skip("WSL: the GPU is /dev/dxg")
     need("driver.device_nodes", s.driver.device_nodes)
@@ -60,7 +60,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     where = "in this container" if inside and not has_node else "on the host" if inside else "on this machine"
     yield CHECK.fail(
         f"CUDA cannot start: {lacks} {verb} missing {where}",
-        f"The GPU's own nodes are there, {lacks} {verb} not, and CUDA answers {code}.{smi}",
+        f"The GPU's own nodes exist, but {lacks} {verb} missing, and CUDA returns {code}.{smi}",
         facts={"has_node": has_node, "has_module": modules and "nvidia_uvm" in modules, "cuda_code": code},
         fixes=give_nodes(s, "uvm" if has_control else "control"),
     )

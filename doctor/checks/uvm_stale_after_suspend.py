@@ -1,13 +1,13 @@
-"""CUDA answers 999 (unknown error) although driver, nodes and permissions are fine: most often after a suspend.
+"""CUDA returns 999 (unknown error) although driver, nodes and permissions are fine, usually after a suspend.
 
-What is wrong: the nvidia-uvm module keeps state that does not survive suspend and resume. CUDA then answers `unknown
+What is wrong: the nvidia-uvm module keeps state that does not survive suspend and resume. CUDA then returns `unknown
 error` until the module is reloaded; graphics and nvidia-smi keep working.
 
 Symptoms: `CUDA unknown error - this may be due to an incorrectly set up environment`, `cuInit` 999, on a laptop or
 desktop that was suspended; it worked before, and works again after a reboot.
 
 Why it happens: suspend and resume without the driver's own services. Other causes of 999 are rarer: a GPU that needs a
-reset (Xid lines in the kernel log), parts of two drivers.
+reset (Xid lines in the kernel log), a mix of two driver versions.
 
 How to fix it: reload nvidia-uvm, or reboot. gpudoctor cannot see whether the machine was suspended; it infers this
 finding from everything else being fine.
@@ -25,8 +25,8 @@ from ._seen import BROKEN_DRIVER, DRIVERLESS, LIBRARIES, NODES, is_wsl, need_cud
 
 CHECK = Check(
     __name__,
-    title="CUDA answers 'unknown error' (stale nvidia-uvm)",
-    sound="CUDA does not answer 'unknown error'",
+    title="CUDA returns 'unknown error' (stale nvidia-uvm)",
+    sound="CUDA does not return 'unknown error'",
     severity="critical",
     layer="driver",
     tags=("driver",),
@@ -37,7 +37,7 @@ CUDA_UNKNOWN = 999
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Inferred: on a host, CUDA answers 999, NVML works, and the uvm node and module are there."""
+    """Inferred: on a host, CUDA returns 999, NVML works, and the uvm node and module exist."""
     if need_cuda_code(s) != CUDA_UNKNOWN:
         return
     if is_wsl(s) or container_kind(s):
@@ -49,9 +49,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if modules is not None and "nvidia_uvm" not in modules:
         return
     yield CHECK.fail(
-        "CUDA answers 999 (unknown error) though the driver works: usually nvidia-uvm after a suspend",
-        "NVML works, the nodes and nvidia-uvm are there, and CUDA answers 999. If this machine slept since its last "
-        "boot, reload nvidia-uvm; if it did not, look for Xid lines in the kernel log.",
+        "CUDA returns 999 (unknown error) although the driver works: usually nvidia-uvm after a suspend",
+        "NVML works and the nodes and nvidia-uvm exist, but CUDA returns 999. If this machine was suspended since its "
+        "last boot, reload nvidia-uvm; if not, look for Xid lines in the kernel log.",
         facts={"cuda_code": CUDA_UNKNOWN, "nvml_init": 0},
         direct=False,
         fixes=reload_uvm(s),

@@ -1,16 +1,16 @@
 """A virtual GPU (vGPU) has no license.
 
-What is wrong: a hypervisor's virtual GPU runs at full speed and function only with a license from NVIDIA's license
-server. This one has none.
+What is wrong: a hypervisor's virtual GPU has its full speed and features only with a license from NVIDIA's license
+server. This one has no license.
 
-Symptoms: after some minutes everything is slow (clocks and frames are held down), and CUDA programs end with `all
-CUDA-capable devices are busy or unavailable` (46); `nvidia-smi -q` says `License Status: Unlicensed`; the log of
-nvidia-gridd names the reason.
+Symptoms: after a few minutes everything is slow (clocks and frame rates are limited), and CUDA programs fail with `all
+CUDA-capable devices are busy or unavailable` (46); `nvidia-smi -q` shows `License Status: Unlicensed`; nvidia-gridd's
+log gives the reason.
 
 Why it happens: no token file in /etc/nvidia/ClientConfigToken, a license server that cannot be reached, a wrong system
 clock, the wrong FeatureType in gridd.conf.
 
-How to fix it: put the client token there and restart nvidia-gridd; on a rented machine ask the provider.
+How to fix it: put the client token in that folder and restart nvidia-gridd; on a rented machine, ask the provider.
 
 Source: Virtual GPU Client Licensing User Guide, docs.nvidia.com/vgpu.
 """
@@ -36,7 +36,7 @@ _DEVICES_UNAVAILABLE = 46
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns for a virtual GPU without a license; fails where CUDA already refuses."""
+    """Warns for a virtual GPU without a license; fails if CUDA already refuses to run."""
     seen, virtual = Readings(), 0
     for gpu in listed(s):
         mode = seen.of("virtualization_mode", gpu.virtualization_mode)
@@ -49,7 +49,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         make = CHECK.fail if refused else CHECK.warn
         yield make(
             f"{name_of(gpu)} is a virtual GPU without a license",
-            "CUDA answers 46 (devices unavailable)." if refused else "It will be slow and refuse CUDA programs.",
+            "CUDA returns 46 (devices unavailable)." if refused else "It will be slow and refuse CUDA programs.",
             facts={"vgpu_licensed": False},
             subject=gpu.key,
             fixes=license_vgpu(s, gpu.key),

@@ -1,15 +1,15 @@
 """A Linux NVIDIA driver is installed inside WSL and hides the libraries that Windows supplies.
 
-What is wrong: in WSL 2 the driver is Windows' own; its libcuda and libnvidia-ml are in /usr/lib/wsl/lib. The loader
-picks the Linux driver's libraries instead, which look for a kernel module that cannot exist there.
+What is wrong: WSL 2 uses the Windows driver, whose libcuda and libnvidia-ml are in /usr/lib/wsl/lib. The loader picks
+the Linux driver's libraries instead, which look for a kernel module that cannot exist in WSL.
 
 Symptoms: `nvidia-smi has failed because it couldn't communicate with the NVIDIA driver`; `Driver Not Loaded`;
 `cuInit` 100; undefined symbols in libcuda.
 
 Why it happens: nvidia-driver-*, cuda-drivers or the meta package `cuda` was installed inside WSL.
 
-How to fix it: remove these packages; install `cuda-toolkit` where a toolkit is needed. It is by design, and not a
-fault, that the versions of Windows' driver and of nvidia-smi inside WSL differ.
+How to fix it: remove these packages; install `cuda-toolkit` if you need a toolkit. The Windows driver and nvidia-smi
+inside WSL have different version numbers by design; that is not a fault.
 
 Source: docs.nvidia.com/cuda/wsl-user-guide.
 """
@@ -23,8 +23,8 @@ from ._seen import is_compat, version_numbers
 
 CHECK = Check(
     __name__,
-    title="A Linux driver inside WSL",
-    sound="No Linux driver gets in the way inside WSL",
+    title="A Linux driver is installed inside WSL",
+    sound="No Linux driver interferes inside WSL",
     severity="critical",
     layer="driver",
     tags=("wsl", "driver"),
@@ -33,7 +33,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails in WSL 2 where CUDA or NVML does not work and its library is that of a Linux driver."""
+    """Fails in WSL 2 if CUDA or NVML does not work and its library comes from a Linux driver."""
     if need("host.wsl", s.host.wsl) != 2:
         raise Skip("not in WSL 2")
     d = s.driver
@@ -55,8 +55,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     files = known(d.libcuda_candidates) or ()
     windows = next((f for f in files if "/wsl/" in f.path and not f.stub), None)
     yield CHECK.fail(
-        "A Linux NVIDIA driver inside WSL hides the libraries of Windows",
-        f"The loader takes {path} (Linux driver {version}); in WSL it must be the one in /usr/lib/wsl/lib.",
+        "A Linux NVIDIA driver inside WSL hides the Windows driver's libraries",
+        f"The loader picks {path} (Linux driver {version}); in WSL it must use the library in /usr/lib/wsl/lib.",
         facts={"path": path, "version": version},
         subject=path,
         fixes=remove_linux_driver(s, windows),

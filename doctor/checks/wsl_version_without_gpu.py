@@ -1,7 +1,7 @@
-"""This WSL has no GPU: it is WSL 1, or Windows, its WSL or its driver does not provide one.
+"""This WSL has no GPU: it is WSL 1, or Windows, WSL or the Windows driver does not provide one.
 
-What is wrong: WSL 2 provides Windows' GPU as /dev/dxg, and its libraries in /usr/lib/wsl/lib. WSL 1 has neither; with
-an old Windows, an old WSL or no NVIDIA driver in Windows, part of this is missing.
+What is wrong: WSL 2 provides the Windows GPU as /dev/dxg, and its libraries in /usr/lib/wsl/lib. WSL 1 has neither;
+with an old Windows, an old WSL or no NVIDIA driver in Windows, part of this is missing.
 
 Symptoms: `Found no NVIDIA driver on your system`, `nvidia-smi: command not found`, or nvidia-smi cannot
 communicate with the driver.
@@ -25,7 +25,7 @@ from ._seen import absent, nodes_of
 
 CHECK = Check(
     __name__,
-    title="WSL without a GPU",
+    title="This WSL has no GPU",
     sound="This WSL has a GPU",
     severity="critical",
     layer="hardware",
@@ -40,11 +40,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         raise Skip("not in WSL")
     if version == 1:
         if p.expect.kind == "any":
-            yield CHECK.remark("WSL 1 has no GPU; work will run on the CPU", facts={"wsl": 1})
+            yield CHECK.remark("WSL 1 has no GPU; programs will run on the CPU", facts={"wsl": 1})
             return
         yield CHECK.fail(
             "This is WSL 1, which has no GPU",
-            "Only WSL 2 gives Linux access to the GPU of Windows.",
+            "Only WSL 2 gives Linux access to the Windows GPU.",
             facts={"wsl": 1, "kernel": known(s.host.kernel)},
             fixes=(convert_to_wsl2(),),
         )
@@ -56,16 +56,16 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     need("driver.device_nodes", s.driver.device_nodes)
     lacks = ""
     if not nodes_of(s, "dxg"):
-        lacks = "/dev/dxg is not there: Windows or its WSL is too old, or Windows has no driver for the GPU"
+        lacks = "/dev/dxg is missing: Windows or WSL is too old, or Windows has no driver for the GPU"
     elif absent(s.driver.libcuda_path):
         files = need("driver.libcuda_candidates", s.driver.libcuda_candidates)
         if not any(f.found_by == "elsewhere" and not f.stub for f in files):
-            lacks = "/dev/dxg is there, but Windows supplies no libcuda: its NVIDIA driver is missing or too old"
+            lacks = "/dev/dxg exists, but Windows supplies no libcuda: its NVIDIA driver is missing or too old"
     if not lacks:
         need("driver.libcuda_path", s.driver.libcuda_path)
         return
     if p.expect.kind == "any":
-        yield CHECK.remark("This WSL 2 has no GPU; work will run on the CPU", lacks, facts={"wsl": 2})
+        yield CHECK.remark("This WSL 2 has no GPU; programs will run on the CPU", lacks, facts={"wsl": 2})
         return
     yield CHECK.fail(
         "This WSL 2 has no GPU",
