@@ -70,7 +70,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
                 )
             yield CHECK.warn(
                 f"torch's kernels were compiled from PTX for {proof.name or proof.device}",
-                f"{' and '.join(words)}. Every other kernel also takes extra time once." if words else "",
+                f"{' and '.join(words)}. Every other kernel is also slow the first time." if words else "",
                 facts={"first_launch_ms": first, "jit_cache_bytes": cache},
                 fixes=fixes,
                 downstream_of=(*CHECK.downstream_of, *(("environment-variable-breaks-cuda",) if forced else ())),

@@ -3,7 +3,7 @@
 What is wrong: the environment that is active (or that --python names) has an interpreter that is missing, cannot be
 executed, or exits before it is ready. Nothing in this environment can run, no matter what is installed in it.
 
-Symptoms: `bad interpreter: No such file or directory` from every script of the environment (pip too), `cannot
+Symptoms: `bad interpreter: No such file or directory` from every script in the environment (pip too), `cannot
 execute binary file: Exec format error`, `Permission denied`, `No module named 'encodings'`, `error while loading shared
 libraries: libpython3...`, `Illegal instruction`. A shell that searches PATH silently uses the next python3 instead,
 which has none of the packages.
@@ -15,7 +15,7 @@ another machine, image or processor without it. A PYTHONHOME that points elsewhe
 How to fix it: restore the Python that the link points to, if uv or pyenv can; otherwise, create a new environment in
 the same place and install the packages again.
 
-What was looked at: the file, where its links lead, and one start of it without its site-packages (`python -S -c`). If
+What was looked at: the file, where its links lead, and one test start without its site-packages (`python -S -c`). If
 it is only slow, the result is UNKNOWN.
 
 Source: PEP 405 (a virtual environment's home key and links); execve(2) for the errors.

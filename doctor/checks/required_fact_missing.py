@@ -1,7 +1,7 @@
 """A fact that the verdict needs could not be read.
 
-What is wrong: without it gpudoctor cannot say that this environment is healthy, and says so instead of guessing. There
-may be nothing wrong with it.
+What is wrong: without this fact gpudoctor cannot say that the environment is healthy, and says so instead of guessing.
+There may be nothing wrong with the environment.
 
 Symptoms: the verdict is UNKNOWN, and the exit code is 3 if nothing else failed.
 

@@ -3,7 +3,7 @@
 What is wrong: the GPU found a faulty piece of its memory and has a spare for it. The spare is used only after the GPU
 is reset.
 
-Symptoms: Xid 63 in the kernel log; `nvidia-smi -q -d ROW_REMAPPER` says `Pending: Yes`; programs that touch the
+Symptoms: Xid 63 in the kernel log; `nvidia-smi -q -d ROW_REMAPPER` shows `Pending: Yes`; programs that touch the
 row crash with ECC errors.
 
 Why it happens: a memory error on the board, which row remapping (Ampere and newer) or page retirement (older GPUs)

@@ -1,4 +1,4 @@
-"""A rate is lower than in the baseline, an earlier report.
+"""A rate is lower than in the baseline report.
 
 What is wrong: `gpudoctor prove --baseline old.json` measured a rate that is lower than in that report by
 `--regression-percent` (default 10) or more, and the difference is larger than the spread of both measurements.
@@ -12,9 +12,9 @@ How to fix it: measure again on a free GPU. If the driver or torch changed, go b
 if not, other findings in the report name the power limit, heat or link.
 
 GPUs are matched by their key (the UUID, or else the PCI address), which is masked in the same way in both reports.
-Smaller losses and improvements beyond both spreads are a note. The launch time depends on the host's clock and load, so
-a loss counts only if the speed fell by half or more. If another program was on the GPU, it is only a warning. If no
-rate in the earlier report was measured on the same GPU, the result is UNKNOWN.
+Smaller losses and improvements beyond both spreads are only a note. The launch time depends on the host's clock and
+load, so a loss counts only if the speed fell by half or more. If another program was on the GPU, the finding is only a
+warning. If no rate in the earlier report was measured on the same GPU, the result is UNKNOWN.
 
 Source: medians and spreads (10th to 90th percentile) in both reports.
 """

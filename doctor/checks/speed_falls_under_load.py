@@ -1,4 +1,4 @@
-"""A GPU gets slower while it works.
+"""A GPU gets slower under sustained load.
 
 What is wrong: in `gpudoctor prove --soak SECONDS` matrix multiplications were more than 10 % slower in the last seconds
 than in the first.

@@ -8,7 +8,7 @@ Symptoms: `pip show torch` and `torch.__version__` differ; an upgrade seems to h
 
 Why it happens: an interrupted pip run, pip and conda in one environment, a copied folder, PYTHONPATH.
 
-How to fix it: repeat the uninstall until nothing is left, then install it once.
+How to fix it: repeat the uninstall until no `torch` is left, then install it once.
 
 Source: PyPA specification of recording installed projects.
 """

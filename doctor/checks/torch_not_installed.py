@@ -51,7 +51,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     others = [(known(e.prefix) or known(e.executable), known(e.torch_version)) for e in known(s.python.others) or ()]
     if others:
         detail += (
-            " Other environments have torch: "
+            " torch is installed in other environments: "
             + ", ".join(f"{environment} (torch {v or '?'})" for environment, v in others)
             + "."
         )

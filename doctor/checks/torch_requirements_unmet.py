@@ -6,7 +6,7 @@ fsspec, filelock ...), and the installed packages do not satisfy them.
 Symptoms: `import torch` or the first `torch.compile` raises ModuleNotFoundError, ImportError or AttributeError in
 a different package; `pip check` reports it.
 
-Why it happens: a package was installed later with `--no-deps`, or one pins an older sympy or typing-extensions.
+Why it happens: a package was installed later with `--no-deps`, or a package pins an older sympy or typing-extensions.
 
 How to fix it: install what `torch` requires; see the command in the finding. The nvidia-* wheels have a separate check,
 nvidia-wheels-off-torch-pins; so do triton and the companion packages.

@@ -92,7 +92,7 @@ def _fixes(s: Snapshot, m: Matrix, capability: str, have: tuple[int, ...]) -> tu
         value = f"{kit.path}/bin/ptxas"
         changes = {"host.environment": environment_with(s, "TRITON_PTXAS_PATH", value)}
         step = Step(
-            text="Triton's LLVM supports the GPU, and so does the assembler in the installed toolkit.",
+            text="Triton's LLVM and the assembler in the installed toolkit both support the GPU.",
             where="shell",
             command=f"export TRITON_PTXAS_PATH={value}",
             changes=changes,
