@@ -68,7 +68,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if not wrong:
             continue
         if group.backend in right_over and (group.backend == "nccl" or group.interface in wrong):
-            continue  # all came over it: several nodes of a launcher on one machine
+            continue  # all data arrived over it: several nodes of a launcher on one machine
         right = group.reaching if not _LEADS_NOWHERE.fullmatch(group.reaching) else ""
         name = "NCCL" if group.backend == "nccl" else group.backend
         words = [f"{variable} selects it."] if chosen else []

@@ -89,7 +89,7 @@ def _value(s: Snapshot, m: Matrix, path: str) -> Any:
     if path == "gpus" and not s.driver.faults and (cut := _cut_off(s)):
         return cut
     if path == "gpus" and isinstance(s.gpus, Missing) and s.driver.cu_init == 0:
-        return s.driver.cuda_devices or s.gpus  # where NVML is not there (Jetson, no 'utility')
+        return s.driver.cuda_devices or s.gpus  # without NVML (Jetson, no 'utility')
     if path == "torch.sass" and (clash := conflict(s, m)):
         return Missing("conflict", clash)
     if path == "torch.sass" and (not s.torch.sass or isinstance(s.torch.sass, Missing)):

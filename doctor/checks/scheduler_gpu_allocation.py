@@ -35,7 +35,7 @@ _INDICES = ("SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "SLURM_GPUS", "GPU_DEVICE_ORDIN
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails in a Slurm job without a GPU variable where CUDA finds no device, or where Slurm says NoDevFiles."""
+    """Fails in a Slurm job without a GPU variable if CUDA finds no device, or if Slurm says NoDevFiles."""
     environment = need("host.environment", s.host.environment)
     values = {variable.name: variable.value for variable in environment}
     if "SLURM_JOB_ID" not in values:

@@ -36,7 +36,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails on a host with Secure Boot on, a module built and not loaded, and a card that nothing holds."""
+    """Fails on a host with Secure Boot on, a module built and not loaded, and a card that no driver is bound to."""
     if known(s.host.secure_boot) is False or is_loaded(s):
         return
     if absent(s.host.secure_boot) or not need("host.secure_boot", s.host.secure_boot):

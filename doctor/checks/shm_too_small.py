@@ -37,7 +37,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns in a container with torch where all of /dev/shm is a container's default or less."""
+    """Warns in a container with torch if the size of /dev/shm is a container's default or less."""
     need("container.kind", s.container.kind)
     if not container_kind(s):
         raise Skip("not in a container")

@@ -58,9 +58,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     found = compared(s, base)
     if not found.changes:
         names = ", ".join(dict.fromkeys(name or key for name, key in found.gone))
-        why = (
-            f"It measured {names}, which was not measured now." if names else "The two reports have no rate in common."
-        )
+        why = f"It measured {names}, which this run did not." if names else "The two reports have no rate in common."
         yield CHECK.unknown("No rate can be compared with the baseline", why)
         return
     clear = [change for change in found.changes if change.clear]

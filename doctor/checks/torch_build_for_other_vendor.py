@@ -32,7 +32,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails where a ROCm or XPU build meets an NVIDIA GPU."""
+    """Fails if a ROCm or XPU build is installed on a machine with an NVIDIA GPU."""
     kind = build_kind(s)
     if kind not in ("rocm", "xpu"):
         return

@@ -76,7 +76,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 def _requirement(line: str) -> _Unmet | None:
     """One Requires-Dist line that is judged here; None for extras, other checks' packages and odd forms."""
-    found = _REQUIREMENT.fullmatch(" ".join(line.split()))  # one blank at most: nothing to try twice
+    found = _REQUIREMENT.fullmatch(" ".join(line.split()))  # at most one blank: no backtracking
     if not found or "extra" in (found[3] or ""):
         return None
     name = re.sub(r"[-_.]+", "-", found[1]).lower()
@@ -87,7 +87,7 @@ def _requirement(line: str) -> _Unmet | None:
 
 
 def _within(have: str, bounds: str) -> bool:
-    """Whether a version satisfies simple bounds; pre-releases are taken by their numbers."""
+    """Whether a version satisfies simple bounds; pre-releases are compared by their numbers."""
     mine = numbers(have)
     for bound in filter(None, bounds.split(",")):
         found = _BOUND.match(bound)
