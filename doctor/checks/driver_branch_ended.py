@@ -1,12 +1,13 @@
-"""The driver's branch is end-of-life.
+"""The driver's branch has reached end of life.
 
-What is wrong: nothing fails. NVIDIA ended this branch: no more bug and security fixes, and no newer CUDA.
+What is wrong: nothing fails, but NVIDIA has ended this branch: it gets no more bug or security fixes, and no newer
+CUDA.
 
-Symptoms: not at all, until something needs a newer driver.
+Symptoms: none, until something needs a newer driver.
 
-Why it happens: drivers stay installed for years; provider images lag behind. Most machines run an ended branch.
+Why it happens: drivers stay installed for years; provider images lag behind. Most machines run a branch that has ended.
 
-How to fix it: install a current branch at the next maintenance. Judged by the date of the run.
+How to fix it: install a current branch at the next maintenance. The end of life is compared with the date of the run.
 
 Source: docs.nvidia.com/datacenter/tesla/drivers, supported drivers; the matrix's table of branches.
 """
@@ -21,7 +22,7 @@ from ..snapshot import Missing, NeedsFact, Snapshot, need
 
 CHECK = Check(
     __name__,
-    title="The driver's branch has ended",
+    title="The driver's branch has reached end of life",
     sound="The driver's branch is still maintained",
     severity="info",
     layer="driver",
@@ -30,21 +31,21 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """A remark where the branch's end lies before the day of the run."""
+    """A remark if the branch's end of life is before the day of the run."""
     version = need("driver.kernel_version", s.driver.version)
     if driver_platform(s) == "windows":
-        raise Skip("Windows drivers have other branches")
+        raise Skip("Windows drivers have different branches")
     if not p.judged_on:
-        raise NotExamined("no day to judge by")
+        raise NotExamined("the date of the run is unknown")
     answer = m.driver_branch(version)
     if answer.row is None:
         raise NeedsFact("matrix", Missing("absent", f"the branch of driver {version} is not listed"))
     ended = branch_ended(answer.row, p.judged_on)
     if ended is None:
-        raise Skip(f"the end of branch {answer.row.branch} is not known")
+        raise Skip(f"the end-of-life date of branch {answer.row.branch} is not known")
     if ended:
         yield CHECK.remark(
-            f"Driver branch {answer.row.branch} has ended ({answer.row.end_of_life})",
+            f"Driver branch {answer.row.branch} has reached end of life ({answer.row.end_of_life})",
             "It still works, but gets no more fixes, not even security fixes.",
             facts={"driver": version, "branch": answer.row.branch, "end_of_life": answer.row.end_of_life},
         )

@@ -1,4 +1,4 @@
-"""The driver is too new for the GPU: its generation was dropped.
+"""The driver is too new for the GPU: it has dropped support for the GPU's generation.
 
 What is wrong: NVIDIA ends support for an old generation after a certain branch; later branches do not support it.
 
@@ -7,8 +7,8 @@ supported only by a legacy branch (`NVRM: ... requires the NVIDIA 470.xx Legacy 
 
 Why it happens: the newest driver was installed on a machine with a Kepler, Maxwell, Pascal or Volta card.
 
-How to fix it: install the last branch that supports the card, and hold it. If that branch supports only an older CUDA
-than the torch build needs, install a torch build for that CUDA.
+How to fix it: install the last branch that supports the card, and hold its packages. If that branch supports only an
+older CUDA than the torch build needs, install a torch build for that CUDA.
 
 Source: CUDA Toolkit, Driver, and Architecture Matrix, docs.nvidia.com/datacenter/tesla/drivers.
 """
@@ -33,7 +33,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails where the matrix names an older branch as the last one for the GPU's generation."""
+    """Fails if the matrix names an older branch as the last one for the GPU's generation."""
     for gpu in graded(s, m):
         last, version = gpu.grade.last_driver, on_disk(s) or known(s.driver.version)
         if gpu.grade.grade != "too-new" or last is None:

@@ -3,9 +3,9 @@
 What is wrong: libnvidia-ml and libcuda work only with a kernel module of exactly their own version.
 
 Symptoms: `Failed to initialize NVML: Driver/library version mismatch` (NVML code 18); CUDA error 803 or 804;
-`nvidia-smi` fails although the driver was just updated.
+`nvidia-smi` fails right after a driver update.
 
-Why it happens: packages were upgraded (often unattended) while the old module stays loaded until the next reboot; a
+Why it happens: packages were upgraded (often unattended), but the old module stays loaded until the next reboot; a
 container was started before the upgrade; an image contains its own driver libraries.
 
 How to fix it: reboot the host (or stop all GPU programs and reload the modules); recreate containers after that; hold
@@ -13,7 +13,7 @@ the driver packages so that they change only together with a reboot. If an image
 remove them from the image.
 
 A forward-compatibility libcuda (cuda-compat) is newer than the module by design, and inside WSL the versions differ
-by design: neither is a mismatch.
+by design. Neither counts as a mismatch.
 
 Source: NVML return code 18 NVML_ERROR_LIB_RM_VERSION_MISMATCH (nvml.h).
 """
@@ -28,8 +28,8 @@ from ._seen import absent, is_compat, is_wsl, same_version
 
 CHECK = Check(
     __name__,
-    title="Kernel module and driver libraries differ",
-    sound="Kernel module and driver libraries do not differ in version",
+    title="The driver libraries do not match the kernel module",
+    sound="The driver libraries match the kernel module",
     severity="critical",
     layer="driver",
     tags=("driver",),
@@ -40,9 +40,9 @@ NVML_MISMATCH = 18
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """NVML's code 18 decides; else the module's version against that of each library that is loaded."""
+    """NVML's code 18 decides; otherwise the module's version is compared with each loaded library's."""
     if is_wsl(s):
-        raise Skip("WSL: the libraries come from the Windows driver and carry other numbers by design")
+        raise Skip("WSL: the libraries come from the Windows driver and have different version numbers by design")
     d = s.driver
     module = known(d.kernel_version)
     libraries = {
@@ -57,7 +57,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     says_so = known(d.nvml_init) == NVML_MISMATCH
     if not says_so and not other:
         if absent(d.kernel_version) or all(absent(f) for f in (d.nvml_library_path, d.libcuda_path)):
-            raise Skip("no kernel module, or no library, to compare", without="gpu")
+            raise Skip("there is no kernel module or no library to compare", without="gpu")
         need("driver.kernel_version", d.kernel_version)
         if not any(libraries.values()):
             need("driver.nvml_library_version", d.nvml_library_version)
@@ -67,22 +67,23 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     words = ", ".join(f"{name} is {version}" for name, version in sorted(other.items()))
     if not words:
         versions = [version for version in libraries.values() if version]
-        words = f"the libraries are {versions[0]}" if versions else "the libraries are of another version"
-    detail = f"The loaded kernel module is {module or 'of another version'}, {words}."
+        words = f"the libraries are {versions[0]}" if versions else "the libraries have a different version"
+    detail = f"The loaded kernel module is {module or 'a different version'}, {words}."
     if says_so:
-        detail += " NVML answers 18 (driver/library version mismatch)."
+        detail += " NVML returns 18 (driver/library version mismatch)."
     if container_kind(s) not in ("", "lxc"):
-        detail += " Either the host's driver was changed under this container, or the image brings driver libraries."
+        detail += " Either the host's driver changed after this container started, or the image contains driver "
+        detail += "libraries."
     half = set(other) == {"libcuda"} and libraries["libcuda"] is not None and libraries["libnvidia-ml"] is not None
     fixes = (equal_packages(s),) if half and not container_kind(s) else reload_module(s)
     if container_kind(s) == "lxc":
         fixes = (libraries_in_lxc(s),)
-        detail += " An LXC container has its own driver libraries; they must have the version of the host's module."
+        detail += " An LXC container has its own driver libraries; they must be the same version as the host's module."
     elif half:
-        detail += " The upgrade of the driver's packages stopped halfway."
+        detail += " The upgrade of the driver packages stopped halfway."
     if not says_so and known(d.cu_init) == 0 and known(d.nvml_init) == 0:
         yield CHECK.warn(
-            "Kernel module and driver libraries have different versions, though both answer",
+            "The kernel module and the driver libraries have different versions, but the driver calls work",
             detail,
             facts=facts,
             fixes=fixes,

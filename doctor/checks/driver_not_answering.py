@@ -1,24 +1,26 @@
 """A call into the NVIDIA driver hung or crashed.
 
-What is wrong: gpudoctor asks the driver's libraries (NVML, libcuda) in child processes with a deadline. One of these
+What is wrong: gpudoctor calls the driver's libraries (NVML, libcuda) in child processes with a deadline. One of these
 calls did not return in time, or crashed its process. Every program that makes the same call will hang or crash too.
 `gpudoctor prove` also runs a small kernel on each GPU through libcuda alone: a failure there is only a warning if
-torch computed on that GPU afterwards. So is a product or a copy by torch, timed later, that hangs (10 seconds without
-a word), crashes or ends in an error of CUDA on a GPU on which torch's first proof was right.
+torch computed on that GPU afterwards. It is also only a warning if torch's first test on a GPU gave correct results,
+and a product or a copy that is timed later on that GPU hangs (10 seconds without output), crashes or fails with a CUDA
+error.
 
 Symptoms: `nvidia-smi` or `import torch; torch.cuda.is_available()` never returns and cannot be interrupted, or
-ends with `Segmentation fault` or `Aborted`.
+crashes with `Segmentation fault` or `Aborted`.
 
-Why it happens: a GPU in a bad state (an Xid error in the kernel log), a kernel module that waits for its GSP firmware,
-a process stuck in the driver (state D), a device reset in progress, libraries of a different version than the kernel
-module, or a library that another program has preloaded.
+Why it happens: a GPU in a bad state (an Xid error in the kernel log), a kernel module that is waiting for its GSP
+firmware, a process stuck in the driver (state D), a device reset in progress, libraries of a different version than the
+kernel module, or a library that another program has preloaded.
 
-How to fix it: read the kernel log for Xid lines, then reboot the host; in a container or pod, start on another host,
+How to fix it: read the kernel log for Xid lines, then reboot the host. In a container or pod, start on another host,
 because nothing inside can reset the driver.
 
-What was looked at: whether the call returned until its deadline, and before that whether its process still moved. One
-that reads (a library on a slow disk) or has no core to run on is no hang: it gets more time, and is UNKNOWN at the end.
-One that stands still, or spins in the call without reading anything, hangs.
+What was examined: whether the call returned before its deadline, and until then whether its process made progress. A
+process that is reading (a library on a slow disk) or has no core to run on is not hanging: it gets more time, and the
+result is UNKNOWN if that is not enough. A process that makes no progress, or spins in the call without reading
+anything, hangs.
 
 Source: Xid errors, docs.nvidia.com/deploy/xid-errors.
 """
@@ -45,19 +47,20 @@ CHECK = Check(
 
 _CUDA = re.compile(r"CUDA error|CUBLAS_STATUS_(EXECUTION|INTERNAL)|CUDNN_STATUS_(EXECUTION|INTERNAL)")
 _SILENT_S = 10.0
+_RUN_AGAIN, _BUSY = "Run gpudoctor prove again", "A busy GPU may respond slowly."
 _LIBRARY = {"nvml": "NVML (libnvidia-ml)", "cuda": "the CUDA driver (libcuda)"}
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails for each call that hung or crashed; passes where both libraries answered, or there is none to ask."""
+    """Fails for each call that hung or crashed; passes if both libraries answered, or there is none to ask."""
     for fault in s.driver.faults:
-        ending = "did not return before the deadline" if fault.fault == "hang" else "ended its process"
+        ending = "did not return before the deadline" if fault.fault == "hang" else "crashed its process"
         again = "Run 'sudo dmesg | grep -i -e xid -e nvrm' on the host to see why."
         if fault.stuck_pid:
-            why = "A reboot would wait for the process that cannot be ended."
+            why = "A reboot would wait for the process that cannot be killed."
             reset = power_cycle(s, why)
         else:
-            reset = reboot(s, "the host: little else resets a driver in this state.")
+            reset = reboot(s, "the host: hardly anything else resets a driver in this state.")
         away = other_host(s, "whose driver answers")
         yield CHECK.fail(
             f"{fault.call} of {_LIBRARY[fault.library]} {'hangs' if fault.fault == 'hang' else 'crashes'}",
@@ -83,18 +86,19 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 
 def _stuck(fault: CallFault) -> str:
-    """What is left behind where nothing could end the call."""
+    """What is left behind if nothing could end the call."""
     if not fault.stuck_pid:
         return ""
     where = f" (in {fault.stuck_in})" if fault.stuck_in else ""
     return (
-        f"Process {fault.stuck_pid} is stuck in the kernel{where}, state D: no signal can end it, only a power cycle. "
+        f"Process {fault.stuck_pid} is stuck in the kernel{where}, state D: no signal can kill it, only a power cycle "
+        "helps. "
     )
 
 
 def _in_the_proof(s: Snapshot) -> Findings:
-    """Calls that hung or crashed while a small kernel was run through libcuda on each GPU; a warning where torch's own
-    proof came to its end on that GPU."""
+    """Calls that hung or crashed while a small kernel was run through libcuda on each GPU; a warning if torch's own
+    proof finished on that GPU."""
     proofs = known(s.measured.driver) or ()
     if known(s.measured.level) is None or not any(proof.fault in ("hang", "crash") for proof in proofs):
         return
@@ -113,13 +117,13 @@ def _in_the_proof(s: Snapshot) -> Findings:
             for torch in known(s.measured.torch) or ()
         )
         how = "hangs" if proof.fault == "hang" else "crashes"
-        after = "torch computed on it afterwards: measure again, it may have been busy. " if works else ""
+        after = "torch computed on it afterwards, so it may just have been busy: measure again. " if works else ""
         make = CHECK.warn if works else CHECK.fail
         fixes = measured_again(reset(s, gpu.key) if gpu else (reboot(s, "the host.", {}),))
-        again = (here("prove-again", "Prove it again", "A busy GPU answers late."),) if works else ()
+        again = (here("prove-again", _RUN_AGAIN, _BUSY),) if works else ()
         yield make(
             f"{proof.failed_call or 'libcuda'} {how} on {name}",
-            f"A small kernel, run through libcuda alone, did not finish there. {after}"
+            f"A small kernel, run through libcuda alone, did not finish on this GPU. {after}"
             "Run 'sudo dmesg | grep -i -e xid -e nvrm' on the host to see why.",
             facts={"library": "cuda", "call": proof.failed_call, "fault": proof.fault, "device": proof.device},
             subject=gpu.key if gpu else f"cuda:{proof.device}",
@@ -128,7 +132,7 @@ def _in_the_proof(s: Snapshot) -> Findings:
 
 
 def _in_the_speed(s: Snapshot) -> Findings:
-    """What was timed on a GPU that torch had computed on and did not come to its end: one warning a GPU."""
+    """What was timed on a GPU that torch had computed on and did not finish: one warning per GPU."""
     if known(s.measured.level) is None:
         return
     ends = [end for end in s.measured.ended if end.agent in ("torch_speed", "torch_soak") and _broke(end)]
@@ -146,10 +150,10 @@ def _in_the_speed(s: Snapshot) -> Findings:
         how = {"hang": "hangs", "crash": "crashes"}.get(first.fault, "fails")
         words = "; ".join(f"{end.step}: {end.detail or end.fault}" for end in own)
         resets = reset(s, gpu.key) if gpu else (reboot(s, "the host.", {}),)
-        again = here("prove-again", "Prove it again", "A busy GPU answers late.")
+        again = here("prove-again", _RUN_AGAIN, _BUSY)
         yield CHECK.warn(
             f"{first.step} {how} on {name_of(gpu) if gpu else device}",
-            f"torch's first proof there was right, and this did not come to its end: {words}. "
+            f"torch's first test on this GPU gave correct results, but this did not finish: {words}. "
             "Run 'sudo dmesg | grep -i -e xid -e nvrm' on the host to see why.",
             facts={"device": device, "steps": [end.step for end in own], "fault": first.fault},
             subject=gpu.key if gpu else device,

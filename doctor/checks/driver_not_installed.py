@@ -1,15 +1,16 @@
 """There is an NVIDIA GPU, but no NVIDIA driver.
 
-What is wrong: the PCI bus shows an NVIDIA GPU, no nvidia kernel module is loaded and none of the driver's libraries
-(libcuda, libnvidia-ml) was found. In a container this means that the host has no driver: kernel modules belong to the
-host, and the container toolkit can only pass on what the host has.
+What is wrong: there is an NVIDIA GPU on the PCI bus, but no nvidia kernel module is loaded and none of the driver's
+libraries (libcuda, libnvidia-ml) was found. In a container this means that the host has no driver: kernel modules
+belong to the host, and the container toolkit can only pass on what the host has.
 
 Symptoms: `nvidia-smi: command not found`, `Found no NVIDIA driver on your system`, `is_available()` False.
 
-Why it happens: a fresh machine image without driver; a kernel or distribution upgrade that removed the packages.
+Why it happens: a fresh machine image without a driver; a kernel or distribution upgrade that removed the packages.
 
 How to fix it: install the driver on the host with the distribution's own tool or from NVIDIA's repository, then reboot.
-If you are in a container, choose a host that has one. Installing a CUDA toolkit or another torch does not help.
+If you are in a container, choose a host that has a driver. Installing a CUDA toolkit or a different torch does not
+help.
 
 Source: NVIDIA driver installation guide, docs.nvidia.com/datacenter/tesla/driver-installation-guide.
 """
@@ -34,7 +35,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails where a card is on the bus, no module is loaded and neither driver library is there."""
+    """Fails if a card is on the bus, no module is loaded and neither driver library is found."""
     if is_wsl(s):
         raise Skip("WSL: the driver is installed in Windows")
     if need_module_loaded(s):
@@ -52,9 +53,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     row = m.gpu(pci_device_id=cards[0].device)
     names = {r.name for r in row.rows}
     name = names.pop() if len(names) == 1 else f"PCI device 10de:{cards[0].device}"
-    detail = f"{name} is on the PCI bus, no nvidia kernel module is loaded, and no libcuda or libnvidia-ml was found."
+    detail = (
+        f"{name} is on the PCI bus, but no nvidia kernel module is loaded, and no libcuda or libnvidia-ml was found."
+    )
     if container_kind(s):
-        detail += " Kernel modules belong to the host, so this cannot be repaired inside the container."
+        detail += " Kernel modules belong to the host, so this cannot be fixed inside the container."
     yield CHECK.fail(
         f"{where} an NVIDIA GPU but no NVIDIA driver",
         detail,

@@ -1,17 +1,17 @@
 """The NVIDIA driver is installed, but its kernel module is not loaded.
 
-What is wrong: the user-space libraries (libcuda, libnvidia-ml) are there, but no nvidia kernel module is running for
-them to talk to.
+What is wrong: the user-space libraries (libcuda, libnvidia-ml) are installed, but no nvidia kernel module is loaded
+for them to talk to.
 
 Symptoms: `nvidia-smi has failed because it couldn't communicate with the NVIDIA driver`; NVML code 9 (driver not
 loaded); `cuInit` returns 100 (no device) or 999; `torch.cuda.is_available()` False.
 
 Why it happens: the kernel was upgraded and no module was built for it (headers missing, DKMS failed); Secure Boot
-refuses an unsigned module; nouveau holds the card; the machine was not rebooted after the install; a container image
-brings driver libraries to a host without a driver.
+rejects an unsigned module; nouveau holds the card; the machine was not rebooted after the install; a container image
+with driver libraries runs on a host without a driver.
 
-How to fix it: `modprobe nvidia` and read what it says; build the module for the running kernel (linux-headers, dkms),
-sign it or turn Secure Boot off, or reinstall the driver. Inside a container, this has to be done on the host.
+How to fix it: run `modprobe nvidia` and read its output; build the module for the running kernel (linux-headers, dkms),
+sign it or turn Secure Boot off, or reinstall the driver. If you are in a container, this has to be done on the host.
 
 Source: NVML return code 9 NVML_ERROR_DRIVER_NOT_LOADED (nvml.h); NVIDIA driver installation guide.
 """
@@ -44,11 +44,11 @@ CHECK = Check(
 
 NVML_DRIVER_NOT_LOADED = 9
 _NOT_DRIVEN = ("driver-dropped-gpu", "driver-too-old-for-gpu")
-"""Ids that say why loading it would fail, where they speak of every GPU."""
+"""Ids that say why loading it would fail, if they cover every GPU."""
 
 
 def _drives_none(s: Snapshot, m: Matrix) -> bool:
-    """Whether the driver on the disk drives no GPU here: then loading it ends in 'No such device'."""
+    """Whether the driver on disk supports no GPU here: then loading it fails with 'No such device'."""
     try:
         return all(gpu.grade.grade in ("too-new", "too-old") for gpu in graded(s, m))
     except (Skip, NeedsFact):
@@ -56,9 +56,9 @@ def _drives_none(s: Snapshot, m: Matrix) -> bool:
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails where the libraries are there and the module is not; NVML's own code 9 says the same."""
+    """Fails if the libraries are installed and the module is not loaded; NVML's own code 9 says the same."""
     if is_wsl(s):
-        raise Skip("WSL: the kernel module is Windows' own")
+        raise Skip("WSL: the kernel-mode driver is part of Windows")
     d = s.driver
     says_so = known(d.nvml_init) == NVML_DRIVER_NOT_LOADED and module_loaded(s) is not True
     if not says_so:
@@ -69,15 +69,15 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             if d.nvml_library_path.reason != "absent":
                 need("driver.nvml_library_path", d.nvml_library_path)
             raise Skip("no driver libraries are installed", without="gpu")
-    where = "on the host" if container_kind(s) else "here"
-    detail = f"Driver libraries are installed, but no nvidia kernel module is loaded {where}."
+    where = " on the host" if container_kind(s) else ""
+    detail = f"Driver libraries are installed, but no nvidia kernel module is loaded{where}."
     if says_so:
-        detail += " NVML answers 9 (driver not loaded)."
+        detail += " NVML returns 9 (driver not loaded)."
     cards = nvidia_cards(s)
     if cards:
         detail += f" The GPU at {cards[0].address} has no working driver."
     if known(s.host.secure_boot) is True:
-        detail += " Secure Boot is on: an unsigned module is refused."
+        detail += " Secure Boot is on, so unsigned modules are rejected."
     facts = {"nvml_init": known(d.nvml_init), "modules": known(d.modules), "kernel": known(s.host.kernel)}
     yield CHECK.fail(
         "The NVIDIA driver is installed but its kernel module is not loaded",

@@ -1,19 +1,21 @@
 """The driver does not support the CUDA version that torch was built with.
 
-What is wrong: a program built with CUDA 12.x runs on any driver from branch 525 on, one built with CUDA 13.x needs
-branch 580 or newer (11.x: 450.80.02). The driver here is below that.
+What is wrong: a program built with CUDA 12.x runs on any driver from branch 525 on; one built with CUDA 13.x needs
+branch 580 or newer (11.x: 450.80.02). The driver on this machine is older than that.
 
 Symptoms: `torch.cuda.is_available()` is False with the warning `The NVIDIA driver on your system is too old (found
 version 12020)`, `CUDA driver version is insufficient for CUDA runtime version` (35).
 
-Why it happens: a plain `pip install torch` gives a CUDA 13 build since torch 2.11; the host of a container or pod has
-an older driver. The CUDA version that nvidia-smi shows is the highest that the driver supports, not what is installed.
+Why it happens: from torch 2.11 on, a plain `pip install torch` installs a CUDA 13 build; the host of a container or pod
+has an older driver. The CUDA version that nvidia-smi shows is the highest that the driver supports, not what is
+installed.
 
-How to fix it, in this order: install the torch build that fits this driver (needs no rights on the host); on
-data-center GPUs a forward-compatibility package (cuda-compat); a newer driver on the host, or another host.
+How to fix it, in this order: install a torch build that works with this driver (needs no rights on the host); on
+data-center GPUs, install a forward-compatibility package (cuda-compat); install a newer driver on the host, or use
+another host.
 
-A driver of the same CUDA major that is older than the build (branch 535 with a CUDA 12.8 build) is fine: minor-version
-compatibility. If `torch.cuda.is_available()` is True, that counts more than the table.
+A driver with the same CUDA major version that is older than the build (branch 535 with a CUDA 12.8 build) is fine,
+thanks to minor-version compatibility. If `torch.cuda.is_available()` is True, that counts more than the table.
 
 Source: CUDA Compatibility guide (docs.nvidia.com/deploy/cuda-compatibility), CUDA release notes, table of drivers.
 """
@@ -43,12 +45,12 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails where the driver is below the lowest one for the CUDA major of torch, and no compat libcuda helps."""
+    """Fails if the driver is older than the lowest one for torch's CUDA major, and no compat libcuda helps."""
     cuda = cuda_build(s)
     driver = s.driver.version
     reported = known(s.driver.cuda_version) or known(s.driver.nvml_cuda_version)
     if isinstance(driver, Missing) and no_card(s):
-        raise Skip("there is no NVIDIA GPU, so no driver", without="gpu")
+        raise Skip("there is no NVIDIA GPU, so no driver is needed", without="gpu")
     if known(s.torch_run.cuda_available) is True:
         yield from _remark(s, m, cuda)
         return
@@ -75,7 +77,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     }  # fmt: skip
     shown = f" It supports CUDA up to {facts['driver_cuda']} (the number that nvidia-smi shows)."
     yield CHECK.fail(
-        f"Driver {driver} is too old for torch {known(s.torch.version)}, which is built with CUDA {cuda}",
+        f"Driver {driver} is too old for torch {known(s.torch.version)}, which was built with CUDA {cuda}",
         f"{grade.reason[0].upper()}{grade.reason[1:]}.{shown if facts['driver_cuda'] else ''}",
         facts=facts,
         direct=known(s.torch_run.cuda_available) is False,
@@ -94,28 +96,29 @@ def _compat_serves(s: Snapshot, cuda: str) -> bool:
 
 
 def _remark(s: Snapshot, m: Matrix, cuda: str) -> Findings:
-    """Minor-version compatibility is told as a remark: SASS runs, and torch's kernels, Triton and NVRTC make SASS."""
+    """Minor-version compatibility is only a remark: SASS runs, and torch's kernels, Triton and NVRTC make SASS."""
     driver = s.driver.version
     if isinstance(driver, Missing) or driver_platform(s) != "linux":
         return
     grade = m.driver_for_cuda(driver, cuda)
     if grade.grade == "minor-version":
         yield CHECK.remark(
-            f"Driver {driver} runs this CUDA {cuda} build by minor-version compatibility",
-            f"{grade.reason[0].upper()}{grade.reason[1:]}. Nothing is wrong; only PTX of a CUDA newer than "
-            f"{grade.cuda_reported} could not be compiled by this driver.",
+            f"Driver {driver} runs this CUDA {cuda} build through minor-version compatibility",
+            f"{grade.reason[0].upper()}{grade.reason[1:]}. Nothing is wrong, but this driver cannot compile PTX from a "
+            f"CUDA newer than {grade.cuda_reported}.",
             facts={"driver": driver, "torch_cuda": cuda, "driver_cuda": grade.cuda_reported},
         )
     elif grade.grade in ("needs-forward-compat", "impossible"):
         yield CHECK.remark(
             f"CUDA works although driver {driver} is listed as too old for CUDA {cuda}",
-            "torch.cuda.is_available() is True, which outranks it (a forward-compatibility libcuda may be loaded).",
+            "torch.cuda.is_available() is True, which counts more than the list (a forward-compatibility libcuda may "
+            "be loaded).",
             facts={"driver": driver, "torch_cuda": cuda},
         )
 
 
 def _by_cuda_version(s: Snapshot, m: Matrix, cuda: str, have: tuple[int, int], want: tuple[int, int]) -> Findings:
-    """The driver's version is not known, but the CUDA version that it reports is: another major cannot serve."""
+    """The driver's version is not known, but the CUDA version that it reports is: a different major cannot work."""
     row = next((row for row in m.cuda_majors if row.major == want[0]), None)
     if row is None:
         raise unlisted(f"CUDA {cuda} is newer than this matrix")
@@ -123,9 +126,10 @@ def _by_cuda_version(s: Snapshot, m: Matrix, cuda: str, have: tuple[int, int], w
         return
     reported = f"{have[0]}.{have[1]}"
     floor = row.min_driver_windows if driver_platform(s) == "windows" else row.min_driver_linux
+    needed = f"driver {floor} or newer" if floor else "a newer driver"
     yield CHECK.fail(
-        f"The driver supports CUDA up to {reported}, torch {known(s.torch.version)} is built with CUDA {cuda}",
-        f"The driver's own version is not known; CUDA {want[0]}.x needs {floor or 'a newer one'} or newer.",
+        f"The driver supports CUDA up to {reported}, but torch {known(s.torch.version)} was built with CUDA {cuda}",
+        f"The driver's version is not known; CUDA {want[0]}.x needs {needed}.",
         facts={"driver_cuda": reported, "torch_cuda": cuda, "needed_driver": floor},
         direct=False,
         fixes=fixes_for(s, m, cuda, None, serves=serves_any(s, m)),

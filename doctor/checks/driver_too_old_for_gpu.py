@@ -3,7 +3,7 @@
 What is wrong: a driver supports the GPU generations that existed when its branch began. This branch is older than the
 GPU's generation and does not support it.
 
-Symptoms: `nvidia-smi` prints `No devices were found`; `cuInit` answers 100 (no device); the kernel log says that
+Symptoms: `nvidia-smi` prints `No devices were found`; `cuInit` returns 100 (no device); the kernel log says that
 the GPU is not supported by this release.
 
 Why it happens: a machine image or a distribution's default driver is older than the card; a new card in an old server.
@@ -11,8 +11,8 @@ Why it happens: a machine image or a distribution's default driver is older than
 How to fix it: install a driver of the named branch or newer on the host. If you are in a container, choose a host that
 has it. No torch build helps until the driver supports the card.
 
-Source: CUDA Toolkit, Driver, and Architecture Matrix, docs.nvidia.com/datacenter/tesla/drivers; supported GPUs of each
-driver's README.
+Source: CUDA Toolkit, Driver, and Architecture Matrix, docs.nvidia.com/datacenter/tesla/drivers; list of supported GPUs
+in each driver's README.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails where the matrix says that this branch is older than the GPU's generation."""
+    """Fails if the matrix says that this branch is older than the GPU's generation."""
     for gpu in graded(s, m):
         if gpu.grade.grade != "too-old":
             continue
@@ -48,7 +48,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         fixes = (update_windows_driver(s),) if is_wsl(s) else install_offered(s, found, flavour)
         if found and not is_wsl(s):
             fixes = for_every_card(s, m, fixes, found.branch, "proprietary" if found.proprietary else flavour)
-        fixes = fixes or (other_host(s, "whose GPU a driver still supports"),)
+        fixes = fixes or (other_host(s, "with a GPU that current drivers support"),)
         yield CHECK.fail(
             f"Driver {version} is too old for {gpu.name}",
             f"{gpu.name} has compute capability {gpu.capability}; {gpu.grade.reason}.",

@@ -1,4 +1,4 @@
-"""ECC is off on a data-center GPU, or a change to it waits for a reset.
+"""ECC is off on a data-center GPU, or will be off after a reset.
 
 What is wrong: nothing fails. With ECC off, a flipped bit in the GPU's memory goes unnoticed.
 
@@ -7,7 +7,7 @@ Symptoms: `nvidia-smi -q -d ECC` says `Current: Disabled`. The GPU shows a littl
 Why it happens: an administrator turned it off for more memory or speed; the change takes effect after a reset or
 reboot.
 
-How to fix it: `nvidia-smi -e 1` and a reboot (root). It is a remark: some do it on purpose.
+How to fix it: run `nvidia-smi -e 1` as root and reboot. This is only a note, because some turn ECC off on purpose.
 
 Source: nvidia-smi(1), ECC mode.
 """
@@ -23,7 +23,7 @@ from ._readings import Readings, listed, name_of
 CHECK = Check(
     __name__,
     title="ECC is off on a data-center GPU",
-    sound="ECC is on wherever a data-center GPU has it",
+    sound="ECC is on for every data-center GPU that supports it",
     severity="info",
     layer="hardware",
     tags=("gpu", "health"),
@@ -31,7 +31,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """A remark for each data-center board that has ECC and does not use it, or will not after a reset."""
+    """A remark for each data-center board that has ECC but does not use it, or will not after a reset."""
     seen = Readings()
     for gpu in listed(s):
         rows = rows_of(m, gpu)
@@ -41,9 +41,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if on is None or (on and pending is not False):
             continue
         waits = on is not pending and pending is not None
-        title = f"ECC of {name_of(gpu)} is {'on' if on else 'off'}"
+        title = f"ECC is {'on' if on else 'off'} for {name_of(gpu)}"
         if waits:
-            title += f", and {'on' if pending else 'off'} after the next reset"
+            title += f" and will be {'on' if pending else 'off'} after the next reset"
         facts = {"ecc_enabled": on, "ecc_pending": pending}
         yield CHECK.remark(title, facts=facts, subject=gpu.key, fixes=(ecc_on(s, gpu.key),))
-    seen.end("ECC as a data-center board does")
+    seen.end("ECC the way a data-center board does")

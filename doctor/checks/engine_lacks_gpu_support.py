@@ -1,17 +1,17 @@
 """The container engine on this host cannot give GPUs to containers.
 
-What is wrong: the host has a driver and GPUs, and an engine that answers; but neither the NVIDIA Container Toolkit's
-hook nor a runtime of NVIDIA's nor a CDI specification of the GPUs is there.
+What is wrong: the host has a driver, GPUs and a container engine that responds, but it has neither the NVIDIA Container
+Toolkit's hook nor an NVIDIA runtime nor a CDI specification for the GPUs.
 
 Symptoms: `could not select device driver "" with capabilities: [[gpu]]`, `unknown or invalid runtime name: nvidia`,
 `unresolvable CDI devices nvidia.com/gpu=all` from `docker run --gpus all` or `podman run --device nvidia.com/gpu=all`.
 
-Why it happens: the toolkit was never installed, or the engine was installed anew after it.
+Why it happens: the toolkit was never installed, or the engine was reinstalled after it.
 
-How to fix it: install nvidia-container-toolkit and make it known to the engine. Docker needs its hook, which `--gpus`
-finds on the disk; Podman needs a CDI specification.
+How to fix it: install nvidia-container-toolkit and register it with the engine. Docker needs the toolkit's hook, which
+`--gpus` finds on the disk; Podman needs a CDI specification.
 
-It is a warning: what runs on the host itself is not touched.
+This is a warning, because programs that run on the host itself are not affected.
 
 Source: NVIDIA Container Toolkit, installation guide.
 """
@@ -43,12 +43,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         ):
             continue
         name = engine.kind.capitalize()
-        lacks = f"{name} {known(engine.version)} has no runtime of NVIDIA's and no CDI device of a GPU"
+        lacks = f"{name} {known(engine.version)} has no NVIDIA runtime and no CDI device for a GPU"
         if known(s.engines.hook) is not True:
             lacks += ", and the NVIDIA Container Toolkit's hook is not installed"
         yield CHECK.warn(
             f"{name} on this host cannot give GPUs to containers",
-            f"{lacks}. What runs on the host itself is not touched.",
+            f"{lacks}. Programs that run on the host itself are not affected.",
             facts={"engine": engine.kind, "runtimes": list(known(engine.runtimes) or ())},
             subject=engine.kind,
             fixes=install_toolkit(s, engine.kind, rootless=known(engine.rootless) is True),

@@ -1,6 +1,6 @@
 """An environment variable slows CUDA down or breaks it.
 
-What is wrong: a variable that is meant for debugging or profiling, or for another machine, is set for every program.
+What is wrong: a variable meant for debugging or profiling, or for a different machine, is set for every program.
 
 Symptoms: depends on the variable: everything several times slower (CUDA_LAUNCH_BLOCKING), out of memory or slow
 starts (CUDA_MODULE_LOADING=EAGER), hangs after an error (CUDA_DEVICE_WAITS_ON_EXCEPTION), slow multi-GPU runs
@@ -9,7 +9,7 @@ starts (CUDA_MODULE_LOADING=EAGER), hangs after an error (CUDA_DEVICE_WAITS_ON_E
 Why it happens: forum advice that helped to find an error and stayed in .bashrc, a notebook or a Dockerfile.
 
 How to fix it: unset it, and set it only for the run that needs it. Variables that cost nothing while everything works
-are only remarks. Variables for several GPUs are not judged on a machine with one.
+are only notes. Variables that affect only multi-GPU programs are ignored on a machine with one GPU.
 
 Source: CUDA C++ Programming Guide, environment variables; NCCL user guide, environment variables; PyTorch
 documentation, CUDA environment variables.
@@ -24,8 +24,8 @@ from ._bad_variables import ANY, PEER, SEVERAL_GPUS, VARIABLES
 
 CHECK = Check(
     __name__,
-    title="A variable slows CUDA down or breaks it",
-    sound="No variable slows CUDA down or breaks it",
+    title="An environment variable slows CUDA down or breaks it",
+    sound="No environment variable slows CUDA down or breaks it",
     severity="warning",
     layer="speed",
     tags=("environment", "speed"),
@@ -33,7 +33,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Each variable of the table that is set to a value that counts."""
+    """Each variable in the table that is set to a value that matters."""
     values = {v.name: v.value.strip() for v in need("host.environment", s.host.environment)}
     gpus = len(known(s.gpus) or ())
     for row in VARIABLES:
@@ -54,7 +54,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 
 def _can_copy_directly(s: Snapshot) -> bool:
-    """Whether some two GPUs can, by NVML; True where it is not told."""
+    """Whether any two GPUs can, according to NVML; True if unknown."""
     pairs = known(s.gpu_pairs)
     statuses = [status for pair in pairs or () if (status := known(pair.p2p_read)) is not None]
     return not statuses or 0 in statuses

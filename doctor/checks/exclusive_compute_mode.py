@@ -1,18 +1,18 @@
-"""A GPU's compute mode refuses this program: prohibited, or exclusive and already in use.
+"""A GPU's compute mode blocks this program: it is prohibited, or exclusive and the GPU is already in use.
 
 What is wrong: in mode Exclusive_Process only one process at a time may use the GPU; in mode Prohibited, none may.
 
-Symptoms: `CUDA error: all CUDA-capable devices are busy or unavailable` (46); the second worker of a job fails, the
-first works.
+Symptoms: `CUDA error: all CUDA-capable devices are busy or unavailable` (46); the first worker of a job works, but the
+second fails.
 
 Why it happens: the administrator or a batch system set the mode; a leftover process still holds the GPU; data loader
-workers touch the GPU too.
+workers use the GPU too.
 
 How to fix it: use another GPU, or ask the owner of the process that holds this one; or set the mode to default (root).
 
-What is no fault: an MPS server (nvidia-cuda-mps-server) that holds the GPU, as NVIDIA's guide advises, if this user can
-reach its daemon's pipes (CUDA_MPS_PIPE_DIRECTORY, else /tmp/nvidia-mps); and a program of the same container, batch job
-or login session, such as the training that this healthcheck watches.
+Not reported as a problem: an MPS server (nvidia-cuda-mps-server) that holds the GPU, as NVIDIA's guide advises, if this
+user can reach its daemon's pipes (CUDA_MPS_PIPE_DIRECTORY, by default /tmp/nvidia-mps); and a program in the same
+container, batch job or login session, such as the training that this health check watches.
 
 Source: nvidia-smi(1), compute mode; CUDA_ERROR_DEVICE_UNAVAILABLE; docs.nvidia.com/deploy/mps.
 """
@@ -30,8 +30,8 @@ from ._seen import absent, need_gpus
 
 CHECK = Check(
     __name__,
-    title="The compute mode refuses programs",
-    sound="The compute mode lets programs in",
+    title="A GPU's compute mode blocks programs",
+    sound="No GPU's compute mode blocks programs",
     severity="error",
     layer="driver",
     tags=("selection", "gpu"),
@@ -40,7 +40,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails for a prohibited GPU, and for an exclusive one that a stranger's process or an unreachable MPS holds."""
+    """Fails for a prohibited GPU, and for an exclusive one held by somebody else's process or an unreachable MPS."""
     lack = None
     for gpu in need_gpus(s):
         mode = known(gpu.compute_mode)
@@ -50,7 +50,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         name = f"{known(gpu.name) or 'GPU'} ({known(gpu.index)})"
         facts = {"compute_mode": mode, "index": known(gpu.index)}
         if mode == "prohibited":
-            title = f"{name} is in compute mode Prohibited: no program may use it"
+            title = f"{name} is in compute mode Prohibited: no program can use it"
             fix = default_compute_mode(s, gpu.key, known(gpu.index))
             yield CHECK.fail(title, facts=facts, subject=gpu.key, fixes=(fix,))
             continue
@@ -76,16 +76,16 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 
 def _by_mps(s: Snapshot, gpu: Gpu, name: str, facts: Mapping[str, object]) -> Findings:
-    """An MPS server lets in every program that reaches its daemon's pipes."""
+    """An MPS server admits every program that reaches its daemon's pipes."""
     pipe = s.driver.mps_pipe
     if not isinstance(pipe, Missing):
         return
     if pipe.reason not in ("absent", "denied"):
         need("driver.mps_pipe", pipe)
-    why = "is not there" if pipe.reason == "absent" else "cannot be opened by this user"
+    why = "does not exist" if pipe.reason == "absent" else "cannot be opened by this user"
     yield CHECK.fail(
-        f"An MPS server holds {name}, and its pipe folder cannot be reached",
-        f"{pipe.detail or '/tmp/nvidia-mps'}/control {why}: programs here do not find the MPS daemon "
+        f"An MPS server holds {name}, but its pipe folder is not accessible",
+        f"{pipe.detail or '/tmp/nvidia-mps'}/control {why}, so programs cannot reach the MPS daemon "
         "and get CUDA error 46.",
         facts={**facts, "mps_pipe": pipe.detail},
         subject=gpu.key,
@@ -94,6 +94,6 @@ def _by_mps(s: Snapshot, gpu: Gpu, name: str, facts: Mapping[str, object]) -> Fi
 
 
 def _free(s: Snapshot) -> list[Gpu]:
-    """GPUs of this session that no process computes on."""
+    """GPUs in this session that no process is computing on."""
     found = [gpu for gpu in known(s.gpus) or () if not is_hidden(s, gpu) and known(gpu.index) is not None]
     return [gpu for gpu in found if known(gpu.compute_mode) != "prohibited" and known(gpu.processes) == ()]
