@@ -1,22 +1,22 @@
-"""A compiled extension (flash-attn, xformers, vllm ...) was built for another torch, or another C++ ABI.
+"""A compiled extension (flash-attn, xformers, vllm ...) was built for a different torch or a different C++ ABI.
 
-What is wrong: an extension calls functions inside torch's libraries. Those of another torch release, of a build with
-the other C++ ABI, or of another CUDA major are not the ones it was compiled against.
+What is wrong: an extension calls functions inside torch's libraries. A different torch release, a build with the other
+C++ ABI, or a build for a different CUDA major does not have the functions that the extension was compiled against.
 
 Symptoms: `ImportError: flash_attn_2_cuda...so: undefined symbol: _ZN3c105ErrorC2E...`, `xFormers was built for:
 PyTorch 2.1.2+cu121 with CUDA 1201 (you have 2.2.0)`, `vllm/_C.abi3.so: undefined symbol`.
 
 Why it happens: torch was upgraded or replaced after the extension was installed (a later line of requirements.txt is
-enough), or a wheel for another torch or the other ABI (cxx11abiTRUE, cxx11abiFALSE) was chosen by hand.
+enough), or somebody picked a wheel for a different torch or the other ABI (cxx11abiTRUE, cxx11abiFALSE).
 
 How to fix it: install the extension's version for this torch, or build it against this torch; see the command.
 
-Nothing is imported: gpudoctor looks up each function of torch that a library calls in the torch that is installed, as
-the loader does. A package all of whose libraries miss some, or a required one (`--require`) with any that does, fails;
-another gets a warning. So does it where the wheel's own tag or an exact pin on another torch minor version says so; for
-other requirements in the metadata it is a warning. A required package whose libraries could not be looked at, and that
-names no torch, is a remark. Builds of torch from nightlies or vendors are not judged by their numbers, and an xformers
-whose `xformers.info` names this torch as build.torch_version fits it, whatever its release number.
+Nothing is imported: gpudoctor looks up each torch function that a library calls in the installed torch, as the loader
+does. The check fails for a package if functions are missing for all of its libraries, or for any library of a required
+package (`--require`); otherwise it warns. It also fails if the wheel's own tag or an exact pin names a different torch
+minor version; other requirements in the metadata give a warning. A required package whose libraries could not be
+examined, and that names no torch, is a note. Version numbers of nightly or vendor builds of torch are not compared, and
+an xformers whose `xformers.info` names this torch as build.torch_version is accepted, whatever its release number.
 
 Source: dynamic symbols of the extension and of torch; Requires-Dist and direct_url.json of the extension; names of
 release wheels; torch's TorchConfig.cmake.
@@ -35,7 +35,7 @@ from ._torch import OTHER_BUILD, REPLACED, installed
 
 CHECK = Check(
     __name__,
-    title="An extension was built for another torch",
+    title="An extension was built for a different torch version",
     sound="The extensions were built for this torch",
     severity="error",
     layer="extension",
@@ -61,7 +61,7 @@ _FILES = {
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails for each extension whose tag, pin or missing symbols name another torch; warns of bounds not met."""
+    """Fails for each extension whose tag, pin or missing symbols show a different torch; warns about unmet bounds."""
     version = installed(s)
     distributions = need("python.distributions", s.python.distributions)
     import_errors = _import_errors(s)
@@ -78,11 +78,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             if d.name in p.require and d.name in linked_to_torch(s) and not (d.name in callers or _names_torch(d)):
                 yield _open(d)
             continue
-        title = f"{d.name} {d.version} does not fit torch {version}"
+        title = f"{d.name} {d.version} does not match torch {version}"
         facts = {"torch": version, d.name: d.version, **(wrong.facts if wrong else {})}
         detail = [f"{wrong.reason}." if wrong else ""]
         if d.name in import_errors:
-            detail.append(f"Python says: {import_errors[d.name]}")
+            detail.append(f"Python reports: {import_errors[d.name]}")
             facts["symbol"] = import_errors[d.name].rpartition(" ")[2]
         elif lacking:
             detail.append(_lacks(lacking[0]))
@@ -93,7 +93,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         yield say(title, " ".join(filter(None, detail)), facts=facts, subject=d.name, fixes=fixes)
     for name in import_errors.keys() - seen:
         d = Distribution(name=name, version="", location="")
-        title = f"{name} does not fit torch {version}: it needs a symbol that torch does not have"
+        title = f"{name} does not match torch {version}: it needs a symbol that torch does not have"
         yield CHECK.fail(
             title,
             import_errors[name],
@@ -104,7 +104,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 
 def _callers(s: Snapshot) -> dict[str, list[TorchCaller]]:
-    """By package, its libraries that call torch."""
+    """For each package, its libraries that call torch."""
     found: dict[str, list[TorchCaller]] = {}
     for caller in known(s.torch.callers) or ():
         found.setdefault(caller.package, []).append(caller)
@@ -114,28 +114,28 @@ def _callers(s: Snapshot) -> dict[str, list[TorchCaller]]:
 def _lacks(caller: TorchCaller) -> str:
     file, count = caller.path.rpartition("/")[2], caller.missing_count
     what = "a function" if count == 1 else f"{count} functions"
-    which = caller.missing[0] if count == 1 else f"{caller.missing[0]} is one of them"
-    return f"{file} calls {what} that this torch does not have, so it cannot be imported: {which}."
+    which = caller.missing[0] if count == 1 else f"for example {caller.missing[0]}"
+    return f"{file} cannot be imported because it calls {what} that this torch does not have: {which}."
 
 
 def _names_torch(d: Distribution) -> bool:
-    """Whether its wheel's tag or an exact pin says for which torch it was built."""
+    """Whether its wheel's tag or an exact pin says which torch it was built for."""
     return torch_of_tag(d) is not None or any(_PIN.match(line) for line in known(d.requires) or ())
 
 
 def _open(d: Distribution) -> Finding:
-    """A required package of which only an import shows that it fits: built here, or a wheel that lost its tag."""
+    """A required package that only an import can test: built here, or a wheel that lost its tag."""
     name = d.name.replace("-", "_")
     return CHECK.remark(
-        f"{d.name} {d.version} does not say for which torch it was built",
-        f"Its libraries could not be compared with torch's. This shows whether it loads: python3 -c 'import {name}'.",
+        f"{d.name} {d.version} does not say which torch it was built for",
+        f"Its libraries could not be compared with torch's. To see whether it loads: python3 -c 'import {name}'.",
         facts={d.name: d.version},
         subject=d.name,
     )
 
 
 def _import_errors(s: Snapshot) -> dict[str, str]:
-    """Package -> `FILE: undefined symbol: ...`, where the symbol is one of torch's C++ names."""
+    """Package -> `FILE: undefined symbol: ...`, if the symbol is one of torch's C++ names."""
     found = {}
     for file, symbol in _SYMBOL.findall(texts(s)):
         if not _OWN.match(file):

@@ -1,20 +1,20 @@
 """A compiled extension has no code for this GPU.
 
-What is wrong: the extension's libraries contain machine code for other GPU generations, but no PTX that the driver
-could compile for this one. torch itself may be fine.
+What is wrong: the extension's libraries contain code for other GPU generations only, and no PTX that the driver could
+compile for this one. torch itself may be fine.
 
 Symptoms: `CUDA error: no kernel image is available for execution on the device` from the extension's functions
 only, `FlashAttention only supports Ampere GPUs or newer`, `Error named symbol not found at ...`.
 
-Why it happens: the extension was built before this GPU existed, was built on a machine with another GPU
+Why it happens: the extension was built before this GPU existed, was built on a machine with a different GPU
 (TORCH_CUDA_ARCH_LIST), or its authors dropped or never supported this generation (flash-attn 2 starts at Ampere, 8.0).
 
-How to fix it: for a newer GPU, install a newer version. For an older GPU, remove it (programs then use torch's own
-attention). Or build it here for this GPU.
+How to fix it: for a newer GPU, install a newer version. For an older GPU, remove the extension (programs then use
+torch's own attention). Or build it on this machine for this GPU.
 
-Read from the bytes of each library. A package is judged by its general libraries: kernels for one generation alone
-(FlashAttention 3 for Hopper) need not run everywhere. bitsandbytes ships one library per CUDA version; the one that
-torch's CUDA selects counts.
+The supported generations are read from each library's binary. Only a package's general libraries count: kernels for a
+single generation (FlashAttention 3 for Hopper) need not run everywhere. bitsandbytes ships one library per CUDA
+version; the one that torch's CUDA selects counts.
 
 Source: CUDA C++ Programming Guide, binary compatibility; .nv_fatbin of the libraries.
 """
@@ -52,15 +52,17 @@ CHECK = Check(
 
 _NOT_HERE = ("nvidia-nccl", "nvidia-cudnn", "jax-cuda12-plugin", "jax-cuda13-plugin", "torchao", "torchcodec",
              "flash-attn-3", "deep-ep")  # fmt: skip
-"""Judged elsewhere, compiled at run time, or made for some GPUs on purpose: other code takes their place."""
+"""Judged elsewhere, compiled at run time, or built for some GPUs on purpose: other code replaces them."""
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails for each package with kernels none of which reaches a GPU that programs get."""
+    """Fails for each package with kernels none of which runs on a GPU that programs get."""
     if "FlashAttention only supports Ampere" in (errors := texts(s)):
         fixes = (remove(s, "flash-attn"),)
         title = "flash-attn 2 does not support this GPU: it needs compute capability 8.0 or newer"
-        yield CHECK.fail(title, "It says so itself.", facts={"said": errors[:300]}, subject="flash-attn", fixes=fixes)
+        yield CHECK.fail(
+            title, "flash-attn reports this itself.", facts={"said": errors[:300]}, subject="flash-attn", fixes=fixes
+        )
         return
     libraries = need("python.extensions", s.python.extensions)
     packages = [n for n in dict.fromkeys(lib.package for lib in libraries) if n not in _NOT_HERE]
@@ -87,7 +89,7 @@ def _finding(s: Snapshot, name: str, gpu: SeenGpu, reach: Reach, path: str) -> F
     found = s.python.distribution(name)
     d = found if isinstance(found, Distribution) else None
     title = f"{name}{' ' + d.version if d else ''} has no code for {gpu.name} ({gpu.capability})"
-    detail = f"By the bytes of {path}: {reach.reason}."
+    detail = f"Read from {path}: {reach.reason}."
     facts = {"gpu": gpu.name, "compute_capability": gpu.capability, "package": name, "library": path,
              "sass": list(reach.held)}  # fmt: skip
     fixes = _fixes(s, d, name, gpu, reach)
@@ -98,7 +100,7 @@ def _fixes(s: Snapshot, d: Distribution | None, name: str, gpu: SeenGpu, reach: 
     device, held = arch(gpu.capability), [a.capability for text in reach.held if (a := arch(text))]
     if d is None:
         return (remove(s, name),)
-    if device and held and device.capability < min(held):  # too old for it: a newer version does not bring it back
+    if device and held and device.capability < min(held):  # too old for it: a newer version does not help
         return remove(s, name), build(s, d, (gpu.capability,))
     if name in SOURCE_ONLY or d.wheel:
         return build(s, d, (gpu.capability,), f"Build {name} for {gpu.capability}"), remove(s, name)

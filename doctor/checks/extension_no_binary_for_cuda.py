@@ -1,16 +1,16 @@
 """An extension's package has no library for the CUDA version that torch was built with.
 
 What is wrong: bitsandbytes ships one library per CUDA version, but none for this one; or an extension needs the CUDA
-runtime of another major (libcudart.so.11.0 beside a CUDA 12 torch), which is missing.
+runtime of a different major version (libcudart.so.11.0 with a CUDA 12 torch), which is missing.
 
 Symptoms: `CUDA SETUP: Required library version not found: libbitsandbytes_cuda124.so`, `Could not find the
 bitsandbytes CUDA binary`, `ImportError: libcudart.so.11.0: cannot open shared object file`.
 
-Why it happens: the extension is older than the CUDA version of this torch, or was installed for another torch; or
+Why it happens: the extension is older than the CUDA version of this torch, or was installed for a different torch; or
 BNB_CUDA_VERSION names a version that the package does not contain.
 
-How to fix it: a newer release of the extension (bitsandbytes 0.50 and newer also take the nearest library of the same
-CUDA major); see the command. No CUDA toolkit needs to be installed.
+How to fix it: install a newer release of the extension (bitsandbytes 0.50 and newer can also use the nearest library of
+the same CUDA major); see the command. You do not need to install a CUDA toolkit.
 
 Source: names of bitsandbytes' libraries; ELF DT_NEEDED of the extension; bitsandbytes/cextension.py.
 """
@@ -52,7 +52,7 @@ _ERROR = lazy(r"Required library version not found: (libbitsandbytes_cuda\d+\w*\
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails where bitsandbytes or a torch extension has nothing for torch's CUDA."""
+    """Fails if bitsandbytes or a torch extension has nothing for torch's CUDA."""
     cuda = cuda_build(s)
     error = _ERROR.search(texts(s))
     libraries = need("python.extensions", s.python.extensions) if not error else known(s.python.extensions) or ()
@@ -67,7 +67,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             continue
         seen.add(library.package)
         soname = next(name for name in library.needed if name.startswith("libcudart.so"))
-        title = f"{library.package} is built for CUDA {major}, torch for CUDA {cuda}"
+        title = f"{library.package} was built for CUDA {major}, but torch for CUDA {cuda}"
         detail = f"{library.path} needs {soname}"
         facts = {"package": library.package, "needs": soname, "torch_cuda": cuda, "library": library.path}
         found = s.python.distribution(library.package)
@@ -75,7 +75,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if soname in loaded:
             yield CHECK.warn(
                 title,
-                detail + ", which the loader finds; two CUDA runtimes meet in one process.",
+                detail + ", which the loader finds. Two CUDA runtimes would be loaded into one process.",
                 facts=facts,
                 subject=library.package,
                 fixes=fixes,
@@ -93,10 +93,10 @@ def _bitsandbytes(s: Snapshot, cuda: str, error: str) -> Findings:
     forced = s.host.env("BNB_CUDA_VERSION")
     held = ", ".join(f"{a}.{b}" for a, b in sorted(have))
     facts = {"bitsandbytes": version, "torch_cuda": cuda, "held": [f"{a}.{b}" for a, b in sorted(have)]}
-    detail = f"Its libraries are for CUDA {held}." if held else f"It says: {error} is not there."
+    detail = f"Its libraries are for CUDA {held}." if held else f"bitsandbytes reports that {error} is missing."
     fixes: tuple[Fix, ...] = (upgrade(s, "bitsandbytes", spec="bitsandbytes>=0.50"), remove(s, "bitsandbytes"))
     if isinstance(forced, str) and forced:
-        title = f"BNB_CUDA_VERSION={forced} names a library that bitsandbytes {version} does not hold"
+        title = f"BNB_CUDA_VERSION={forced} selects a library that bitsandbytes {version} does not contain"
         fixes = (unset(s, "BNB_CUDA_VERSION"), *fixes)
     else:
         title = f"bitsandbytes {version} has no library for CUDA {cuda}".replace("  ", " ")

@@ -1,16 +1,16 @@
-"""CUDA answers 802 (system not yet initialized): the NVSwitch fabric is not set up.
+"""CUDA returns error 802 (system not yet initialized): the NVSwitch fabric is not set up.
 
 What is wrong: on boards where NVSwitches connect the GPUs (HGX, DGX with A100, H100, H200, B200 ...), CUDA waits until
-the fabric manager has set up the switches. It is not running, has failed, has a different version than the driver, or
-has not finished.
+the fabric manager has set up the switches. The fabric manager is not running, has failed, is a different version than
+the driver, or has not finished.
 
 Symptoms: `Error 802: system not yet initialized`, `is_available()` False, while nvidia-smi lists all GPUs.
 
 Why it happens: nvidia-fabricmanager is not installed or not enabled; the driver was upgraded and the fabric manager was
-not (the versions must be equal); the machine has just booted; a virtual machine holds only part of the board and its
+not (the versions must be equal); the machine has just booted; a virtual machine has only part of the board and its
 provider has not activated the partition.
 
-How to fix it: install nvidia-fabricmanager of exactly the driver's version and start it. In a container or a rented
+How to fix it: install nvidia-fabricmanager in exactly the driver's version and start it. In a container or a rented
 virtual machine this has to be fixed on the host: use another host and tell the provider.
 
 Source: Fabric Manager user guide, docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide.
@@ -26,7 +26,7 @@ from ._seen import need_cuda_code, nodes_of
 CHECK = Check(
     __name__,
     title="The NVSwitch fabric is not ready",
-    sound="CUDA does not wait for an NVSwitch fabric",
+    sound="CUDA is not waiting for an NVSwitch fabric",
     severity="critical",
     layer="driver",
     tags=("driver", "nvswitch"),
@@ -44,12 +44,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     seen = bool(switches or nodes_of(s, "nvswitch"))
     virtual = known(s.host.virtualization) not in (None, "none")
     version = known(s.driver.version)
-    detail = "CUDA answers 802 (system not yet initialized): the GPUs wait for the NVSwitch fabric."
+    detail = "CUDA returns error 802 (system not yet initialized): the GPUs are waiting for the NVSwitch fabric."
     if seen:
-        detail += " NVSwitches are on this machine; the fabric manager must have exactly the driver's version"
-        detail += f" {version}." if version else "."
+        detail += " This machine has NVSwitches; the fabric manager must have exactly the driver's version"
+        detail += f", {version}." if version else "."
     else:
-        detail += " No NVSwitch shows here: in a virtual machine or container it belongs to the host or the provider."
+        detail += " No NVSwitch is visible from here: in a virtual machine or container, the NVSwitches belong to the "
+        detail += "host or the provider."
     states = sorted({state for g in known(s.gpus) or () if (state := known(g.fabric_state)) is not None})
     yield CHECK.fail(
         "The NVSwitch fabric is not ready (CUDA error 802)",

@@ -1,4 +1,4 @@
-"""Another framework is installed as a build without CUDA.
+"""A framework other than torch is installed as a build without CUDA.
 
 What is wrong: TensorFlow, DGL, llama.cpp, PaddlePaddle or FAISS is installed as a CPU build. No driver or setting can
 make it use the GPU.
@@ -6,13 +6,13 @@ make it use the GPU.
 Symptoms: `tf.config.list_physical_devices('GPU')` is [], `Your installed DGL package does not support GPU`,
 `n_gpu_layers` has no effect; everything is slow.
 
-Why it happens: tensorflow-cpu was chosen; TensorFlow has no GPU build for native Windows since 2.11, nor for aarch64 on
-PyPI; `pip install dgl`, `llama-cpp-python` and `faiss-cpu` give CPU builds.
+Why it happens: tensorflow-cpu was chosen; from 2.11 on, TensorFlow has no GPU build for native Windows, and there is
+none for aarch64 on PyPI; `pip install dgl`, `llama-cpp-python` and `faiss-cpu` install CPU builds.
 
 How to fix it: install the GPU build (see the command); on Windows, use WSL 2.
 
-A warning; a remark where torch is installed (the package may be a helper), for faiss-cpu, and where a CPU package is
-required by its very name; a failure where tensorflow, dgl or llama-cpp-python is required.
+This is a warning. It is only a note if torch is installed (the package may be a helper), for faiss-cpu, and if a CPU
+package is required by its exact name. It is a failure if tensorflow, dgl or llama-cpp-python is required.
 
 Source: tensorflow.org/install/pip; the projects' installation pages.
 """
@@ -49,10 +49,10 @@ _BY_NAME = ("tensorflow-cpu", "tensorflow-cpu-aws", "intel-tensorflow", "paddlep
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns of each framework that is known to be a CPU build."""
+    """Warns about each framework that is known to be a CPU build."""
     have = {d.name: d for d in reversed(need("python.distributions", s.python.distributions)) if d.name in _NAMES}
     if not have:
-        raise Skip("none of the frameworks judged here is installed")
+        raise Skip("none of the frameworks that this check covers is installed")
     gpu_wanted(s, p)
     for name, d in sorted(have.items()):
         why = _why(s, d)
@@ -65,26 +65,26 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 
 def _why(s: Snapshot, d: Distribution) -> str:
-    """How it is known that this is a CPU build, '' where it is not."""
+    """How we know that this is a CPU build; '' if it is not known to be one."""
     if d.installer == "conda":
-        return ""  # conda's builds tell it in their build string, which is not read
+        return ""  # conda's builds show it in their build string, which is not read
     if d.name in _BY_NAME:
-        return "Its name says so."
+        return "Packages with this name are CPU builds."
     if d.name == "tensorflow":
         if known(s.host.system) == "windows" and numbers(d.version)[:2] >= (2, 11):
-            return "TensorFlow has no GPU build for native Windows since 2.11."
+            return "From 2.11 on, TensorFlow has no GPU build for native Windows."
         if known(s.host.architecture) in ("aarch64", "arm64") and "nv" not in d.version:
             return "TensorFlow's wheels for aarch64 on PyPI have no CUDA support."
         return ""
     if d.name == "dgl":
         return "" if "+cu" in d.version or _gpu_code(s, d.name) is not False else "DGL on PyPI has no CUDA support."
     if d.name == "llama-cpp-python":
-        return "" if _gpu_code(s, d.name) is not False else "None of its libraries holds CUDA code."
+        return "" if _gpu_code(s, d.name) is not False else "None of its libraries contains CUDA code."
     return ""
 
 
 def _gpu_code(s: Snapshot, name: str) -> bool | None:
-    """Whether a library of it holds GPU code; None where nobody looked."""
+    """Whether one of its libraries contains GPU code; None if they were not examined."""
     found: tuple[CodeLibrary, ...] | None = known(s.python.extensions)
     return None if found is None else any(library.sections for library in libraries_of(s, name))
 
@@ -92,7 +92,10 @@ def _gpu_code(s: Snapshot, name: str) -> bool | None:
 def _fix(s: Snapshot, d: Distribution) -> Fix:
     if d.name.startswith("tensorflow") or d.name == "intel-tensorflow":
         if known(s.host.system) == "windows":
-            text = "Install WSL 2 and, inside it, tensorflow[and-cuda]; 2.10 was the last one for Windows itself."
+            text = (
+                "Install WSL 2 and, inside it, tensorflow[and-cuda]. TensorFlow 2.10 was the last release with GPU "
+                "support for native Windows."
+            )
             step = Step(text=text, command="wsl --install", where="windows", changes={"python.distributions": RECHECK})
             return Fix(id="use-wsl", title="Run TensorFlow in WSL 2", steps=(step,))
         if known(s.host.architecture) in ("aarch64", "arm64"):
@@ -112,7 +115,7 @@ def _fix(s: Snapshot, d: Distribution) -> Fix:
         )
     if d.name == "llama-cpp-python":
         step = Step(
-            text="Compile it with CUDA (takes nvcc and a C++ compiler).",
+            text="Compile it with CUDA (needs nvcc and a C++ compiler).",
             where="environment",
             changes={"python.extensions": RECHECK},
             **ways(s, LLAMA_CPP),
@@ -123,7 +126,7 @@ def _fix(s: Snapshot, d: Distribution) -> Fix:
         return replace_package(s, [d.name], new, [(new, "0")], id="install-gpu-build", title=f"Install {new}")
     cuda = replace(d, version=f"{d.version.partition('+')[0]}+cu{numbers(known(s.driver.cuda_version) or '12')[0]}")
     step = Step(
-        text="Install the CUDA build that the project names (its version ends in +cu...).",
+        text="Install the CUDA build that the project's page lists (its version ends in +cu...).",
         where="environment",
         changes={"python.distributions": with_distributions(s, (cuda,))},
     )

@@ -1,19 +1,20 @@
-"""TensorFlow does not find the CUDA libraries that it needs.
+"""TensorFlow cannot find the CUDA libraries that it needs.
 
-What is wrong: TensorFlow's GPU build opens libcudart, libcublas, libcudnn and their like by name when it starts. They
-come as wheels with the extra `and-cuda`, or from a toolkit on the loader's path. Here some are in neither place.
+What is wrong: TensorFlow's GPU build opens libcudart, libcublas, libcudnn and similar libraries by name when it starts.
+They come as wheels with the extra `and-cuda`, or from a toolkit on the loader's path. Some of them are in neither
+place.
 
 Symptoms: `Cannot dlopen some GPU libraries. Please make sure the missing libraries mentioned above are installed
 properly`, `Could not find cuda drivers on your machine, GPU will not be used`, an empty list of GPUs.
 
-Why it happens: `pip install tensorflow` without the extra; a toolkit of another CUDA major; a module or shell file that
-resets LD_LIBRARY_PATH. 2.16.1 does not look into its own wheels (2.16.2 and newer do).
+Why it happens: `pip install tensorflow` without the extra; a toolkit with a different CUDA major version; a module or
+shell file that resets LD_LIBRARY_PATH. TensorFlow 2.16.1 does not search its own wheels (2.16.2 and newer do).
 
 How to fix it: install `tensorflow[and-cuda]` in the same version.
 
-A warning; a remark where torch is installed; a failure with `--require tensorflow`.
+This is a warning; it is only a note if torch is installed, and a failure with `--require tensorflow`.
 
-Source: tensorflow.org/install/pip and /install/source (tested builds); Requires-Dist of TensorFlow.
+Source: tensorflow.org/install/pip and /install/source (tested builds); TensorFlow's Requires-Dist metadata.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from ._frameworks import gpu_wanted, installed, missing_libraries, other_toolkit
 
 CHECK = Check(
     __name__,
-    title="A framework does not find its CUDA libraries",
+    title="A framework cannot find its CUDA libraries",
     sound="The other frameworks find their CUDA libraries",
     severity="error",
     layer="extension",
@@ -42,11 +43,11 @@ CHECK = Check(
 )
 
 _WITH_2_16_2 = {"cuda-runtime": "12.3.101", "cublas": "12.3.4.1", "cudnn": "8.9.7.29", "nccl": "2.19.3"}
-"""What its extra and-cuda pins, as far as it is judged here."""
+"""What its extra and-cuda pins, as far as this check uses it."""
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns where libraries that this TensorFlow opens are neither wheels nor on the loader's path."""
+    """Warns if libraries that this TensorFlow opens are neither wheels nor on the loader's path."""
     d = installed(s, "tensorflow", "tensorflow-gpu")
     if d is None:
         raise Skip("TensorFlow is not installed", without="tensorflow")
@@ -55,7 +56,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     gpu_wanted(s, p, kits)
     machine = known(s.host.architecture) or ("x86_64" if kits else "")
     if known(s.host.system) == "windows" or machine != "x86_64" or d.installer == "conda":
-        raise Skip("this TensorFlow is no GPU build of PyPI")
+        raise Skip("this TensorFlow is not a GPU build from PyPI")
     pins = _pinned(d)
     if pins:
         cuda, cudnn = pins
@@ -71,7 +72,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     blind = numbers(d.version)[:3] == (2, 16, 1)
     if blind and (lost or _only_wheels(s, names)):
         wheels = [(f"nvidia-{part}-cu12", version) for part, version in _WITH_2_16_2.items()]
-        title = "TensorFlow 2.16.1 does not look into its CUDA wheels"
+        title = "TensorFlow 2.16.1 does not search its CUDA wheels"
         fix = replace_package(
             s,
             [],
@@ -80,12 +81,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             id="upgrade-tensorflow",
             title="Install TensorFlow 2.16.2",
         )
-        yield say(title, "2.16.2 and newer find them.", facts=facts, subject="tensorflow", fixes=(fix,))
+        yield say(title, "TensorFlow 2.16.2 and newer find them.", facts=facts, subject="tensorflow", fixes=(fix,))
     elif lost:
-        named = f"does not find {', '.join(lost)}"
-        title = f"TensorFlow {d.version} {f'needs CUDA {cuda}, and not {kits[0]}' if kits else named}"
-        here = f"the toolkit here is {', '.join(kits)}" if kits else "neither wheels nor the loader's path supply them"
-        detail = f"It is built for CUDA {cuda} and cuDNN {cudnn}; {here}."
+        named = f"cannot find {', '.join(lost)}"
+        title = f"TensorFlow {d.version} {f'needs CUDA {cuda}, not {kits[0]}' if kits else named}"
+        here = f"but the installed toolkit is {', '.join(kits)}"
+        here = here if kits else "but these libraries are neither in wheels nor on the loader's path"
+        detail = f"It was built for CUDA {cuda} and cuDNN {cudnn}, {here}."
         yield say(
             title,
             detail,
@@ -96,7 +98,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 
 def _fixes(s: Snapshot, m: Matrix, d: Distribution, cuda: str, cudnn: str, *, extra: bool) -> tuple[Fix, ...]:
-    """Its CUDA libraries as wheels; a release from before them is replaced by one that has them."""
+    """Its CUDA libraries as wheels; a release that predates them is replaced with one that has them."""
     if extra:
         parts = ("cudart", "cublas", "cufft", "curand", "cusolver", "cusparse")
         return (cuda_wheels(s, numbers(cuda)[0], numbers(cudnn)[0], parts, f"tensorflow[and-cuda]=={d.version}"),)
@@ -108,21 +110,19 @@ def _fixes(s: Snapshot, m: Matrix, d: Distribution, cuda: str, cudnn: str, *, ex
 
 
 def _by_conda(s: Snapshot, cuda: str, cudnn: str) -> Fix:
-    """The libraries of its CUDA beside it, where no release with wheels has a build for this Python."""
+    """The libraries of its CUDA, from conda, if no release with wheels has a build for this Python."""
     step = Step(
-        text="Into the environment of this TensorFlow; the second line before it starts.",
+        text="Run the first line in this TensorFlow's environment, and the second line before TensorFlow starts.",
         command=f"{conda_line(s, [f'cudatoolkit={cuda}', f'cudnn={cudnn}'])}\n"
         "export LD_LIBRARY_PATH=$CONDA_PREFIX/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
         where="environment",
         changes={"cuda.toolkits": (Toolkit(path="$CONDA_PREFIX", version=cuda),), "cuda.nvcc_version": RECHECK},
     )
-    return Fix(
-        id="cuda-of-tensorflow-by-conda", title=f"Install the libraries of CUDA {cuda} from conda", steps=(step,)
-    )
+    return Fix(id="cuda-of-tensorflow-by-conda", title=f"Install the CUDA {cuda} libraries from conda", steps=(step,))
 
 
 def _pinned(d: Distribution) -> tuple[str, str] | None:
-    """CUDA and cuDNN major by the pins of its extra, where its metadata was read and has them."""
+    """CUDA and cuDNN major from the pins of its extra, if its metadata was read and has them."""
     cuda = cudnn = ""
     for line in known(d.requires) or ():
         found = re.match(r"nvidia-(cublas|cudnn)-cu(\d+)\D*(\d+)?", line)
@@ -133,7 +133,7 @@ def _pinned(d: Distribution) -> tuple[str, str] | None:
 
 
 def _with_extra(s: Snapshot, m: Matrix) -> str:
-    """The newest TensorFlow that brings CUDA as wheels and has one for this Python; '' where none is listed."""
+    """The newest TensorFlow with CUDA as wheels and a build for this Python; '' if none is listed."""
     have = ".".join(map(str, numbers(known(s.python.patient.version))[:2]))
     rows = [r for r in m.frameworks if r.package == "tensorflow" and r.extra and have in r.pythons]
     return max((r.version for r in rows), key=numbers, default="")

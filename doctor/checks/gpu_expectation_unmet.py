@@ -1,20 +1,20 @@
 """The GPUs on this machine are not the ones that --expect asks for.
 
-What is wrong: `--expect 8xH100` says what programs should find here; CUDA (or NVML, where CUDA was not asked) lists a
-different number or model. A GPU in MIG mode counts by its instances; without an instance it does not count. Where
-CUDA_VISIBLE_DEVICES or NVIDIA_VISIBLE_DEVICES hides the rest, the answer is UNKNOWN and names it.
+What is wrong: `--expect 8xH100` says what programs should find on this machine, but CUDA (or NVML, if CUDA was not
+queried) lists a different number or model. A GPU in MIG mode counts as its instances; without an instance it does not
+count. If CUDA_VISIBLE_DEVICES or NVIDIA_VISIBLE_DEVICES hides the rest, the result is UNKNOWN and names the variable.
 
-Symptoms: a job that is made for eight GPUs starts with seven, or with another model and less memory.
+Symptoms: a job written for eight GPUs starts with seven, or with a different GPU model that has less memory.
 
-Why it happens: a GPU was lost, is bound to another driver, or was left out by the scheduler or CDI; the provider
+Why it happens: a GPU was lost, is bound to a different driver, or was left out by the scheduler or CDI; the provider
 supplied a different plan.
 
-A model that neither the matrix lists nor the driver here reports is wrong usage, with the nearest names; it is UNKNOWN
-where the driver gives no answer.
+A model that is neither listed in the matrix nor reported by the driver is a usage error, and the closest names are
+shown; if the driver does not respond, the result is UNKNOWN.
 
-How to fix it: look at the other findings first. Otherwise take the machine that was ordered, or change --expect.
+How to fix it: look at the other findings first. Otherwise use the machine that was ordered, or change --expect.
 
-Source: the option --expect of gpudoctor.
+Source: gpudoctor's option --expect.
 """
 
 from __future__ import annotations
@@ -44,41 +44,40 @@ _SHORT = 30
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails where the number of GPUs of the model is not the expected one, by CUDA's list where there is one."""
+    """Fails if the number of GPUs of the model is not the expected one, by CUDA's list if there is one."""
     if not p.expect.count and not p.expect.model:
-        raise Skip("no number or model is expected")
+        raise Skip("--expect names no number or model of GPUs")
     expected, gpus, devices = str(p.expect), numbers.session(s), numbers.cuda(s)
     facts = {"expected": expected, **numbers.facts(s)}
+    unsure = f"Unknown whether this machine has {expected}"
     if p.expect.model and not is_called(s, m, p.expect.model):
-        title = f"Not known: whether this machine has {expected}"
-        yield CHECK.unknown(title, f"This matrix lists no GPU called {p.expect.model}.", facts=facts)
+        yield CHECK.unknown(unsure, f"This matrix lists no GPU called {p.expect.model}.", facts=facts)
         return
     by_nvml = None if gpus is None else numbers.usable(gpus)
     by_cuda = None if devices is None else numbers.cuda_names(gpus or (), devices)
     mig, mask = numbers.in_mig_mode(gpus or ()), numbers.cuda_mask(s)
     if mig and not mask:
-        by_cuda = None  # it lists one instance to a process, whatever there is
+        by_cuda = None  # it lists one instance to a process, however many there are
     names = by_nvml if by_cuda is None or mig else by_cuda
     if names is None or (not names and gpus is None) or (p.expect.model and "" in names):
-        yield CHECK.unknown(
-            f"Not known: whether this machine has {expected}", "The list of GPUs could not be read.", facts=facts
-        )
+        yield CHECK.unknown(unsure, "The list of GPUs could not be read.", facts=facts)
         return
     if cap := s.cap("gpus") or s.cap("cuda-devices") or s.cap("text-gpus"):
-        title = f"Not known: whether this machine has {expected}"
-        yield CHECK.unknown(title, f"gpudoctor looked at {cap.words}.", facts=facts)
+        yield CHECK.unknown(unsure, f"gpudoctor examined {cap.words}.", facts=facts)
         return
     if _is_met(names, m, p) or (by_cuda and _is_met(by_cuda, m, p)):
         return
     hiding = _hiding(s, m, p, by_nvml, by_cuda, mask)
     if hiding:
         short = hiding if len(hiding) <= _SHORT else hiding.partition("=")[0]
-        title = f"{short} hides GPUs, so {expected} is not confirmed"
-        detail = f"{hiding}. {numbers.words(s)} Run it without this variable, or expect what it leaves."
+        title = f"{short} hides GPUs, so {expected} cannot be confirmed"
+        detail = (
+            f"{hiding}. {numbers.words(s)} Run without this variable, or change --expect to what it leaves visible."
+        )
         yield CHECK.unknown(title, detail, facts={**facts, "found": names, "mask": hiding})
         return
     have = ", ".join(f"{names.count(name)} x {name or 'GPU'}" for name in sorted(set(names))) or "none"
-    in_mig = " A GPU in MIG mode counts by its instances." if mig else ""
+    in_mig = " A GPU in MIG mode counts as its instances." if mig else ""
     yield CHECK.fail(
         f"Expected {expected}, found {have}",
         f"{numbers.words(s)}{in_mig}",
@@ -88,7 +87,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 
 def _without_mig(s: Snapshot, m: Matrix, p: Policy) -> tuple[Fix, ...]:
-    """Where the GPUs are there, and only MIG keeps them from being what is expected."""
+    """If the GPUs exist, and only MIG keeps them from being what is expected."""
     gpus = numbers.session(s) or []
     cut = [gpu for gpu in gpus if gpu.mig_enabled is True]
     whole = [gpu for gpu in gpus if gpu.mig_enabled is not True]
@@ -101,7 +100,7 @@ def _without_mig(s: Snapshot, m: Matrix, p: Policy) -> tuple[Fix, ...]:
 
 
 def is_called(s: Snapshot, m: Matrix, model: str) -> bool:
-    """Whether the matrix, or the driver here, knows a GPU of this name: else the expectation is misspelt or newer."""
+    """Whether the matrix or this driver has a GPU of this name; if not, the expectation is misspelled or newer."""
     return m.lists_model(model) or any(m.is_model(name, model) for name in reported_names(s))
 
 
@@ -111,10 +110,10 @@ def _is_met(names: list[str], m: Matrix, p: Policy) -> bool:
 
 
 def _hiding(s: Snapshot, m: Matrix, p: Policy, by_nvml: list[str] | None, by_cuda: list[str] | None, mask: str) -> str:
-    """The mask without which the expected GPUs might be there; empty where none explains the difference."""
+    """The mask without which the expected GPUs might be visible; empty if none explains the difference."""
     if mask and by_cuda is not None:
         if by_nvml is None:
-            return mask if len(by_cuda) < max(p.expect.count, 1) else ""  # what it hides, nobody lists
+            return mask if len(by_cuda) < max(p.expect.count, 1) else ""  # nothing lists what it hides
         return mask if len(by_cuda) < len(by_nvml) and _is_met(by_nvml, m, p) else ""
     given, one = numbers.container_mask(s), replace(p, expect=replace(p.expect, count=0))
     if not given or not by_nvml or not all(_is_met([name], m, one) for name in by_nvml):

@@ -1,20 +1,20 @@
-"""A GPU no longer answers: it has fallen off the bus.
+"""A GPU no longer responds: it has fallen off the bus.
 
-What is wrong: the driver holds the GPU, and NVML, the driver or the kernel log says that it is lost.
+What is wrong: the GPU is bound to the driver, but NVML, the driver or the kernel log reports that it is lost.
 
 Symptoms: `nvidia-smi` prints `Unable to determine the device handle ... GPU is lost` or lists one GPU fewer; the
 kernel log has `NVRM: Xid 79, GPU has fallen off the bus`.
 
-Why it happens: power (supply, cables, load peaks), heat, a bad riser or slot, PCIe errors, a defect of the board.
+Why it happens: power (supply, cables, load peaks), heat, a bad riser or slot, PCIe errors, a defective board.
 
 How to fix it: power the machine off and on, or stop and start the instance (a reboot alone may not bring the GPU back),
 then check power and seating. In a container or on a rented machine, use another host and tell the provider.
 
-A GPU that NVML does not list is not necessarily lost: a batch system or a control group may give a session some of the
-machine's GPUs, and a missing device node does the same. Opening the GPU's node tells them apart. EPERM (a control
-group, or the driver for a GPU that NVreg_ExcludedGpus leaves out) and EACCES (the node's mode) mean that the GPU was
-not given to this session. EIO means that the driver could not start it, ENODEV that it was removed, ENXIO that no
-driver answers behind the node. If nothing tells them apart, the answer is UNKNOWN.
+A GPU that NVML does not list is not necessarily lost: a batch system or a control group may give a session only some of
+the machine's GPUs, and a missing device node has the same effect. Opening the GPU's device node tells the two apart.
+EPERM (from a control group, or from the driver for a GPU that NVreg_ExcludedGpus leaves out) and EACCES (from the
+node's mode) mean that the GPU was not given to this session. EIO means that the driver could not start the GPU, ENODEV
+that it was removed, ENXIO that no driver is behind the node. If nothing tells the two apart, the result is UNKNOWN.
 
 Source: NVML return code 15 NVML_ERROR_GPU_IS_LOST (nvml.h); Xid 79, docs.nvidia.com/deploy/xid-errors; nv_open_device
 and nv_start_device in kernel-open/nvidia/nv.c of github.com/NVIDIA/open-gpu-kernel-modules; for EPERM
@@ -34,7 +34,7 @@ from ._seen import BROKEN_DRIVER, DRIVERLESS, NODES, NOT_GIVEN, is_wsl, need_gpu
 
 CHECK = Check(
     __name__,
-    title="A GPU no longer answers",
+    title="A GPU no longer responds",
     sound="No GPU is reported as lost",
     severity="critical",
     layer="hardware",
@@ -45,15 +45,15 @@ CHECK = Check(
 NVML_GPU_IS_LOST = 15
 REFUSED = ("EPERM", "EACCES")
 GONE = {
-    "EIO": "opening its node ends in EIO: the driver cannot start it",
-    "ENODEV": "opening its node ends in ENODEV: it was removed",
-    "ENXIO": "opening its node ends in ENXIO: no driver answers behind it",
+    "EIO": "opening its device node fails with EIO: the driver cannot start it",
+    "ENODEV": "opening its device node fails with ENODEV: it was removed",
+    "ENXIO": "opening its device node fails with ENXIO: no driver is behind the node",
 }
 _JOBS = {"SLURM_JOB_ID": "Slurm", "PBS_JOBID": "PBS", "LSB_JOBID": "LSF", "JOB_ID": "the batch system"}
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails where NVML, the driver or the kernel log says lost; UNKNOWN where only the number of GPUs is short."""
+    """Fails if NVML, the driver or the kernel log says lost; UNKNOWN if only the number of GPUs is short."""
     gpus = known(s.gpus) or ()
     silent = _silent(s)
     lost = [gpu for gpu in gpus if _lost(gpu)]
@@ -64,13 +64,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     for gpu in lost:
         address = known(gpu.pci_address) or (addresses.pop(0) if addresses else "")
         silent = [card for card in silent if card.address != address]
-        yield _finding(s, known(gpu.name) or "GPU", address, gpu.key, "NVML says that it is lost")
+        yield _finding(s, known(gpu.name) or "GPU", address, gpu.key, "NVML reports that it is lost")
     if known(s.driver.nvml_init) == NVML_GPU_IS_LOST:
         one = gone if len(gone) == 1 else silent if len(silent) == 1 else []
-        yield _finding(s, "GPU", one[0].address if one else "", "", "NVML does not start: a GPU is lost (15)")
+        yield _finding(s, "GPU", one[0].address if one else "", "", "NVML does not start because a GPU is lost (15)")
         return
     if len(unnamed) > len(spoken):
-        return  # which of them is lost, nobody tells
+        return  # nothing shows which of them is lost
     if not silent:
         if not _whole(s) or isinstance(s.driver.pci_devices, Missing) or _held(s):
             need_gpus(s)
@@ -81,13 +81,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 
 def _unlisted(s: Snapshot, silent: list[PciDevice]) -> Findings:
-    """What became of the GPUs that the driver holds and NVML leaves out."""
+    """What happened to the GPUs that are bound to the driver but missing from NVML's list."""
     kept, open_question = [], []
     for card in silent:
         why, reason = _gone(s, card.address), _kept(s, card.address)
         if why and reason:
             yield CHECK.warn(
-                f"The GPU at {card.address} no longer answers; this session was not given it",
+                f"The GPU at {card.address}, which was not given to this session, no longer responds",
                 f"{_sentence(why)} {_sentence(reason)} The GPUs of this session are not affected.",
                 facts={"gpu": card.address, "said": why},
                 subject=card.address,
@@ -101,7 +101,7 @@ def _unlisted(s: Snapshot, silent: list[PciDevice]) -> Findings:
             open_question.append(card.address)
     job = _job(s)
     if job:
-        kept += [(address, f"{job} gives a job only the GPUs that it asked for") for address in open_question]
+        kept += [(address, f"{job} gives a job only the GPUs that the job asked for") for address in open_question]
         open_question = []
     if kept:
         reasons = " ".join(f"{address}: {reason}." for address, reason in kept)
@@ -117,27 +117,27 @@ def _open(s: Snapshot, addresses: list[str]) -> Finding:
     hung = [
         address for address, answer in answers.items() if isinstance(answer, Missing) and answer.reason == "timeout"
     ]
-    which = ", ".join(addresses)
+    which, many = ", ".join(addresses), len(addresses) != 1
     detail = (
-        f"{numbers.words(s)} The driver holds {which}, but NVML does not list it here. A control group or a batch "
-        "system may keep it from this session, or it no longer answers. As root, look at 'dmesg | grep -i xid': "
-        "Xid 79 means lost."
+        f"{numbers.words(s)} The driver is bound to {which}, but NVML does not list {'them' if many else 'it'}. A "
+        f"control group or a batch system may hide {'them' if many else 'it'} from this session, or "
+        f"{'they no longer respond' if many else 'it no longer responds'}. Run 'dmesg | grep -i xid' as root: Xid 79 "
+        "means lost."
     )
     if hung:
         detail += f" Opening {', '.join(hung)} did not return."
-    many = len(addresses) != 1
     title = f"{len(addresses)} GPUs are" if many else f"The GPU at {which} is"
-    title += f" lost or {'were' if many else 'was'} not given to this session: nothing tells which"
+    title += f" lost or {'were' if many else 'was'} not given to this session: which of the two is unknown"
     return CHECK.unknown(title, detail, facts={**numbers.facts(s), "unlisted": addresses})
 
 
 def _whole(s: Snapshot) -> bool:
-    """Whether this is the whole machine: a container is given what it is given, and WSL has no such list."""
+    """Whether this is the whole machine: a container sees only what it was given, and WSL has no such list."""
     return not container_kind(s) and not is_wsl(s)
 
 
 def _silent(s: Snapshot) -> list[PciDevice]:
-    """Cards that the driver holds and of which NVML knows nothing, virtual functions left out."""
+    """Cards that are bound to the driver but unknown to NVML, without virtual functions."""
     if not _whole(s) or (isinstance(s.gpus, Missing) and known(s.driver.nvml_init) != NVML_GPU_IS_LOST):
         return []
     bound = _held(s)
@@ -164,17 +164,17 @@ def _lost(gpu: Gpu) -> bool:
 
 
 def _gone(s: Snapshot, address: str) -> str:
-    """Who says that the GPU is lost; empty where nobody does."""
+    """What says that the GPU is lost; empty if nothing does."""
     by_driver = _of_driver(s, address)
     if by_driver is None:
         return ""
     if by_driver.fell_off_in_log is True:
-        return "the kernel log says that it has fallen off the bus"
+        return "the kernel log reports that it has fallen off the bus"
     return GONE.get(by_driver.opening, "") if isinstance(by_driver.opening, str) else ""
 
 
 def _kept(s: Snapshot, address: str) -> str:
-    """Why this session has not got the GPU; empty where nothing tells."""
+    """Why this session does not have the GPU; empty if unknown."""
     by_driver = _of_driver(s, address)
     if by_driver is None:
         return ""
@@ -182,17 +182,17 @@ def _kept(s: Snapshot, address: str) -> str:
         return "the module's option NVreg_ExcludedGpus leaves it out"
     node = known(by_driver.node)
     if isinstance(by_driver.opening, str) and by_driver.opening in REFUSED:
-        by = "a control group or the driver" if by_driver.opening == "EPERM" else "the mode of the node"
-        return f"{by} refuses to open {node} ({by_driver.opening})"
+        by = "a control group or the driver" if by_driver.opening == "EPERM" else "the node's file mode"
+        return f"{by} denies access to {node} ({by_driver.opening})"
     if node and isinstance(by_driver.opening, Missing) and by_driver.opening.reason == "absent":
-        return f"{node} is not in /dev"
+        return f"{node} does not exist"
     return ""
 
 
 def _job(s: Snapshot) -> str:
     variables = {v.name for v in known(s.host.environment) or ()}
     if "JOB_ID" in variables and not variables & {"SGE_ROOT", "SGE_TASK_ID", "PE_HOSTFILE"}:
-        variables -= {"JOB_ID"}  # of a CI system, or anybody's
+        variables -= {"JOB_ID"}  # set by a CI system, or anything else
     return next((name for variable, name in _JOBS.items() if variable in variables), "")
 
 
@@ -205,8 +205,8 @@ def _finding(s: Snapshot, name: str, address: str, key: str, why: str) -> Findin
     away = other_host(s, "with healthy GPUs (and tell the provider about this one)")
     which = f"The {name} at {address}" if address else f"A GPU ({key})" if key else "A GPU"
     return CHECK.fail(
-        f"{which} no longer answers",
-        f"The kernel driver holds this GPU, but {why}.",
+        f"{which} no longer responds",
+        f"The kernel driver is bound to this GPU, but {why}.",
         facts={"gpu": address or key, "said": why},
         subject=key or address,
         fixes=(away, cycle) if container_kind(s) else (cycle,),
