@@ -1,22 +1,23 @@
-"""Copies between two GPUs are slower than what joins them allows.
+"""Copies between two GPUs are slower than the connection between them allows.
 
-What is wrong: data from one GPU to another passes at a rate below that of their NVLink (70 % of its links' rate), or,
-below one PCIe switch, below 60 % of what copies from the host reach; or far below the other pairs of this machine that
-are joined in the same way.
+What is wrong: copies from one GPU to another run at less than 70 % of the rate of their NVLinks, or, behind one PCIe
+switch, at less than 60 % of the rate of copies from the host; or they are far slower than other pairs on this machine
+that are connected in the same way.
 
-Symptoms: training on several GPUs waits in NCCL; one pair of GPUs holds up all of them, as every collective is as
+Symptoms: training on several GPUs waits in NCCL; one pair of GPUs holds up all of them, because every collective is as
 slow as its slowest link.
 
-Why it happens: an NVLink bridge that is not seated or links that are down, so that data takes PCIe; a fabric that is
-not up; an IOMMU or ACS that sends peer-to-peer copies through the processor; a PCIe link with fewer lanes.
+Why it happens: an NVLink bridge that is not seated or links that are down, so that data goes over PCIe; a fabric that
+is not up; an IOMMU or ACS that sends peer-to-peer copies through the processor; a PCIe link with fewer lanes.
 
-How to fix it: `nvidia-smi topo -m` and `nvidia-smi nvlink --status` show what joins them. Seat the bridge, reset the
-GPUs, switch ACS off for the switch. If the machine is rented, take another host.
+How to fix it: run `nvidia-smi topo -m` and `nvidia-smi nvlink --status` to see how they are connected. Seat the bridge,
+reset the GPUs, switch ACS off for the switch. If the machine is rented, use another host.
 
-Pairs that are joined through the processors have no range: each platform has its own rate, and a far pair that is sound
-is never a warning. On GPUs with other programs it is a remark. It fails only below half of NVLink's rate.
+Pairs that are connected through the processors have no normal range: each platform has its own rate, and a healthy pair
+that is far apart is never a warning. If other programs use the GPUs, it is only a note. The check fails only below half
+of NVLink's rate.
 
-Source: copies of 64 MiB between each two GPUs in `gpudoctor prove`; the matrix's NVLink and PCIe rates.
+Source: copies of 64 MiB between every two GPUs in `gpudoctor prove`; the matrix's NVLink and PCIe rates.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="Copies between two GPUs are slow",
-    sound="Copies between GPUs are as fast as what joins them",
+    sound="Copies between GPUs are as fast as their connections allow",
     severity="error",
     layer="speed",
     tags=("measured", "multi-gpu", "nvlink", "speed"),
@@ -47,7 +48,7 @@ CHECK = Check(
     ),
 )
 _NAMED = 6
-"""Pairs that are named one by one, the slowest first."""
+"""Pairs that are listed one by one, the slowest first."""
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
@@ -79,16 +80,16 @@ def _finding(s: Snapshot, low: list[Link]) -> Finding:
 
     worst = low[0]
     pairs = list(dict.fromkeys(tuple(sorted((link.pair.source, link.pair.target))) for link in low))
-    more = f" and {len(pairs) - 1} other pair{'s' * (len(pairs) > 2)}" if len(pairs) > 1 else ""
+    more = f" (and {len(pairs) - 1} other pair{'s' * (len(pairs) > 2)})" if len(pairs) > 1 else ""
     listed = "; ".join(link.figures() for link in low[:_NAMED])
     words = [f"{listed}{f'; and {len(low) - _NAMED} more' if len(low) > _NAMED else ''}."]
     if worst.band.basis != "unknown":
-        words.append(f"Normal by: {worst.band.reason}.")
+        words.append(f"The normal range comes from {worst.band.reason}.")
     suspect = suspect_of([link.pair for link in low])
     if len(pairs) > 1 and all(suspect in pair for pair in pairs):
         gpu = gpu_of(s, suspect)
-        words.append(f"All of them are pairs with {suspect}{f', {name_of(gpu)}' if gpu else ''}.")
-    title = f"{worst.names}{more}: {number(worst.gb_s)} GB/s over {WORDS[worst.way]}"
+        words.append(f"All of these pairs include {suspect}{f', {name_of(gpu)}' if gpu else ''}.")
+    title = f"Copies from {worst.names}{more} are slow: {number(worst.gb_s)} GB/s over {WORDS[worst.way]}"
     facts = {
         "pairs": [[link.pair.source, link.pair.target] for link in low],
         "way": worst.way,
@@ -99,10 +100,10 @@ def _finding(s: Snapshot, low: list[Link]) -> Finding:
     }
     subject = f"{worst.pair.source}>{worst.pair.target}"
     if all(link.busy for link in low):
-        words.append("Another program was on these GPUs, so this says little: measure again when they are free.")
+        words.append("Another program was using these GPUs, so this says little: measure again when they are free.")
         return CHECK.remark(title, " ".join(words), facts=facts, subject=subject)
     if worst.way == "nvlink":
-        words.append("Likeliest links between the two that are down, so that data takes PCIe.")
+        words.append("Most likely, links between the two are down, so data goes over PCIe.")
     failing = worst.way == "nvlink" and not worst.busy and worst.band.floor and worst.gb_s < worst.band.floor
     make = CHECK.fail if failing else CHECK.warn
     return make(title, " ".join(words), facts=facts, subject=subject, fixes=_fixes(s, worst))

@@ -1,14 +1,14 @@
 """GPU memory is in use, but no process is listed that uses it.
 
-What is wrong: memory of an idle GPU is in use, but the driver lists no process that holds it. New programs have less
-memory.
+What is wrong: memory on an idle GPU is in use, but the driver lists no process that holds it. New programs have less
+memory available.
 
 Symptoms: `CUDA out of memory` although nothing seems to run; `nvidia-smi` shows used memory and an empty list of
 processes.
 
-Why it happens: a worker of an earlier run that was not killed with its parent, a zombie, a stopped notebook kernel, a
-process that is just exiting. Inside a container the list is often empty because processes of the host and of other
-containers are not shown, so there it is only a remark.
+Why it happens: a worker from an earlier run that was not killed with its parent, a zombie, a stopped notebook kernel, a
+process that is just exiting. Inside a container the list is often empty, because processes on the host and in other
+containers are not shown, so in a container it is only a note.
 
 How to fix it: `fuser -v /dev/nvidia*` shows which processes have the devices open; stop them. If there is none, reset
 the GPU.
@@ -38,13 +38,13 @@ CHECK = Check(
 )
 
 _OWN_CONTEXT_MIB = 1024
-"""What gpudoctor's own look through torch may hold at that moment."""
+"""What gpudoctor's own test through torch may hold at that moment."""
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns on a host for an idle GPU with memory in use and no process on it."""
+    """Warns on a host about an idle GPU with memory in use and no process on it."""
     if driver_platform(s) == "windows":
-        raise NotExamined("Windows does not tell which process uses GPU memory")
+        raise NotExamined("Windows does not show which process uses GPU memory")
     seen = Readings()
     for gpu in listed(s):
         if is_vgpu(gpu) or known(gpu.mig_enabled) is True or is_superchip(m, gpu):
@@ -58,20 +58,20 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         inside = bool(container_kind(s))
         detail = "The GPU is idle, and the driver lists no process on it."
         if inside:
-            detail += " Inside a container this may be normal: processes of other containers are not visible here."
+            detail += " Inside a container this may be normal, because processes in other containers are not visible."
         make = CHECK.remark if inside else CHECK.warn
         yield make(
-            f"{used} MiB of {name_of(gpu)} are in use, but no process is listed for it",
+            f"{used} MiB of memory on {name_of(gpu)} are in use, but no process is listed",
             detail,
             facts={"memory_used_mib": used},
             subject=gpu.key,
             fixes=find_holder(s, gpu.key),
         )
-    seen.end("memory and processes")
+    seen.end("both memory and processes")
 
 
 def _most(s: Snapshot, gpu: Gpu, p: Policy) -> float:
-    """What may be in use without an owner."""
+    """How much may be in use without an owner."""
     most = limit(p, "stale_memory_mib", 500)
     if isinstance(gpu.memory_reserved_mib, Missing):
         most += (known(gpu.memory_total_mib) or 0) * 0.02  # this driver counts its own share as used

@@ -2,11 +2,11 @@
 
 What is wrong: nothing fails. Another program, or another run of yours, holds more than half of the memory.
 
-Symptoms: `CUDA out of memory` where the same program ran before; the message says how much other processes use.
+Symptoms: `CUDA out of memory`, although the same program ran before; the message says how much other processes use.
 
 Why it happens: an inference server, a notebook or another user's job on the same GPU.
 
-How to fix it: stop what is no longer needed, or use another GPU (CUDA_VISIBLE_DEVICES). It is only a remark: a busy GPU
+How to fix it: stop what is no longer needed, or use another GPU (CUDA_VISIBLE_DEVICES). This is only a note: a busy GPU
 is not a faulty GPU.
 
 Threshold: memory_in_use_percent (50).
@@ -42,10 +42,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             continue
         processes = known(gpu.processes)
         holders = [f"{known(q.name) or 'process'} ({q.pid})" for q in (processes or ())[:4]]
+        detail = "" if processes is None else "No process is visible from here."
         yield CHECK.remark(
-            f"{used} of {total} MiB of {name_of(gpu)} are in use",
-            f"By {', '.join(holders)}." if holders else "" if processes is None else "No process is visible from here.",
+            f"{used} of {total} MiB of memory on {name_of(gpu)} are in use",
+            f"Used by {', '.join(holders)}." if holders else detail,
             facts={"memory_used_mib": used, "memory_total_mib": total},
             subject=gpu.key,
         )
-    seen.end("its memory")
+    seen.end("its memory use")

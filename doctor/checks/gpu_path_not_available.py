@@ -1,17 +1,17 @@
 """torch is a CUDA build and can be imported, but it cannot use the GPU.
 
-What is wrong: CUDA's first call fails, no device is found, or a small kernel fails or gives a wrong answer. No other
-check names the reason; if one does, it comes first and this one follows from it.
+What is wrong: the first CUDA call fails, no device is found, or a small kernel fails or gives a wrong result. If
+another check names the reason, it comes first and this one follows from it.
 
-Symptoms: `torch.cuda.is_available()` is False, or the first operation on the GPU raises, kills the process or never
-returns.
+Symptoms: `torch.cuda.is_available()` is False, or the first operation on the GPU raises an exception, kills the process
+or never returns.
 
-Why it happens: the error code says more; see the details of the finding.
+Why it happens: the error code tells more; see the details of the finding.
 
 How to fix it: fix the finding above this one. If there is none, follow this finding's advice for the error code. As a
 last resort, restart the container, then the machine.
 
-Source: CUDA error codes (cuda.h, driver_types.h); what torch answered in a child process.
+Source: CUDA error codes (cuda.h, driver_types.h); what torch reported in a child process.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ _NO_BINARY = 209
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails where torch was asked and did not compute on the GPU; unknown where a step of it did not come back."""
+    """Fails if torch was asked to compute on the GPU and did not; unknown if one of its steps did not return."""
     cuda_build(s)
     if not gpu_needed(s, p):
         raise Skip("no GPU is expected, and none was seen")
     if hidden_on_purpose(s, p):
-        raise Skip("CUDA_VISIBLE_DEVICES hides every GPU, and none is expected")
+        raise Skip("CUDA_VISIBLE_DEVICES hides every GPU, and no GPU is expected")
     run = s.torch_run
     if known(run.imported) is False:
         raise NotExamined("torch cannot be imported")
@@ -71,11 +71,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     detail = first_line(error or known(run.kernel_error) or "")
     if row and not refused:
         facts["error"] = row.runtime_name or row.driver_name
-        detail = f"CUDA answers {code} ({facts['error']}: {row.message}). {row.causes}"
+        detail = f"CUDA returns error {code} ({facts['error']}: {row.message}). {row.causes}"
     fixes: tuple[Fix, ...] = (_fix(s, row.first_fix if row else ""),)
     if listed := _listed(s, m):
-        detail = f"{detail} But code for it is there: {listed}. The files that torch loads are damaged or not its own."
-        fixes = (reinstall_torch(s, m, "with its files whole"), *fixes)
+        detail = f"{detail} But torch should have code for this GPU ({listed}). The files that torch loads are damaged "
+        detail += "or belong to a different build."
+        fixes = (reinstall_torch(s, m, "to restore its files"), *fixes)
     if code or error or available is False or known(run.device_count) == 0:
         yield CHECK.fail("torch finds no usable GPU", detail or _none_found(run), facts=facts, fixes=fixes)
     elif ran is False:
@@ -88,7 +89,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             fixes=fixes,
         )
     elif known(run.imported) and (hung := _step(run, "timeout", "")):
-        detail = f"No answer in time: {hung}. Try a longer deadline (--timeout 100). If it hangs again, the GPU or its "
+        detail = f"It timed out: {hung}. Try a longer deadline (--timeout 100). If it hangs again, the GPU or its "
         detail += "driver is stuck: look for Xid lines in the host's kernel log."
         yield CHECK.unknown("torch was imported, but its call to the GPU never returned", detail, facts=facts)
     elif isinstance(run.kernel_ran, Missing) and not (available and _not_asked(s)):
@@ -97,20 +98,20 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 
 def _not_asked(s: Snapshot) -> bool:
-    """Whether no GPU was to compute; where torch lists more than gpudoctor asks, some were not."""
+    """Whether no GPU was meant to compute; if torch lists more GPUs than gpudoctor tests, some were not tested."""
     ran = s.torch_run.kernel_ran
     return isinstance(ran, Missing) and ran.reason == "not-asked" and not s.cap("torch-devices")
 
 
 def _listed(s: Snapshot, m: Matrix) -> str:
-    """By whom code is there for a GPU that CUDA has 'no kernel image' for; '' where CUDA does not say so."""
+    """What says that there is code for a GPU that CUDA has 'no kernel image' for; '' if CUDA does not say so."""
     if NO_IMAGE not in texts(s):
         return ""
     try:
         refused = [j for j in judged(s, m) if no_image_here(s, j.gpu)]
     except (NeedsFact, Skip):
         return ""
-    return next((f"{j.code.witness} has it, {j.grade.reason}" for j in refused if j.serves), "")
+    return next((f"according to {j.code.witness}: {j.grade.reason}" for j in refused if j.serves), "")
 
 
 def _none_found(run: TorchRun) -> str:
@@ -120,20 +121,21 @@ def _none_found(run: TorchRun) -> str:
 
 
 def _step(run: TorchRun, reason: str, prefix: str) -> str:
-    """`crashed in kernel`, `kernel did not return`: the step after the import that did so; '' where none did."""
+    """`crashed in kernel`, `kernel did not return`: the step after the import that did so; '' if none did."""
     facts = (run.cuda_available, run.device_count, run.first_call_code, run.kernel_ran)
     details = [f.detail for f in facts if isinstance(f, Missing) and f.reason == reason]
     return next((text for text in details if text.startswith(prefix)), "")
 
 
 def _fix(s: Snapshot, first_fix: str) -> Fix:
-    text = f"What usually helps with this error: {first_fix}." if first_fix else _RESTART
+    text = f"What usually helps: {first_fix}." if first_fix else _RESTART
     if NO_IMAGE in texts(s):
-        text = "Install a newer torch, one that has code for this GPU. This matrix does not know which one that is."
+        text = "Install a newer torch that has code for this GPU. gpudoctor's matrix does not list which version does."
         step = Step(text=text, where="environment", changes=recheck_run(s))
         return Fix(id="newer-torch", title="Install a newer torch", steps=(step,))
     step = Step(text=text, where="shell", changes=recheck_run(s))
-    return Fix(id="by-error-code", title="Follow the advice for this error", steps=(step,))
+    title = "Try the usual fix for this error" if first_fix else "Restart the shell or container"
+    return Fix(id="by-error-code", title=title, steps=(step,))
 
 
 _RESTART = (

@@ -1,25 +1,27 @@
 """The measured program did not use the GPU.
 
 What is wrong: a GPU was asked for, but torch did no work on it, or a watched program did not use it.
-`torch.cuda.is_available()` proves nothing; this check looks at what really ran.
+`torch.cuda.is_available()` is not enough to tell; this check looks at what actually ran.
 
 Symptoms: training is as slow as on a CPU; nvidia-smi shows 0 % and no process.
 
 Why it happens: torch without CUDA, a missing driver, or a container without the GPU: the finding above says which. In a
-watched program also: model and batches were never moved to the GPU, or a different Python ran it than you think.
+watched program, other possible causes are that the model and batches were never moved to the GPU, or that a different
+Python ran it than you think.
 
 How to fix it: fix the cause above first. In a program, call `.to("cuda")` on the model and on every batch, and raise an
 error if there is no GPU instead of silently falling back to the CPU.
 
-With `--device cpu` it is a remark; if torch crashes on the CPU, it is a failure. If memory or time ran out before a GPU
-was proven, the answer is UNKNOWN. Without torch, it is a warning at most if a kernel through libcuda alone ran
-correctly on the GPU. Judged from `gpudoctor prove` and `gpudoctor watch`.
+With `--device cpu` it is only a note; if torch crashes on the CPU, it is a failure. If memory or time ran out before a
+GPU was shown to work, the result is UNKNOWN. Without torch, it is at most a warning if a kernel through libcuda alone
+ran correctly on the GPU. Based on `gpudoctor prove` and `gpudoctor watch`.
 
-What a watched program did instead is told beside it (`measured.watch_bound`): it computed, or waited for a core, the
-disk or its loader workers, or slept. How busy a GPU was says nothing of work: a kernel that waits counts as busy.
+The report also shows what a watched program did instead (`measured.watch_bound`): it computed, or waited for a core,
+the disk or its loader workers, or slept. GPU utilization says nothing about work done: a kernel that waits counts as
+busy.
 
-Source: results computed by torch on the device, the device of their tensor, NVML's list of processes, a kernel through
-libcuda alone.
+Source: results computed by torch on the device, the device of the result tensor, NVML's list of processes, a kernel
+through libcuda alone.
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails for every device (and watched program) that was shown not to have used the GPU."""
+    """Fails for every device (and watched program) that demonstrably did not use the GPU."""
     found_by = measured(s)
     if found_by.device == "cpu":
         yield from _on_cpu(s)
@@ -71,13 +73,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
     found = paths(s)
     if not found:
-        raise NotExamined("the CPU was asked for, and torch has a GPU")
+        raise NotExamined("the CPU was requested, and torch has a usable GPU")
     absent = isinstance(s.torch.version, Missing) and s.torch.version.reason == "absent" and "torch" not in p.require
     for path in found:
         wanted = gpu_needed(s, p) and not (cpu_was_measured(found_by) and path.device != "watch")
         if path.word == "unknown" and path.device != "watch" and wanted:
             yield CHECK.unknown(
-                f"Not proven that torch can use {path.device or 'every GPU'}",
+                f"Unknown whether torch can use {path.device or 'every GPU'}",
                 f"{_opening(path)}.",
                 facts={"device": path.device},
                 subject=path.key,
@@ -86,7 +88,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if path.word != "gpu-path-unused":
             continue
         idle = path.device == "watch" and known(found_by.watch.uses_gpu) if found_by.watch else False
-        # Where there is no torch, that it did not compute is no more than that finding says.
+        # Without torch, "it did not compute" adds nothing to the finding that torch is missing.
         mild = idle or (absent and not path.device)
         make = (CHECK.warn if mild else CHECK.fail) if wanted else CHECK.remark
         words = "" if _by_driver_alone(s, path) else driver_words(found_by, path.device, path.key)
@@ -113,22 +115,22 @@ def _again(interrupted: bool) -> Fix:
     from ..fixes.speed import here
 
     if interrupted:
-        return here("prove-again", "Prove it again", "Let it run to the end.", "gpudoctor prove --device cpu")
+        return here("prove-again", "Run gpudoctor prove again", "Let it finish.", "gpudoctor prove --device cpu")
     more = "gpudoctor prove --device cpu --timeout 600"
-    return here("prove-again", "Prove it again with more time", "Say how much in seconds.", more)
+    return here("prove-again", "Run gpudoctor prove again with more time", "Set the timeout in seconds.", more)
 
 
 def _on_cpu(s: Snapshot) -> Findings:
-    """Where the CPU was asked for and torch's proof did not come to a result there."""
+    """If the CPU was requested and torch's test gave no result on it."""
     from ..fixes.speed import here
 
     proof = next((p for p in known(s.measured.torch) or () if p.device == "cpu"), None)
     if (proof and isinstance(proof.right, bool)) or isinstance(s.torch.version, Missing) or not s.torch_run.imported:
-        return  # right, or another finding tells
+        return  # correct, or another finding reports it
     end = next((e for e in s.measured.ended if e.agent == "torch_proof"), None)
     fault, step = (proof.fault, proof.failed_step) if proof else (end.fault, end.step) if end else (None, "")
     error = (proof.error if proof else "") or (end.detail if end else "")
-    words = f"It ended{f' in {step}' if step else ''}{f': {error}' if error else ''}."
+    words = f"The test stopped{f' in {step}' if step else ''}{f': {error}' if error else ''}."
     facts = {"device": "cpu", "fault": fault, "step": step}
     if fault in ("crash", "failed"):
         yield CHECK.fail(
@@ -139,15 +141,15 @@ def _on_cpu(s: Snapshot) -> Findings:
             fixes=(
                 here(
                     "prove-again",
-                    "Reinstall torch and prove it again",
-                    "Try a new environment first: a library is damaged, or the processor is too old.",
+                    "Reinstall torch and run gpudoctor prove again",
+                    "Try a new environment first: either a library is damaged, or the processor is too old.",
                     "gpudoctor prove --device cpu",
                 ),
             ),
         )
     else:
         yield CHECK.unknown(
-            "Not proven that torch can compute on the CPU",
+            "Unknown whether torch can compute on the CPU",
             words,
             facts=facts,
             subject="cpu",
@@ -156,7 +158,7 @@ def _on_cpu(s: Snapshot) -> Findings:
 
 
 def _causes(s: Snapshot, path: Path) -> tuple[str, ...]:
-    """A driver that did not answer for one GPU in the proof is no cause on another."""
+    """A driver that did not respond for one GPU in the test is not a cause on another."""
     from ..findings.measured_driver import driver_failed
 
     own = [proof for proof in known(s.measured.driver) or () if path.device in ("", f"cuda:{proof.device}")]
@@ -169,14 +171,14 @@ def _title(path: Path, s: Snapshot) -> str:
     if path.device == "watch" and s.measured.watch:
         return f"{s.measured.watch.program} did not use the GPU"
     if s.measured.device == "cpu":
-        return "The GPU was not used: the CPU was measured, and torch has no GPU here"
+        return "The GPU was not used: the test ran on the CPU, and torch has no usable GPU"
     if _by_driver_alone(s, path):
-        return f"{path.device} does not compute, even without torch"
+        return f"{path.device} cannot run a kernel, even without torch"
     return f"torch did not use {path.device}" if path.device else "torch did not use a GPU"
 
 
 def _by_driver_alone(s: Snapshot, path: Path) -> bool:
-    """Whether libcuda's proof is the only one on this GPU."""
+    """Whether libcuda's test is the only one on this GPU."""
     return path.device.startswith("cuda:") and path.reason.partition(": ")[2].startswith("a kernel through libcuda")
 
 
@@ -187,19 +189,19 @@ def _opening(path: Path) -> str:
 
 
 def _why(s: Snapshot, path: Path) -> str:
-    """For a watched program, the likeliest cause by what it had loaded."""
+    """For a watched program, the likeliest cause, judged from what it had loaded."""
     watch = s.measured.watch
     if path.device != "watch" or watch is None:
         return ""
     if known(watch.uses_gpu):
-        return "It opened the GPU and ran nothing: model or batches stayed on the CPU, or the work came later."
+        return "It opened the GPU but ran nothing: the model or batches stayed on the CPU, or the work came later."
     libraries = known(watch.libraries)
     if known(s.torch_run.cuda_available) is False:
-        return "torch in this environment has no usable GPU."
+        return "torch in this environment cannot use a GPU."
     if libraries is None:
         return ""
     if any(name.startswith("libtorch_cuda") for name in libraries):
-        return "It had loaded torch's CUDA libraries: most likely the model and batches were not moved to the GPU."
+        return "It had loaded torch's CUDA libraries, so most likely the model and batches were not moved to the GPU."
     if libraries:
         return "It loaded CUDA libraries, but never opened a GPU."
-    return "It loaded no CUDA library: another Python or torch ran it, or it is not a GPU program."
+    return "It loaded no CUDA library: a different Python or torch ran it, or it is not a GPU program."

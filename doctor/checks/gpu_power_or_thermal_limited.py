@@ -1,15 +1,15 @@
 """A GPU is being slowed down by heat, by its power supply, or by its hardware protection.
 
 What is wrong: the GPU reports why its clocks are lower than they could be. Three of these reasons are faults: a thermal
-slowdown, a power brake (the power supply or the rack asks for less) and a hardware slowdown.
+slowdown, a power brake (the power supply or the rack requests less power) and a hardware slowdown.
 
 Symptoms: work takes several times longer than on an identical GPU; `nvidia-smi -q -d PERFORMANCE` lists the reason.
 
-Why it happens: heat of the chip or of its memory; a missing power cable or a supply at its limit; a rack's power brake.
-A laptop does this by design, on battery or in a thin case; that is a remark.
+Why it happens: the chip or its memory is hot; a power cable is missing or a power supply is at its limit; the rack's
+power brake is on. A laptop does this by design, on battery or in a thin case; that is only a note.
 
 How to fix it: depends on the reason: cool it, or check cables and power supplies. Reaching the power limit under full
-load (SW power cap) is normal and only a remark.
+load (SW power cap) is normal and only a note.
 
 Source: NVML clocks event reasons (nvml.h); nvidia-smi(1), clocks event reasons.
 """
@@ -34,7 +34,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails under load by a hardware reason, warns by a software thermal one; an idle GPU is only warned of."""
+    """Fails under load for a hardware reason, warns for a software thermal one; an idle GPU gives only a warning."""
     seen = Readings()
     for gpu in listed(s):
         reasons = seen.of("clock_event_reasons", gpu.clock_event_reasons)
@@ -50,7 +50,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             hard = reasons & (HW_THERMAL | POWER_BRAKE | HW_SLOWDOWN) and busy
             make = CHECK.remark if is_laptop(m, gpu) else CHECK.fail if hard else CHECK.warn
             yield make(
-                f"{name_of(gpu)} slows itself down: {cause}",
+                f"{name_of(gpu)} is throttling: {cause}",
                 _clocks(gpu),
                 facts=facts,
                 subject=gpu.key,
@@ -58,12 +58,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             )
         elif reasons & POWER_CAP and busy:
             yield CHECK.remark(f"{name_of(gpu)} {_capped(gpu)}", _clocks(gpu), facts=facts, subject=gpu.key)
-    seen.end("reasons of its clocks")
+    seen.end("why its clocks are low")
 
 
 def _in_words(reasons: int, busy: bool) -> str:
     if reasons & POWER_BRAKE:
-        return "power brake: the supply or the rack asks for less power"
+        return "power brake (the power supply or the rack requests less power)"
     if reasons & HW_THERMAL:
         return "hardware thermal slowdown"
     if reasons & HW_SLOWDOWN and busy:  # some idle boards and laptops set it without a cause
@@ -74,23 +74,23 @@ def _in_words(reasons: int, busy: bool) -> str:
 
 
 def _capped(gpu: Gpu) -> str:
-    """Clock and power are read one after the other: only what they say together is said."""
+    """Clock and power are read one after the other, so only what both support is reported."""
     now, most = known(gpu.clock_sm_mhz), known(gpu.clock_sm_max_mhz)
     draw, most_w = known(gpu.power_draw_w), known(gpu.power_limit_w)
     if draw is not None and most_w and draw < _NEAR * most_w:
         return f"reports its power limit as a reason for a lower clock, at {draw:.0f} W of {most_w:.0f} W"
     if now is not None and most and now < most / 2:
-        return "is held far below its highest clock by power"
+        return "is held far below its maximum clock by its power limit"
     return "runs at its power limit, which is normal for a busy GPU"
 
 
 _NEAR = 0.8
-"""Share of the power limit from which on a draw is at it."""
+"""Share of the power limit above which the draw counts as being at the limit."""
 
 
 def _clocks(gpu: Gpu) -> str:
     now, most = known(gpu.clock_sm_mhz), known(gpu.clock_sm_max_mhz)
-    return "" if now is None or most is None else f"Its SM clock is {now} MHz of at most {most} MHz."
+    return "" if now is None or most is None else f"Its SM clock is {now} MHz (maximum {most} MHz)."
 
 
 def _fixes(s: Snapshot, m: Matrix, gpu: Gpu, reasons: int) -> tuple[Fix, ...]:

@@ -1,7 +1,8 @@
 """The driver says that a GPU needs a reset or a reboot.
 
-What is wrong: after an error, the driver itself marks the GPU. It will not work correctly until it has been reset, the
-node rebooted, its peers drained, or the IMEX domain (memory shared between machines over NVLink) recovered.
+What is wrong: after an error, the driver has marked the GPU. It will not work correctly until the GPU has been reset,
+the node rebooted, its peer-to-peer traffic drained, or the IMEX domain (memory shared between machines over NVLink)
+recovered.
 
 Symptoms: `nvidia-smi -q` prints `GPU Recovery Action: Reset` (or Reboot, Drain P2P ...); Xid 154 in the kernel log;
 CUDA errors 719, 46, 999 in programs.
@@ -11,11 +12,11 @@ Why it happens: an uncorrectable memory error, a hang of the GPU's firmware, an 
 How to fix it: do what the action says. In a container or on a rented machine, use another host.
 
 The actions: 0 none, 1 GPU reset, 2 node reboot, 3 drain P2P, 4 drain and reset (driver 570); 5 bus reset in driver 580,
-recovery of the IMEX domain from 610 on; 6 bus reset, 7 system reboot (615).
+IMEX domain recovery from 610 on; 6 bus reset, 7 system reboot (615).
 
 Source: NVML nvmlDeviceGpuRecoveryAction_t (nvml.h of CUDA 12.8, 13.3; nvidia-ml-py 13.580.65, 13.615.71; change log of
-NVML 615); what each asks for: docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt, Error Recovery and Response Flags; Xid
-154, docs.nvidia.com/deploy/xid-errors.
+NVML 615); for what each requires, docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt, Error Recovery and Response Flags;
+Xid 154, docs.nvidia.com/deploy/xid-errors.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _REBOOT, _IMEX = (2, 6, 7), "its IMEX domain recovered"
 
 
 def _words(s: Snapshot, action: int) -> str:
-    """What the driver asks for. Number 5 changed its meaning between drivers, and means nothing in those between."""
+    """What the driver asks for. Number 5 changed its meaning between drivers, and has none in the drivers between."""
     if action == 5:
         branch = (known(s.driver.nvml_driver_version) or "").partition(".")[0]
         number = int(branch) if branch.isdecimal() else 0
@@ -64,8 +65,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if action in _REBOOT or "PCIe" in words:
             fixes = tuple(fix for fix in fixes if fix.id != "reset-gpu")
         yield CHECK.fail(
-            f"{name_of(gpu)} needs {words}, says its driver",
-            "It had an error from which it cannot recover by itself: see the Xid lines in the kernel log.",
+            f"{name_of(gpu)} needs {words}, according to its driver",
+            "The GPU had an error from which it cannot recover by itself: see the Xid lines in the kernel log.",
             facts={"recovery_action": action},
             subject=gpu.key,
             fixes=fixes,

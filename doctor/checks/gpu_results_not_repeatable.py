@@ -1,18 +1,18 @@
-"""A GPU's product of matrices is not the same each time.
+"""A GPU does not give the same result each time for the same matrix product.
 
-What is wrong: the same product of the same matrices, on one stream with the same workspace, gave other bits in some of
-20 repeats. All results are within what rounding can explain, so none is wrong.
+What is wrong: the same product of the same matrices, on one stream with the same workspace, gave different bits in some
+of 20 repeats. All results are within what rounding can explain, so none is wrong.
 
-Symptoms: two runs of one training with the same seed go apart; checksums of activations differ.
+Symptoms: two training runs with the same seed diverge; checksums of activations differ.
 
 Why it happens: a library that adds in an order that is not fixed (split sums with atomic additions), or a chip at the
 edge of its voltage. NVIDIA promises the same bits for cuBLAS on one stream of one GPU.
 
-How to fix it: prove it again. If the same GPU shows it each time and its siblings never do, watch it: run a stress test
-of some hours and compare. If all GPUs of the machine show it, it is the library.
+How to fix it: run `gpudoctor prove` again. If the same GPU shows it each time and its siblings never do, keep an eye on
+it: run a stress test for some hours and compare. If all GPUs in the machine show it, the library is the cause.
 
-It is only a warning, though a second process looks again: whether a difference in bits alone ever happens on a sound
-GPU has not been proven.
+This is only a warning, even though a second process checks again: it is not known whether a healthy GPU ever shows a
+difference in bits alone.
 
 Source: 20 repeats of each product in `gpudoctor prove`; cuBLAS documentation, results reproducibility.
 """
@@ -37,7 +37,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns for each GPU whose repeats of a product differ, all of them within rounding."""
+    """Warns about each GPU whose repeats of a product differ, all of them within rounding."""
     products = [product for product in known(measured(s).products) or () if known(product.right) is not None]
     if not products:
         raise NotExamined("no product was repeated")
@@ -56,17 +56,23 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             f"{p.differing_elements:,} of {p.m * p.n:,} elements{AGAIN[seen_again(s.measured, p, _differs)]}"
             for p in found
         ]
-        others = f" {', '.join(alike)}: the same bits each time." if alike else ""
+        others = f" The bits were the same each time on {', '.join(alike)}." if alike else ""
         yield CHECK.warn(
             f"Results of {name_of(gpu) if gpu else device} are not repeatable",
             f"{'; '.join(runs)}. All are within what rounding can explain.{others}",
             facts={"device": device, "products": [p.what for p in found]},
             subject=gpu.key if gpu else device,
-            fixes=(here("prove-again", "Prove it again", "If only this GPU shows it again, test it for some hours."),),
+            fixes=(
+                here(
+                    "prove-again",
+                    "Run gpudoctor prove again",
+                    "If only this GPU shows it again, test it for some hours.",
+                ),
+            ),
         )
 
 
-AGAIN = {True: ", and a second process saw it again", False: "; a second process did not see it again", None: ""}
+AGAIN = {True: "; a second process saw this too", False: "; a second process did not see this", None: ""}
 
 
 def _differs(product: ProductProof) -> bool:

@@ -1,24 +1,24 @@
-"""A GPU's product of matrices is off by more than rounding usually makes, though by less than it can.
+"""A GPU's matrix product is off by more than rounding usually explains, but by less than it can.
 
-What is wrong: some sums over a product's result are off from float64 by more than eight standard deviations of what
-rounding is expected to make. All are within the proven bound, so nothing is proven wrong: that bound holds for the
-worst case, and is up to a thousand times wider.
+What is wrong: some sums over a product's result differ from float64 by more than eight standard deviations of the
+expected rounding error. All are within the proven bound, so nothing is certainly wrong: that bound holds for the worst
+case, and is up to a thousand times wider.
 
-Symptoms: mostly not at all. A bit of one result that is stuck, a tile that is one percent off or a lost step of a
-product change a loss too little to be seen, and a training learns a little worse.
+Symptoms: usually none. A stuck bit in one result, a tile that is one percent off or a lost step of a product changes a
+loss too little to be noticed, and the training learns slightly worse.
 
-Why it happens: a defective chip or memory at the edge of its clocks or voltage. Or a library that sums in another way
-than we expect, for instance one that makes float32 out of products in lower precision.
+Why it happens: a defective chip, or memory at the edge of its clocks or voltage. Or a library that sums in a different
+way than we expect, for instance one that builds float32 from products in lower precision.
 
-How to fix it: prove it again. If a second process and a second proof see it on this GPU and never on its siblings,
-set clocks and voltages to their defaults, run a proof under load of some minutes (`--soak 600`), and have the board
-replaced if it stays. If all GPUs of the machine show it, it is the library.
+How to fix it: run `gpudoctor prove` again. If a second process and a second run see it on this GPU and never on its
+siblings, set clocks and voltages to their defaults, run `gpudoctor prove` under load for some minutes (`--soak 600`),
+and have the board replaced if it stays. If all GPUs in the machine show it, the library is the cause.
 
-It is a warning only where the expected error was measured on a sound GPU of this architecture in this format, else a
-remark: tensor cores cut off instead of rounding, each generation in its own way.
+This is a warning only if the expected error was measured on a healthy GPU of this architecture in this format;
+otherwise it is a note, because tensor cores truncate instead of rounding, each generation in its own way.
 
 Source: products in `gpudoctor prove`; doctor/patient/speed_freivalds.py derives the expected error, and
-benchmarks/product_check.py measures what it finds.
+benchmarks/product_check.py measures what the check finds.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ._readings import name_of
 CHECK = Check(
     __name__,
     title="A GPU's results are suspect",
-    sound="The GPU's results are as near as rounding leads one to expect",
+    sound="The GPU's results are as accurate as expected with rounding",
     severity="warning",
     layer="hardware",
     tags=("measured", "gpu", "health"),
@@ -40,16 +40,16 @@ CHECK = Check(
 )
 
 MEASURED = {"9.0": ("fp32", "tf32")}
-"""Formats in which sound GPUs of a compute capability were measured. H100 80GB HBM3, 2026-11-26: the largest of 2.7
-million errors was some 0.7 of the expected one for fp32 (k 4608), of 8.4 million some 0.2 for tf32 (k 8192). Of its
-16-bit products only the quotient to the proven bound was recorded."""
+"""Formats in which healthy GPUs of a compute capability were measured. H100 80GB HBM3, 2026-11-26: the largest of 2.7
+million errors was about 0.7 of the expected one for fp32 (k 4608), of 8.4 million about 0.2 for tf32 (k 8192). For its
+16-bit products only the ratio to the proven bound was recorded."""
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns for each GPU with a product beyond the expected error of a format that was measured there."""
+    """Warns about each GPU with a product beyond the expected error of a format that was measured on its model."""
     products = [product for product in known(measured(s).products) or () if known(product.right) is not None]
     if all(isinstance(product.suspect_blocks, Missing) for product in products):
-        raise NotExamined("no product was held against the error that rounding is expected to make")
+        raise NotExamined("no product was compared with the expected rounding error")
     from ..findings.measured_gpu import gpu_of
     from ..findings.measured_results import is_suspect, seen_again, suspects
     from ..fixes.speed import here
@@ -69,7 +69,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         ]
         words = [f"{'; '.join(runs)}. All are within the proven bound."]
         if not usual:
-            words.append("What is usual on this architecture has not been measured, so this is no warning.")
+            words.append("What is usual on this architecture has not been measured, so this is not a warning.")
         yield (CHECK.warn if usual else CHECK.remark)(
             f"Results of {name_of(gpu) if gpu else device} are suspect",
             " ".join(words),
@@ -78,8 +78,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             fixes=(
                 here(
                     "prove-again-under-load",
-                    "Prove it again under load",
-                    "Compare it with a GPU of the same model, where there is one.",
+                    "Run gpudoctor prove again, under load",
+                    "Compare the result with a GPU of the same model, if there is one.",
                     "gpudoctor prove --soak 600",
                 ),
             ),

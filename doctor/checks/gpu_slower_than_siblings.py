@@ -1,21 +1,21 @@
-"""One GPU is slower than the others of its model in this machine.
+"""One GPU is slower than the other GPUs of its model in this machine.
 
-What is wrong: a product of matrices or the memory of this GPU reaches less than 90 % of what the others of the same
-model, power limit and link reach here (median), or a copy less than 60 %. It was measured together with them, and again
-alone. Below 70 % it is a failure, if nobody else uses the GPU.
+What is wrong: a matrix product or the memory on this GPU reaches less than 90 % of what the others with the same model,
+power limit and link reach in this machine (median), or a copy less than 60 %. It was measured together with them, and
+again alone. Below 70 % it is a failure, if no other program uses the GPU.
 
-Symptoms: a training on all GPUs is as slow as this one: the others wait for it at each step.
+Symptoms: training on all GPUs is as slow as this one, because the others wait for it at each step.
 
-Why it happens: heat (a fan, a place at the end of the air stream), a power cable or brake, clocks that were locked low,
-another program, a link that came up narrow, or a defect.
+Why it happens: heat (a fan, a slot at the end of the air flow), a power cable or power brake, clocks that were locked
+low, another program, a link that came up narrow, or a defect.
 
-How to fix it: fix the cause if the report names it above this finding; otherwise reset its clocks and measure again. If
-it stays behind, leave it out of jobs that run on all GPUs, and have the board looked at.
+How to fix it: fix the cause if the report names it above this finding; otherwise reset the GPU's clocks and measure
+again. If it stays slower, leave it out of jobs that run on all GPUs, and have the board checked.
 
-It needs no table of what the model can do: it also finds what is slow on GPUs that the matrix does not list. It says
-nothing where all of them are slow alike, or where there is only one.
+The check needs no table of what the model can do, so it also finds slow GPUs that the matrix does not list. It finds
+nothing if all GPUs are equally slow, or if there is only one.
 
-Source: figures of the siblings in `gpudoctor prove`.
+Source: measurements of the siblings in `gpudoctor prove`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="A GPU is slower than its siblings",
-    sound="The GPUs of one model are equally fast",
+    sound="GPUs of the same model are equally fast",
     severity="error",
     layer="speed",
     tags=("measured", "gpu", "speed", "multi-gpu"),
@@ -51,15 +51,15 @@ FAIL_PERCENT = 70
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Each GPU with a figure below those of the others of its model."""
+    """Each GPU with a rate below those of the others of its model."""
     names = [known(gpu.name) for gpu in known(s.gpus) or ()]
     if names and len(set(names)) == len(names):
-        raise Skip(ONE_GPU if len(names) == 1 else "no two GPUs are of one model")
+        raise Skip(ONE_GPU if len(names) == 1 else "no two GPUs are the same model")
     measured(s)
     from ..findings.measured_siblings import alike, slower
 
     if not alike(s):
-        raise NotExamined("no two GPUs of one model were measured")
+        raise NotExamined("no two GPUs of the same model were measured")
     for device, found in slower(s).items():
         yield _finding(s, device, found)
 
@@ -76,7 +76,7 @@ def _finding(s: Snapshot, device: str, found: list[Slower]) -> Finding:
     others = known(load.others) if load else None
     busy = bool(proof and proof.busy) or bool(others)
     alone = any("before" in one.rate.detail for one in found)
-    words = [f"{device}: {'; '.join(figures)}.", "It was as slow when it was measured again alone." if alone else ""]
+    words = [f"{device}: {'; '.join(figures)}.", "It was just as slow when measured again alone." if alone else ""]
     facts = {
         "device": device,
         "rates": [
@@ -84,10 +84,10 @@ def _finding(s: Snapshot, device: str, found: list[Slower]) -> Finding:
         ],
         "percent": worst.percent,
     }
-    title = f"{name_of(gpu) if gpu else device} reaches {worst.percent} % of its siblings"
+    title = f"{name_of(gpu) if gpu else device} reaches only {worst.percent} % of the speed of its siblings"
     subject = gpu.key if gpu else device
     if busy:
-        words.append("Another program was on this GPU, so this says little: measure again when it is free.")
+        words.append("Another program was using this GPU, so this says little: measure again when the GPU is free.")
         return CHECK.remark(title, " ".join(filter(None, words)), facts=facts, subject=subject)
     words.append(_why(s, load, worst))
     make = CHECK.fail if worst.percent < FAIL_PERCENT and others == 0 else CHECK.warn
@@ -100,13 +100,13 @@ def _what(one: Slower) -> str:
 
 
 def _why(s: Snapshot, load: Load | None, worst: Slower) -> str:
-    """What NVML showed of it and of the others meanwhile."""
+    """What NVML showed for it and for the others meanwhile."""
     from ..findings.measured_rates import share
 
     if load is None:
         return "NVML did not report its clocks during the measurement."
     if worst.rate.kind == "copy":
-        return "Likeliest a link that came up narrow or slow, or a switch that it shares."
+        return "Most likely, its link came up narrow or slow, or it shares a PCIe switch."
     for words, reasons in (
         ("Heat slowed it down", ("sw-thermal", "hw-thermal")),
         ("Its hardware protection slowed it down (power supply, power brake)", ("power-brake", "hw-slowdown")),
@@ -122,8 +122,11 @@ def _why(s: Snapshot, load: Load | None, worst: Slower) -> str:
     ]
     usual = sorted(theirs)[len(theirs) // 2] if theirs else None
     if clock and usual and clock < 0.95 * usual:
-        return f"Its SM clock was {clock:.0f} MHz, that of the others {usual:.0f} MHz: locked clocks, power or heat."
-    return "Neither heat nor power slowed it down by what NVML shows: suspect the board."
+        return (
+            f"Its SM clock was {clock:.0f} MHz, while the others ran at {usual:.0f} MHz: suspect locked clocks, "
+            "power or heat."
+        )
+    return "According to NVML, neither heat nor power slowed it down: suspect the board."
 
 
 def _fixes(s: Snapshot, key: str, device: str) -> tuple[Fix, ...]:
@@ -132,8 +135,8 @@ def _fixes(s: Snapshot, key: str, device: str) -> tuple[Fix, ...]:
 
     again = here(
         "prove-again",
-        "Measure it again, alone and beside the others",
-        "A defect gives the same figures each time; a neighbour's job does not.",
+        "Measure it again, alone and together with the others",
+        "A defect gives the same figures each time; a neighbor's job does not.",
         f"gpudoctor prove --quick --device {device} && gpudoctor prove --quick",
     )
     if not key:

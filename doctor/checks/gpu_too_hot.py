@@ -7,15 +7,14 @@ TEMPERATURE,PERFORMANCE` shows a small `T.Limit Temp` and `SW Thermal Slowdown` 
 
 Why it happens: dust, a dead fan, a passive board without server fans, cards too close together, a warm room.
 
-How to fix it: check fans and air flow; lower the power limit until that is done. If the machine is rented, use another
-one.
+How to fix it: check fans and air flow; lower the power limit until then. If the machine is rented, use another one.
 
-How it is judged: the GPU's own margin (T.Limit) or slowdown temperature decides if it has one: a warning within
-temperature_margin_warn_c (5) degrees of it, a failure at it with a thermal throttle bit set. Other GPUs: below
-temperature_remark_c (75) is fine, up to temperature_warn_c (80) is a remark, above that a warning, and from
-temperature_fail_c (84) with a thermal throttle bit set a failure. Without a throttle bit, heat alone is not a failure.
-A margin of 0 or below without that bit is not believed: some boards report it wrongly. A laptop runs at its limit by
-design; that is a remark.
+How it is judged: if the GPU reports its own margin (T.Limit) or slowdown temperature, that decides: a warning within
+temperature_margin_warn_c (5) degrees of it, a failure at it if a thermal throttle bit is set. For other GPUs, below
+temperature_remark_c (75) is fine, from there it is a note, from temperature_warn_c (80) a warning, and from
+temperature_fail_c (84) a failure if a thermal throttle bit is set. Without a throttle bit, heat alone is not a failure.
+A margin of 0 or below without that bit is ignored, because some boards report it wrongly. A laptop runs at its limit by
+design, so there it is only a note.
 
 Source: nvidia-smi(1), temperature and clocks event reasons; NVML nvmlDeviceGetMarginTemperature.
 """
@@ -39,7 +38,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """One finding or remark for each hot GPU."""
+    """One finding or remark per hot GPU."""
     seen = Readings()
     for gpu in listed(s):
         celsius = seen.of("temperature_c", gpu.temperature_c)
@@ -52,12 +51,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if not level:
             continue
         hot = f"is at {celsius} °C" if celsius is not None else "is hot"
-        own = "" if left is None else f", {left} °C below the temperature where it slows down"
+        own = "" if left is None else f", {left} °C below the temperature at which it throttles"
         if left is not None and left <= 0:
-            own = ", as hot as it may get"
+            own = ", at or above its temperature limit"
         facts = {"temperature_c": celsius, "left_c": left, "thermal_throttle": throttled}
         title = f"{name_of(gpu)} {hot}{own}" + (
-            f"{',' * bool(own)} and slows down" if throttled and level == "fail" else ""
+            f"{',' * bool(own)} and is throttling" if throttled and level == "fail" else ""
         )
         if is_laptop(m, gpu):
             level = "remark"
@@ -67,7 +66,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 
 def _left(gpu: Gpu, celsius: int | None, margin: int | None, throttled: bool) -> int | None:
-    """Degrees up to the GPU's own limit; None where it has none that can be believed."""
+    """Degrees up to the GPU's own limit; None if it has none that can be trusted."""
     if margin is not None and (margin > 0 or throttled):
         return margin
     slowdown = known(gpu.temperature_slowdown_c)

@@ -1,23 +1,24 @@
-"""A GPU computed wrong values, or copied other bytes than it was given.
+"""A GPU computed wrong values, or its copies arrived damaged.
 
-What is wrong: a kernel of our own, a matrix product or a convolution by torch gave different numbers than float64 for
-the same random input; or a copy inside the GPU's memory, between it and the host, or to another GPU, arrived with other
-bytes. Everything that this GPU computes is in doubt.
+What is wrong: gpudoctor's own kernel, a matrix product or a convolution in torch gave different numbers than float64
+for the same random input; or a copy inside the GPU's memory, between it and the host, or to another GPU, arrived with
+different bytes. Nothing that this GPU computes can be trusted.
 
 Symptoms: losses that become NaN or differ from run to run, models that do not learn, checksums that differ.
 
 Why it happens: most often a defective or overclocked chip or memory; heat; memory errors that ECC would have reported,
-if ECC is off; rarely a bug in the driver or a library. Between two GPUs: an IOMMU or ACS in the way of direct copies.
+if ECC is off; rarely a bug in the driver or a library. Between two GPUs: an IOMMU or ACS that interferes with direct
+copies.
 
 How to fix it: stop using it. Set clocks and voltages to their defaults, reset it and measure again. If the results are
 still wrong, have the board replaced. On a rented machine, use another host.
 
-How it is judged: float32 is held against float64 on the CPU. Each product that is timed (bf16, fp16, TF32, fp8, int8,
-fp4, fp32) is held against float64 on the same GPU by Freivalds' check, whose bound follows from the roundoff of the
+How it is judged: float32 is compared with float64 on the CPU. Each product that is timed (bf16, fp16, TF32, fp8, int8,
+fp4, fp32) is compared with float64 on the same GPU with Freivalds' check, whose bound follows from the roundoff of the
 format, sums in float32 and the inner size k; it is then repeated 20 times. Elements that differ between repeats and are
 off by more than the bound are wrong; within it they are `gpu-results-not-repeatable`, a warning. A product that is off
-by less, but by more than rounding usually makes, is `gpu-results-suspect`. Where every check of a product fails before
-it can compare, the result is unknown. Copies are compared in bits.
+by less, but by more than rounding usually explains, is `gpu-results-suspect`. If every check of a product fails before
+it can compare, the result is unknown. Copies are compared bit by bit.
 
 Source: results of `gpudoctor prove`; doctor/patient/speed_freivalds.py derives the bound.
 """
@@ -53,7 +54,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     done = [known(d.right) for d in drivers] + [known(t.right) for t in proofs] + [known(p.right) for p in pairs]
     left = not_compared(s)
     if all(right is None for right in done) and not left:
-        raise NotExamined("nothing was computed to be compared")
+        raise NotExamined("nothing was computed that could be compared")
     from ..findings.measured_gpu import gpu_of
     from ..findings.measured_path import paths
 
@@ -68,7 +69,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
                 gpu,
                 f"cuda:{driver.device}",
                 driver.name or f"device {driver.device}",
-                f"{wrong} of a small kernel through libcuda alone are wrong, so torch is not the cause.",
+                f"{wrong} from a small kernel run through libcuda alone are wrong, so torch is not the cause.",
                 {"elements": driver.elements, "wrong_elements": driver.wrong_elements},
             )
     for path in paths(s):
@@ -84,7 +85,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if proof.device == "cpu" and known(proof.right) is False:
             yield CHECK.fail(
                 "torch computes wrong values on the CPU",
-                "Its libraries or the machine's memory are damaged.",
+                "Either torch's libraries are damaged or the machine's memory is faulty.",
                 facts={"matmul_error": known(proof.matmul_error), "conv_error": known(proof.conv_error)},
                 subject="cpu",
                 fixes=_cpu(),
@@ -92,11 +93,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if left:
         raise NeedsFact("measured", left)
     if all(known(right) is None for right in (*gpus, *(pair.right for pair in pairs))):
-        raise Skip("only the CPU was measured, and no GPU", without="gpu")
+        raise Skip("only the CPU was measured, not a GPU", without="gpu")
 
 
 def _between(s: Snapshot) -> Findings:
-    """Copies from GPU to GPU that brought other bytes: on the GPU that has a part in most of them."""
+    """Copies from GPU to GPU that arrived damaged: reported on the GPU that is involved in most of them."""
     from ..findings.measured_gpu import gpu_of
     from ..findings.measured_results import damaged, suspect_of
     from ..fixes.between_gpus import of_pairs
@@ -108,14 +109,14 @@ def _between(s: Snapshot) -> Findings:
     device, names = suspect_of(pairs), [f"{pair.source} to {pair.target}" for pair in pairs]
     gpu, first = gpu_of(s, device), pairs[0]
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    words = [f"Data from {', '.join(names[:3])}{more} arrives damaged{f': {first.error}' if first.error else ''}."]
+    words = [f"Wrong bytes arrive from {', '.join(names[:3])}{more}{f': {first.error}' if first.error else ''}."]
     if first.peer_access is not None and not isinstance(first.peer_access, Missing):
-        words.append(f"They {'copy' if first.peer_access else 'do not copy'} directly (peer access).")
+        words.append(f"The GPUs {'copy' if first.peer_access else 'do not copy'} directly (peer access).")
     if known(first.peer_access):
-        words.append("Likeliest an IOMMU or ACS in the way, or a link between them that is not up.")
-    again = here("prove-again", "Prove it again", "Then use the two GPUs apart from each other, one job on each.")
+        words.append("Most likely, an IOMMU or ACS interferes, or a link between them is not up.")
+    again = here("prove-again", "Run gpudoctor prove again", "Then use the two GPUs separately, with one job on each.")
     yield CHECK.fail(
-        f"Copies between GPUs bring other bytes: {names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''}",
+        f"Copies between GPUs arrive damaged: {names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''}",
         " ".join(words),
         facts={"pairs": [[pair.source, pair.target] for pair in pairs], "peer_access": known(first.peer_access)},
         subject=gpu.key if gpu else device,
@@ -124,22 +125,22 @@ def _between(s: Snapshot) -> Findings:
 
 
 def _unverified(s: Snapshot, end: StepEnd) -> Finding:
-    """Rates without one product that was checked: what is fast may be wrong."""
+    """Rates without a single product that was checked: fast results may be wrong."""
     from ..findings.measured_gpu import gpu_of
     from ..fixes.speed import here
 
     gpu = gpu_of(s, end.device)
     return CHECK.unknown(
         f"No product that was timed on {end.device} could be verified",
-        f"The check failed in {end.step}: {end.detail.rstrip('.')}. The rates were measured; whether the products "
-        "behind them are right is unknown.",
+        f"The check failed in {end.step}: {end.detail.rstrip('.')}. The rates were measured, but whether the products "
+        "are correct is unknown.",
         facts={"device": end.device, "step": end.step, "fault": end.fault},
         subject=gpu.key if gpu else end.device,
         fixes=(
             here(
                 "prove-again",
-                "Prove it again, with a newer torch if there is one",
-                "Where each check fails, this torch may lack something that the checks use.",
+                "Run gpudoctor prove again, with a newer torch if there is one",
+                "If every check fails, this torch may lack something that the checks use.",
             ),
         ),
     )
@@ -153,17 +154,17 @@ def _finding(s: Snapshot, gpu: Gpu | None, device: str, name: str, detail: str, 
     if gpu:
         errors = known(gpu.ecc_uncorrected_volatile)
         if errors:
-            words.append(f"Its memory counts {errors} uncorrectable errors: that is the cause.")
+            words.append(f"Its memory has had {errors} uncorrectable error{'s' * (errors > 1)}: that is the cause.")
         elif known(gpu.ecc_enabled) is True:
             words.append(
-                "ECC is on and has counted no error. Most likely the chip, its clocks or its power supply are at fault."
+                "ECC is on and has counted no errors. Most likely the chip, its clocks or its power supply is at fault."
             )
         else:
             words.append("ECC does not protect its memory. Most likely the memory is defective or overclocked.")
     fixes: tuple[Fix, ...] = (
         here(
             "prove-again",
-            "Set clocks and voltages to their defaults, and run the proof again",
+            "Set clocks and voltages to their defaults, and run gpudoctor prove again",
             "Undo all overclocking and undervolting first.",
         ),
     )
@@ -186,4 +187,6 @@ def _facts(m: Measured, device: str) -> dict[str, Any]:
 def _cpu() -> tuple[Fix, ...]:
     from ..fixes.speed import here
 
-    return (here("prove-again", "Reinstall torch and test the memory", "Prove it in a new environment first."),)
+    return (
+        here("prove-again", "Reinstall torch and test the memory", "Try gpudoctor prove in a new environment first."),
+    )

@@ -1,18 +1,18 @@
-"""gVisor shows this sandbox no GPU: runsc runs without --nvproxy.
+"""gVisor does not pass a GPU to this sandbox: runsc runs without --nvproxy.
 
-What is wrong: gVisor (runsc) answers the system calls of a container itself. It passes the NVIDIA driver on only if
+What is wrong: gVisor (runsc) handles the system calls of a container itself. It passes the NVIDIA driver on only if
 runsc was started with --nvproxy and the container with a GPU; otherwise the sandbox has neither device nodes nor a
 driver, whatever the host has.
 
-Symptoms: /dev/nvidia* is missing, `nvidia-smi` is not there or finds no driver, and `torch.cuda.is_available()` is
+Symptoms: /dev/nvidia* is missing, `nvidia-smi` is missing or finds no driver, and `torch.cuda.is_available()` is
 False. /proc/version names gVisor, or dmesg begins with `Starting gVisor`.
 
-Why it happens: nvproxy is off as runsc is installed; or the container was started without --gpus, or the pod requests
-no GPU.
+Why it happens: nvproxy is off in a default runsc installation; or the container was started without --gpus, or the pod
+requests no GPU.
 
 How to fix it: install the runtime with `runsc install -- --nvproxy=true` on the host (with containerd: nvproxy =
-"true" in runsc.toml), then start the container again with the GPU. The host's driver must be one that this runsc knows:
-`runsc nvproxy list-supported-drivers`. On a provider that runs gVisor, request a GPU there.
+"true" in runsc.toml), then start the container again with the GPU. The host's driver must be one that this runsc
+supports: see `runsc nvproxy list-supported-drivers`. If the provider runs gVisor, request a GPU from the provider.
 
 Source: gvisor.dev/docs/user_guide/gpu.
 """
@@ -26,7 +26,7 @@ from ._seen import absent, nodes_of
 
 CHECK = Check(
     __name__,
-    title="gVisor shows this sandbox no GPU",
+    title="gVisor does not pass a GPU to this sandbox",
     sound="gVisor passes the NVIDIA driver on",
     severity="critical",
     layer="container",
@@ -35,8 +35,8 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Unknown in gVisor where there is no device node and no driver, a failure where torch found no GPU either; its
-    own kernel tells nothing of the host's."""
+    """Unknown in gVisor if there is no device node and no driver, a failure if torch found no GPU either; its own
+    kernel says nothing about the host's."""
     if need("container.kind", s.container.kind) != "gvisor":
         raise Skip("not in gVisor")
     nodes = nodes_of(s, "gpu", "ctl", "uvm")
@@ -48,12 +48,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         need("driver.kernel_version", s.driver.kernel_version)
         return
     if p.expect.kind == "any":
-        raise Skip("nothing shows a GPU here, and none has to be here")
-    # Whether the host has a GPU cannot be seen: only a torch that looked for one in vain makes it a failure.
+        raise Skip("there is no sign of a GPU, and none is required")
+    # The host's GPUs are not visible: only a torch that found no GPU makes it a failure.
     make = CHECK.fail if known(s.torch_run.cuda_available) is False else CHECK.unknown
     yield make(
-        "gVisor shows this sandbox no GPU: runsc runs without --nvproxy, or the container was given none",
-        "There is no device node and no NVIDIA driver here; gVisor passes them on with --nvproxy only. Whether the "
+        "gVisor does not pass a GPU to this sandbox: runsc runs without --nvproxy, or the container was given no GPU",
+        "The sandbox has no device node and no NVIDIA driver; gVisor passes them on only with --nvproxy. Whether the "
         "host has a GPU cannot be seen from inside.",
         facts={"container": "gvisor", "device_nodes": 0},
         fixes=turn_nvproxy_on(s),

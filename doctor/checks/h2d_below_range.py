@@ -1,21 +1,21 @@
-"""Copies from host to GPU are slower than its link allows.
+"""Copies from the host to the GPU are slower than its link allows.
 
-What is wrong: pinned host-to-device copies stay below 80 % of what boards of this PCIe generation and width reach
+What is wrong: pinned host-to-device copies stay below 80 % of what boards with this PCIe generation and width reach
 (12 GB/s for generation 3, 26 for 4, 55 for 5, with 16 lanes).
 
-Copies to the host are held against the same range less a fifth: no source tells one of their own.
+Copies to the host are compared with the same range less a fifth, because no source gives a separate range for them.
 
-Symptoms: loading of weights, data batches, offloading and multi-GPU work without NVLink are slow; kernels are not
-slow.
+Symptoms: loading weights, data batches, offloading and multi-GPU work without NVLink are slow; kernels are not slow.
 
 Why it happens, most likely first, judged by the link that NVML showed under load: fewer lanes or a lower generation
 than board and slot support; otherwise memory on the other processor socket (NUMA), an IOMMU, a virtual machine, other
 copies at the same time.
 
-How to fix it: reseat the board or use a slot with all lanes; bind the process to the socket of its GPU (numactl). It is
-a warning, never a failure. It is a remark if a narrow link explains the slow copies: in a virtual machine, or where
+How to fix it: reseat the board or use a slot with all lanes; bind the process to the socket of its GPU (numactl). This
+is a warning, never a failure. It is only a note if a narrow link explains the slow copies: in a virtual machine, or if
 several boards share a processor's lanes and each has half of them. In a virtual machine, copies down to half of what is
-typical are a remark: the ranges are those of bare machines, and its IOMMU and where its memory lies cost some of it.
+typical are also only a note: the ranges come from bare-metal machines, and a virtual machine loses some of that to its
+IOMMU and to where its memory is.
 
 Source: the matrix's PCIe rates and measured copies; `gpudoctor prove --quick`.
 """
@@ -45,7 +45,7 @@ CHECK = Check(
 )
 _HALF = 0.5
 """Share of what is typical, below which a virtual machine explains nothing."""
-_VIRTUAL = "the virtual machine (its IOMMU; encryption, where confidential computing is on), "
+_VIRTUAL = "the virtual machine (its IOMMU; encryption, if confidential computing is on), "
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
@@ -62,7 +62,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             finding = replace(finding, status="pass", severity="info", detail=f"{finding.detail} {far}", fixes=())
         enough = finding.facts["value"] >= _HALF * finding.facts["typical"]
         if finding.status == "warn" and enough and _virtual(s):
-            words = f"{finding.detail} The range is that of bare machines; none is published for virtual ones."
+            words = f"{finding.detail} The range is for bare-metal machines; none is published for virtual machines."
             finding = replace(finding, status="pass", severity="info", detail=words, fixes=())
         if finding.status == "warn" and _narrow_by_design(s, m, finding):
             words = f"{finding.detail} Several boards or tenants share the host's PCIe lanes on this machine."
@@ -75,7 +75,7 @@ def _virtual(s: Snapshot) -> bool:
 
 
 def _far(s: Snapshot, key: str) -> str:
-    """Why the copies were not from memory of the GPU's own NUMA node; empty where they were."""
+    """Why the copies were not from memory on the GPU's own NUMA node; empty if they were."""
     from ..findings.measured_gpu import gpu_of
     from ..findings.measured_rates import H2D
 
@@ -83,13 +83,16 @@ def _far(s: Snapshot, key: str) -> str:
         gpu = gpu_of(s, rate.device) if rate.kind == "copy" and rate.what == H2D else None
         node = rate.detail.get("gpu_node")
         if gpu and gpu.key == key and node is not None and rate.detail.get("host_node") != node:
-            return f"No core of the GPU's NUMA node {node} is allowed here: the host's memory lay on another node."
+            return (
+                f"This process may not use any core of the GPU's NUMA node {node}, so the host memory was on a "
+                "different node."
+            )
     return ""
 
 
 def _narrow_by_design(s: Snapshot, m: Matrix, finding: Finding) -> bool:
-    """Whether copies are as fast as the link that NVML shows under load, where it is narrow by design: in what may be
-    a virtual machine, and where several boards have half of a processor's lanes each."""
+    """Whether copies are as fast as the link that NVML shows under load, if it is narrow by design: in what may be a
+    virtual machine, and if several boards have half of a processor's lanes each."""
     from ..findings.measured_gpu import gpu_of
     from ..findings.measured_rates import load_of
     from ._boards import every, rows_of
@@ -117,16 +120,17 @@ def _explain(s: Snapshot, low: list[Ranged]) -> tuple[str, tuple[Fix, ...]]:
     seen = f"Under load the link was PCIe generation {gen} with {width} lanes" if gen and width else ""
     if gpu and seen and ((gen_max and gen and gen < gen_max) or (width_max and width and width < width_max)):
         words = (
-            f"{seen}; board and slot can do generation {gen_max or gen} with {width_max or width}: that is the cause."
+            f"{seen}, but board and slot support generation {gen_max or gen} with {width_max or width}: that is the "
+            "cause."
         )
         return words, measured_again(seat_board(s, gpu.key, width_max or 16))
     words = f"{seen}, as it should be. " if seen else ""
     words += "Most likely: " + (_VIRTUAL if _virtual(s) else "")
-    words += "host memory of another processor socket (NUMA), or other copies at the same time."
+    words += "host memory on another processor socket (NUMA), or other copies at the same time."
     bind = here(
         "bind-to-socket",
         "Bind the process to the processor socket of its GPU",
-        "nvidia-smi topo -m shows the NUMA node of each GPU; measure again bound to it.",
+        "nvidia-smi topo -m shows the NUMA node of each GPU; bind to that node and measure again.",
         "numactl --cpunodebind=NODE --membind=NODE gpudoctor prove",
     )
     return words, (bind,)
