@@ -41,7 +41,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     files = need("driver.libcuda_candidates", s.driver.libcuda_candidates)
     found = next((f for f in files if f.found_by == "elsewhere" and not f.stub), None)
     if found is None:
-        raise Skip("no driver's libcuda was found anywhere", without="gpu")
+        raise Skip("no libcuda from a driver was found anywhere", without="gpu")
     folder = folder_of(found.path)
     yield CHECK.fail(
         f"The driver's libcuda is in {folder}, where the loader does not look",

@@ -86,7 +86,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         named = f"cannot find {', '.join(lost)}"
         title = f"TensorFlow {d.version} {f'needs CUDA {cuda}, not {kits[0]}' if kits else named}"
         here = f"but the installed toolkit is {', '.join(kits)}"
-        here = here if kits else "but these libraries are neither in wheels nor on the loader's path"
+        here = here if kits else "but the missing libraries are neither in wheels nor on the loader's path"
         detail = f"It was built for CUDA {cuda} and cuDNN {cudnn}, {here}."
         yield say(
             title,

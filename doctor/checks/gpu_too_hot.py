@@ -1,6 +1,6 @@
 """A GPU is too hot.
 
-What is wrong: the GPU is at or near the temperature where it slows itself down to protect itself.
+What is wrong: the GPU is at or near the temperature at which it throttles to protect itself.
 
 Symptoms: clocks drop under load, and the same work takes longer every minute; `nvidia-smi -q -d
 TEMPERATURE,PERFORMANCE` shows a small `T.Limit Temp` and `SW Thermal Slowdown` or `HW Thermal Slowdown: Active`.
