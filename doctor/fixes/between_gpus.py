@@ -13,7 +13,7 @@ def of_pairs(s: Snapshot) -> tuple[Fix, ...]:
     """For a pair that copies directly: train without peer-to-peer, and repair the path."""
     step = on_host(
         s,
-        "Switch ACS and the IOMMU off in the firmware; nvidia-smi nvlink --status and the kernel log "
+        "Turn ACS and the IOMMU off in the firmware; nvidia-smi nvlink --status and the kernel log "
         "(Xid) show a link that is down.",
         "",
         dict(AGAIN),
@@ -24,7 +24,8 @@ def of_pairs(s: Snapshot) -> tuple[Fix, ...]:
         here(
             "train-without-p2p",
             "Train without peer-to-peer until it is repaired",
-            "NCCL then passes data through host memory, which is slower. Prove its all-reduce so before you trust it.",
+            "NCCL then passes data through host memory, which is slower. Check that its all-reduce is correct this way "
+            "before you rely on it.",
             "export NCCL_P2P_DISABLE=1 && gpudoctor prove --quick",
         ),
         *(measured_again((elsewhere(s),)) if container_kind(s) else ()),

@@ -17,32 +17,34 @@ def release_card(s: Snapshot, m: Matrix, held_by: str, installed: bool | None) -
         lines = "".join(f"blacklist {name}\\n" for name in names.split()) + "options nouveau modeset=0\\n"
         block = f"printf '{lines}' | {root}tee /etc/modprobe.d/blacklist-nouveau.conf"
         steps: tuple[Step, ...] = (
-            on_host(s, f"Keep {held_by} from taking the card at boot.", f"{block} && {rebuild_initramfs(s)}"),
+            on_host(s, f"Keep {held_by} from claiming the card at boot.", f"{block} && {rebuild_initramfs(s)}"),
         )
         if installed is False:
             steps += (on_host(s, "Install the NVIDIA driver.", _command(s, m)),)
         steps += (reboot_step(s, "", driver_changes()),)
         title = f"Release the card from {held_by}"
     else:
-        ids = " ".join(_ids(s)) or "its ids"
+        ids = " ".join(_ids(s)) or "its IDs"
         files = "$(grep -rls vfio /etc/modprobe.d /etc/default/grub)"
         editor = "sudoedit" if root else "${EDITOR:-vi}"
         grub = f" && {root}update-grub" if (known(s.host.os_id) or "").lower() in APT else ""
         steps = (
             on_host(
                 s,
-                "When nothing in it is needed any more, shut down the virtual machine that uses the card. Then remove "
+                "Once nothing in it is still needed, shut down the virtual machine that uses the card. Then remove "
                 f"{ids} from vfio-pci's options in these files (/etc/modprobe.d, the kernel's command line).",
                 f"{editor} {files}",
             ),
-            on_host(s, "Make the change part of the boot.", f"{rebuild_initramfs(s)}{grub}"),
-            reboot_step(s, "so that the NVIDIA driver gets the card.", driver_changes()),
+            on_host(
+                s, "Rebuild the boot files so that the change takes effect at boot.", f"{rebuild_initramfs(s)}{grub}"
+            ),
+            reboot_step(s, "so that the NVIDIA driver can claim the card.", driver_changes()),
         )
         title = "Give the card back to the host"
     note = "" if installed else install_note(s)
     if installed is None:
         command = _command(s, m)
-        note = "Where the NVIDIA driver is not installed yet, install it before the reboot" + (
+        note = "If the NVIDIA driver is not installed yet, install it before the reboot" + (
             f": {command}" if command else f" ({DOCS})."
         )
     fix = Fix(id="release-card", title=title, steps=steps, note=note)

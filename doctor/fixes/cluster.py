@@ -28,8 +28,8 @@ def ask_for_gpus(s: Snapshot, **known_now: Any) -> Fix:
     return start_with(
         s,
         "ask-for-gpus",
-        "Ask the batch system for a GPU",
-        "Add the line to the job script (and the option to srun), then submit the job again.",
+        "Request a GPU from the batch system",
+        "Add this line to the job script (and the option to srun), then submit the job again.",
         line,
         **known_now,
     )
@@ -40,8 +40,8 @@ def runtime_class(s: Snapshot) -> tuple[Fix, ...]:
     fix = start_with(
         s,
         "set-runtime-class",
-        "Name the NVIDIA runtime class in the pod's spec",
-        "Add the line to the pod's spec and create the pod again.",
+        "Set the NVIDIA runtime class in the pod's spec",
+        "Add this line to the pod's spec and recreate the pod.",
         "runtimeClassName: nvidia",
     )
     return (fix, default_runtime(s))
@@ -64,18 +64,18 @@ def inspect_plugin(s: Snapshot) -> Fix:
     """What the device plugin says, and what the nodes offer."""
     steps = (
         Step(
-            text="See which nodes offer GPUs, and how many are taken.",
+            text="See which nodes offer GPUs, and how many are in use.",
             where="container-start",
             command="kubectl describe nodes | grep -E '^Name:|nvidia.com/gpu'",
         ),
         Step(
-            text="If a node with a GPU offers none, see what its device plugin (or the GPU operator) says.",
+            text="If a node with a GPU offers none, read the log of its device plugin (or of the GPU operator).",
             where="container-start",
             command="kubectl get pods -A -o wide | grep -i nvidia\nkubectl logs -n NAMESPACE DEVICE-PLUGIN-POD",
         ),
         Step(
-            text="Repair what the plugin names. If all GPUs are taken, wait for jobs to end, or add nodes. If the node "
-            "has a taint, give the pod a toleration.",
+            text="Fix what the plugin reports. If all GPUs are in use, wait for jobs to finish, or add nodes. If the "
+            "node has a taint, give the pod a toleration.",
             where="container-start",
             changes=start_changes(),
         ),
@@ -96,7 +96,8 @@ def runtime_for_plugin(s: Snapshot) -> tuple[Fix, ...]:
         id="runtime-class-for-plugin",
         title="Run the device plugin under the NVIDIA runtime",
         steps=(step,),
-        note="The class 'nvidia' exists where the GPU operator or k3s made it: kubectl get runtimeclass.",
+        note="The class 'nvidia' exists only if the GPU operator or k3s created it; check with: kubectl get "
+        "runtimeclass.",
         source=_PLUGIN,
     )
     return (fix, default_runtime(s))

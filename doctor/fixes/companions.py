@@ -45,13 +45,13 @@ def install_companion(s: Snapshot, m: Matrix, version: str, d: Distribution) -> 
     put_it = step(
         s,
         request,
-        f"Install the {d.name} that goes with torch {parts.base}.",
+        f"Install the {d.name} version that matches torch {parts.base}.",
         changes=_without_libraries(s, d.name, with_distributions(s, put)),
     )
     return Fix(id="install-companion", title=f"Install {d.name} {target}{word}", steps=(put_it,))
 
 
-_WHY = "What uses it fails until the one that fits is installed."
+_WHY = "Code that uses it fails until a matching version is installed."
 
 
 def remove_companion(s: Snapshot, name: str, why: str = _WHY) -> Fix:
@@ -69,10 +69,10 @@ def older_numpy(s: Snapshot) -> Fix:
     """The last NumPy 1."""
     put = (Distribution(name="numpy", version=LAST_NUMPY_1, location=site_packages(s)),)
     changes = {**recheck_run(s), "python.distributions": with_distributions(s, put)}
-    put_it = step(s, Install(packages=("numpy<2",)), "Install the last NumPy 1.", changes=changes)
+    put_it = step(s, Install(packages=("numpy<2",)), "Install the last NumPy 1.x release.", changes=changes)
     return Fix(
         id="install-numpy-1",
         title="Install NumPy 1.26",
         steps=(put_it,),
-        note="Or a newer torch: from 2.3 on it is built for NumPy 2.",
+        note="Alternatively, install a newer torch: from 2.3 on, it is built for NumPy 2.",
     )

@@ -33,7 +33,7 @@ def compatible_torch(s: Snapshot, m: Matrix) -> Fix | None:
         return jetson_build(s)
     if not wanted:
         usual = usual_gpus(s, m)
-        title = "Install a CUDA build (on the machine with the GPU, gpudoctor names the one that fits it)"
+        title = "Install a CUDA build of torch (run gpudoctor on the GPU machine for the exact one)"
         return (
             install_torch(s, m, gpus=usual, title=title)
             or new_python_fix(s, m, usual)
@@ -58,11 +58,11 @@ def _newer_torch(s: Snapshot, m: Matrix, wanted: Sequence[str]) -> Fix | None:
     names = " and ".join(unlisted)
     newest = max((row.torch for row in m.releases), key=numbers)
     text = (
-        f"Choose a torch release or nightly build whose release notes name {names}. This matrix does not know which "
-        f"one does: it ends at torch {newest}, and a newer gpudoctor may know more."
+        f"Choose a torch release or nightly build whose release notes mention {names}. gpudoctor's matrix lists no "
+        f"such build: it ends at torch {newest}, and a newer gpudoctor may list one."
     )
     step = Step(text=text, where="environment", changes=_other_torch(s))
-    return Fix(id="newer-torch", title=f"Install a newer torch, one that supports {names}", steps=(step,))
+    return Fix(id="newer-torch", title=f"Install a newer torch that supports {names}", steps=(step,))
 
 
 def other_gpu(s: Snapshot) -> Fix:
@@ -73,7 +73,7 @@ def other_gpu(s: Snapshot) -> Fix:
 def _other_platform(s: Snapshot) -> Fix:
     """Torch publishes no CUDA build for this one: macOS, musl, a Python that no wheel is made for."""
     changes = {**driver_changes(), **_other_torch(s), "host.system": RECHECK, "host.libc": RECHECK}
-    return other_host(s, "with Linux (glibc) or Windows, for which torch publishes CUDA builds", changes)
+    return other_host(s, "with Linux (glibc) or Windows, for which PyTorch publishes CUDA builds", changes)
 
 
 def usual_gpus(s: Snapshot, m: Matrix) -> tuple[str, ...]:
@@ -177,4 +177,4 @@ def show_only(s: Snapshot, keys: Sequence[str]) -> Step:
     if isinstance(s.driver.cu_init, Missing) or s.driver.cu_init != 0:
         changes["driver.cu_init"] = RECHECK
     command = f"export CUDA_VISIBLE_DEVICES={value}"
-    return Step(text="Let programs see only these GPUs.", command=command, where="shell", changes=changes)
+    return Step(text="Make only these GPUs visible to programs.", command=command, where="shell", changes=changes)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from compat_matrix import Matrix
     from compat_matrix.conda import CondaChoice
 
-NO_LINE = "No conda line is known: I know no build of conda-forge that fits this GPU, driver and Python."
+NO_LINE = "No conda command is given: gpudoctor knows no conda-forge build that fits this GPU, driver and Python."
 
 
 def choose(
@@ -48,7 +48,7 @@ def choose(
     )
     if which.keeps or best.row.torch == recommended:
         return best, which.sentence
-    lacks = f"conda-forge has no build that fits of torch {recommended}, which gpudoctor resolve recommends"
+    lacks = f"conda-forge has no build that fits for torch {recommended}, which gpudoctor resolve recommends"
     return best, f"{lacks}; the newest that fits is torch {newest.torch} for CUDA {newest.cuda}."
 
 
@@ -70,7 +70,7 @@ def install_from_conda(
     cuda = s.driver.cuda_version
     if isinstance(cuda, Missing) and cuda.reason == "absent":  # conda asks libcuda too, and wants its answer
         line = f"CONDA_OVERRIDE_CUDA={row.cuda} {line}"
-        note = "conda sees no driver here, so the line says which CUDA the machine that runs it has."
+        note = "conda sees no driver here, so the command names the CUDA version of the machine that torch will run on."
     install = Step(
         text=f"Install {word}.",
         command=line,

@@ -10,6 +10,7 @@ from ..findings import Fix, Step, Where
 from ..snapshot import DeviceNode, Snapshot, known
 from .where import MANAGED, PROVIDERS, container_kind, host_sudo, notebook, on_host, start_again, start_changes
 
+RESTARTS_DOCKER = " Restarting Docker stops its containers: do it once they are no longer needed."
 _TOOLKIT = "docs.nvidia.com/datacenter/cloud-native/container-toolkit"
 _START = {
     "docker": "docker run --gpus all IMAGE\n"
@@ -56,7 +57,7 @@ def start_with_gpu(s: Snapshot) -> tuple[Fix, ...]:
                 changes=changes,
             ),
         ),
-        note="If the engine answers 'could not select device driver', the host lacks the NVIDIA Container Toolkit."
+        note="If the engine reports 'could not select device driver', the host lacks the NVIDIA Container Toolkit."
         if kind in ("docker", "containerd", "podman")
         else "",
         source=_TOOLKIT,
@@ -72,7 +73,8 @@ def turn_nvproxy_on(s: Snapshot) -> tuple[Fix, ...]:
         steps = (
             on_host(
                 s,
-                "On the node, let runsc pass the driver on: add this under [runsc_config] of the runtime's runsc.toml.",
+                "On the node, turn on driver passthrough in runsc: add this under [runsc_config] in the runtime's "
+                "runsc.toml.",
                 'nvproxy = "true"',
             ),
             Step(
@@ -86,7 +88,7 @@ def turn_nvproxy_on(s: Snapshot) -> tuple[Fix, ...]:
         steps = (
             on_host(
                 s,
-                "Let runsc pass the driver on, for the containers that are started from now on.",
+                "Turn on driver passthrough in runsc, for containers that are started from now on.",
                 f"{host_sudo(s)}runsc install -- --nvproxy=true && {host_sudo(s)}systemctl reload docker",
             ),
             Step(
@@ -96,7 +98,7 @@ def turn_nvproxy_on(s: Snapshot) -> tuple[Fix, ...]:
                 changes=start_changes(),
             ),
         )
-    note = "The host's driver must be one that this runsc knows: runsc nvproxy list-supported-drivers"
+    note = "This runsc must support the host's driver; to list those it supports: runsc nvproxy list-supported-drivers"
     source = "gvisor.dev/docs/user_guide/gpu"
     return (Fix(id="gvisor-nvproxy", title="Turn nvproxy on in gVisor", steps=steps, note=note, source=source),)
 
@@ -115,7 +117,7 @@ def _configure_runtime(s: Snapshot, kind: str) -> Fix:
             on_host(
                 s,
                 "Install nvidia-container-toolkit from NVIDIA's repository, then configure the engine."
-                + (" Docker's restart ends its containers: do it when none is needed any more." if docker else ""),
+                + (RESTARTS_DOCKER if docker else ""),
                 configure,
                 start_changes(),
             ),
@@ -171,7 +173,7 @@ def give_nodes(s: Snapshot, what: Missed) -> tuple[Fix, ...]:
             s,
             "start-with-nodes",
             "Recreate the container with every NVIDIA device node",
-            "Use the NVIDIA runtime or CDI, which pass all nodes, or name the node that is missing.",
+            "Use the NVIDIA runtime or CDI, which pass in all device nodes, or pass in the missing node by name.",
             engine_line(s, f"--device {nodes}"),
         )
         return (start, _make_nodes(s, root))
@@ -181,11 +183,12 @@ def give_nodes(s: Snapshot, what: Missed) -> tuple[Fix, ...]:
 def _make_nodes(s: Snapshot, root: str) -> Fix:
     return Fix(
         id="make-device-nodes",
-        title="Load nvidia-uvm and make its nodes" + (" on the host" if container_kind(s) else ""),
+        title="Load nvidia-uvm and create its device nodes" + (" on the host" if container_kind(s) else ""),
         steps=(
             on_host(
                 s,
-                "Load the module and make the device nodes; nvidia-persistenced keeps them after a reboot.",
+                "Load the module and create the device nodes; with nvidia-persistenced they are there after a reboot, "
+                "too.",
                 f"{root}modprobe nvidia-uvm && {root}nvidia-modprobe -c=0 -u",
                 start_changes(driver__modules=_with_uvm(s)),
             ),
@@ -213,40 +216,44 @@ def allow_access(s: Snapshot, closed: Sequence[DeviceNode] = ()) -> tuple[Fix, .
     if known(s.host.wsl) == 2:
         again = on_host(
             s,
-            "WSL makes this node open to every user; it was restricted later. Give it that mode again.",
+            "WSL gives every user access to this device node; it was restricted later. Restore its mode.",
             f"{root}chmod 0666 {_NODES['dxg']}",
             start_changes(),
         )
-        return (Fix(id="driver-device-mode", title="Give the GPU's node WSL's own mode", steps=(again,)),)
+        return (Fix(id="driver-device-mode", title="Restore WSL's mode for the GPU's device node", steps=(again,)),)
     paths = " ".join(line for kind, line in _NODES.items() if any(node.kind == kind for node in closed))
     if closed and all(node.gid and node.mode & 0o060 == 0o060 for node in closed):
         path = next((node.path for node in closed if node.kind == "gpu"), closed[0].path)
         join = on_host(
             s,
-            "If this user may use the GPUs: join the group of the nodes, which may open them. Then log in again.",
+            "If you are allowed to use the GPUs, join the group of the device nodes, which has access to them. Then "
+            "log in again.",
             f'{root}usermod -aG "$(stat -c %G {path})" "$USER"',
             start_changes(),
         )
-        return (Fix(id="join-device-group", title="Join the group of the GPU's nodes", steps=(join,)),)
+        return (Fix(id="join-device-group", title="Join the group of the GPU's device nodes", steps=(join,)),)
     if closed and mode is not None and mode & 0o006 == 0o006:
         again = on_host(
             s,
-            f"The driver's own mode for them is {mode:04o}; they were restricted later. If this user may use the GPUs, "
-            "give them that mode again.",
+            f"The driver creates the device nodes with mode {mode:04o}; they were restricted later. If you are allowed "
+            "to use the GPUs, restore that mode.",
             f"{root}chmod {mode:04o} {paths}",
             start_changes(),
         )
-        return (Fix(id="driver-device-mode", title="Give the GPU's nodes the driver's own mode", steps=(again,)),)
+        return (
+            Fix(id="driver-device-mode", title="Restore the driver's mode for the GPU's device nodes", steps=(again,)),
+        )
     needed = [node for node in known(s.driver.device_nodes) or () if node.kind in ("gpu", "ctl", "uvm")]
     if closed and all(node.mode & 0o006 != 0o006 for node in needed):
         return (_give_to_group(s, root, paths),)
     anew = on_host(
         s,
-        "If this user may use the GPUs: have the driver make its nodes again, with its own owner and mode.",
+        "If you are allowed to use the GPUs, have the driver recreate its device nodes with its own owner and mode.",
         f"{root}nvidia-modprobe -c=0 -u",
         start_changes(),
     )
-    return (Fix(id="make-nodes-again", title="Make the GPU's nodes again as the driver has them", steps=(anew,)),)
+    title = "Recreate the GPU's device nodes with the driver's owner and mode"
+    return (Fix(id="make-nodes-again", title=title, steps=(anew,)),)
 
 
 def _give_to_group(s: Snapshot, root: str, paths: str) -> Fix:
@@ -255,40 +262,42 @@ def _give_to_group(s: Snapshot, root: str, paths: str) -> Fix:
     steps = (
         on_host(
             s,
-            "If this user may use the GPUs: have the driver give its nodes to a group of their own, at each load. It "
-            "takes the place of a setting NVreg_DeviceFileMode in other files of /etc/modprobe.d.",
+            "If you are allowed to use the GPUs, have the driver give its device nodes to a separate group at each "
+            "load. This replaces any setting of NVreg_DeviceFileMode in other files in /etc/modprobe.d.",
             f"{root}groupadd -f --system nvidia\n"
             f"printf '{options}' \"$(getent group nvidia | cut -d: -f3)\" | "
             f"{root}tee /etc/modprobe.d/nvidia-device-files.conf",
         ),
         on_host(
             s,
-            "Give that group the nodes that are here now: no reboot is needed.",
+            "Give the existing device nodes to that group; no reboot is needed.",
             f"{root}chgrp nvidia {paths} && {root}chmod 0660 {paths}",
         ),
         on_host(s, "Join the group, then log in again.", f'{root}gpasswd -a "$USER" nvidia', start_changes()),
     )
-    return Fix(id="give-nodes-to-group", title="Let a group open the GPU's nodes, and join it", steps=steps)
+    return Fix(
+        id="give-nodes-to-group", title="Give a group access to the GPU's device nodes, and join it", steps=steps
+    )
 
 
 def _start_with_access(s: Snapshot, closed: Sequence[DeviceNode]) -> Fix:
     """The container started so that its user may open the nodes, by what keeps the user from it."""
     groups = sorted({node.gid for node in closed if node.gid and node.mode & 0o060 == 0o060})
     podman, kubernetes = container_kind(s) == "podman", container_kind(s) == "kubernetes"
-    title = "Start the container so that it may open the GPU's nodes"
+    title = "Start the container with access to the GPU's device nodes"
     if closed and all(node.mode & 0o006 != 0o006 for node in closed):
         if groups:
-            text = "The nodes belong to a group that may open them: start the container as a member of that group."
+            text = "The group of the device nodes has access to them: start the container as a member of that group."
             options = "--group-add keep-groups" if podman else " ".join(f"--group-add {gid}" for gid in groups)
             line = f"securityContext: {{supplementalGroups: {groups}}}" if kubernetes else engine_line(s, options)
             return start_with(s, "start-with-access", title, text, line)
-        text = "On the host the nodes are for root alone: ask who runs it to give them to a group, then start the "
-        text += "container as a member of that group."
+        text = "On the host, only root can open the device nodes: ask its administrator to give them to a group, then "
+        text += "start the container as a member of that group."
         return start_with(s, "start-with-access", title, text, "")
     text = (
-        "Start it with the NVIDIA runtime or CDI. The nodes' modes let this user in, so something else keeps it out: "
-        "SELinux (then this option, which lifts it for this container alone), or a rootless engine (then no-cgroups = "
-        "true in /etc/nvidia-container-runtime/config.toml)."
+        "Start it with the NVIDIA runtime or CDI. The modes of the device nodes give this user access, so something "
+        "else denies it: SELinux (then use this option, which turns it off for this container only), or a rootless "
+        "engine (then set no-cgroups = true in /etc/nvidia-container-runtime/config.toml)."
     )
     return start_with(s, "start-with-access", title, text, engine_line(s, "--security-opt label=disable"))
 
@@ -305,8 +314,8 @@ def recreate_container(s: Snapshot) -> tuple[Fix, ...]:
         s,
         "recreate-container",
         "Recreate the container",
-        "The host rewrote this container's device rules (systemctl daemon-reload does it): only a new one gets them "
-        f"back. {'Name the nodes, or use CDI, so that the rules stay.' if line else how}",
+        "The host overwrote this container's device rules (systemctl daemon-reload does that); only a new container "
+        f"gets them back. {'Pass in the nodes by name, or use CDI, so that the rules stay.' if line else how}",
         line or command,
     )
     lasting = Fix(
@@ -315,7 +324,7 @@ def recreate_container(s: Snapshot) -> tuple[Fix, ...]:
         steps=(
             on_host(
                 s,
-                "Make the /dev/char links that systemd looks for, or use CDI or the cgroupfs driver.",
+                "Create the /dev/char links that systemd looks for, or use CDI or the cgroupfs driver.",
                 f"{host_sudo(s)}nvidia-ctk system create-dev-char-symlinks --create-all",
                 start_changes(),
             ),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 INDEX = "https://download.pytorch.org/whl/cpu"
 """PyTorch's index of CPU builds. On macOS the default index has no others; elsewhere its wheels may bring CUDA."""
-_WHY = "The CPU build is enough where no GPU is expected, and it brings no CUDA libraries, which take gigabytes"
+_WHY = "The CPU build is enough if no GPU is expected, and it comes without the CUDA libraries, which take gigabytes"
 
 
 def cpu_torch(s: Snapshot, m: Matrix, also: Sequence[str] = ()) -> Fix | None:

@@ -77,7 +77,7 @@ def forward_compat(s: Snapshot, m: Matrix, cuda: str) -> Fix | None:
             return None
         steps.append(
             Step(
-                text=f"Install {package} from NVIDIA's CUDA repository (in a container: there, not on the host).",
+                text=f"Install {package} from NVIDIA's CUDA repository (for a container: inside it, not on the host).",
                 command=f"{sudo(s)}{tool} install -y {package}",
                 where="shell",
                 needs_root=True,
@@ -89,7 +89,7 @@ def forward_compat(s: Snapshot, m: Matrix, cuda: str) -> Fix | None:
     changes["driver.libcuda_version"] = RECHECK
     steps.append(
         Step(
-            text="Put its folder first on the loader's path, before Python starts.",
+            text="Put its folder first in the library path before Python starts.",
             command=f"export LD_LIBRARY_PATH={folder}:$LD_LIBRARY_PATH",
             where="shell",
             changes=changes,
@@ -97,8 +97,8 @@ def forward_compat(s: Snapshot, m: Matrix, cuda: str) -> Fix | None:
     )
     return Fix(
         id="use-forward-compatibility",
-        title=f"Use the forward-compatibility libcuda of CUDA {version} on driver {driver}",
+        title=f"Use the forward-compatibility libcuda from CUDA {version} on driver {driver}",
         steps=tuple(steps),
-        note="For data-center GPUs only; on others it ends in error 804.",
+        note="This works on data-center GPUs only; on other GPUs it fails with error 804.",
         source="docs.nvidia.com/deploy/cuda-compatibility: forward compatibility",
     )

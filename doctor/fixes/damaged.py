@@ -26,14 +26,13 @@ def reinstall_damaged(s: Snapshot, m: Matrix, broken: Sequence[ChangedFile]) -> 
     if "torch" in names and not conda and (torch is None or torch.kind != "release"):
         vendor = reinstall_torch(s, m)
         return Fix(id=vendor.id, title=vendor.title, steps=(*steps, *vendor.steps), note=vendor.note)
-    title = f"Install {', '.join(names)} again"
-    text = "Install exactly the damaged packages again; everything else stays as it is."
+    title = f"Reinstall {', '.join(names)}"
+    text = "Reinstall only the damaged packages; everything else stays as it is."
     if not conda and not all(one.recorded for one in broken):
-        text += (
-            " They have no RECORD, so pip writes over them. If apt, dnf or a build from source brought them, use that."
-        )
+        text += " They have no RECORD, so pip overwrites them. If they came from apt, dnf or a source build, "
+        text += "use that instead."
     if any(one.state == "missing" and one.detail for one in broken):
-        text += " Their files were links into a cache that was cleaned."
+        text += " Their files were links into a cache that has been cleaned."
     if conda:
         conda_names = ["pytorch" if name == "torch" else name for name in names]
         again = Step(
@@ -89,10 +88,10 @@ def _room(s: Snapshot, broken: Sequence[ChangedFile]) -> list[Step]:
     if disk is None or disk.free_mib >= needed_mib:
         return []
     prefix = known(s.python.patient.prefix) or disk.path
-    free = f"{disk.free_mib / 1024:.1f} GiB free, which is why the files were cut off, or would be again"
+    free = f"only {disk.free_mib / 1024:.1f} GiB are free, so the files were truncated, or would be again"
     return [
         Step(
-            text=f"Make room on the disk of {prefix} first: it has {free}. This shows what is big:",
+            text=f"First free up space on the disk that holds {prefix}: {free}. This shows the largest folders:",
             command=f"du -xh --max-depth=2 {quoted(prefix)} | sort -h | tail -20",
             where="shell",
             purpose="look",
@@ -106,8 +105,8 @@ def _pointers(s: Snapshot, broken: Sequence[ChangedFile]) -> list[Step]:
         return []
     return [
         Step(
-            text="If this environment is part of a git repository, fetch its large files there: then nothing has to be "
-            "installed.",
+            text="If this environment is part of a git repository, fetch its large files there; then you do not need "
+            "to install anything.",
             command="git lfs install && git lfs pull",
             where="shell",
         )

@@ -57,12 +57,12 @@ def install_note(s: Snapshot, last: bool = False) -> str:
     """Where the driver's packages come from, when the distribution has none of its own."""
     system = (known(s.host.os_id) or "").lower()
     if container_kind(s) or not system:
-        return f"On an Ubuntu host: ubuntu-drivers install; on others from NVIDIA's repository ({DOCS})."
+        return f"On an Ubuntu host: ubuntu-drivers install. On others, install it from NVIDIA's repository ({DOCS})."
     if system in ARCH and last:
-        return "The package is in the AUR (yay is one of its helpers); remove the packages of the newer driver first."
+        return "The package is in the AUR (yay is one of its helpers); remove the newer driver's packages first."
     if system in ("ubuntu", "pop", "linuxmint", *ARCH):
         return ""
-    return f"The packages come from NVIDIA's repository: add it first as the installation guide says ({DOCS})."
+    return f"The packages come from NVIDIA's repository; first add it as the installation guide describes ({DOCS})."
 
 
 class Offer(Struct, frozen=True):
@@ -156,7 +156,7 @@ def install_driver(
         title=title or f"Install {words}" + (" on the host" if container_kind(s) else ""),
         steps=(
             on_host(s, f"Install {words}.{' ' + why if why else ''}", command),
-            reboot_step(s, "so that the new kernel module is the one that runs.", changes),
+            reboot_step(s, "so that the new kernel module is loaded.", changes),
         ),
         note=install_note(s, last),
         source=DOCS,
@@ -174,7 +174,7 @@ def install_driver(
 def other_host(s: Snapshot, what: str, changes: dict[str, Any] | None = None, by_driver: bool = False) -> Fix:
     """Start on another machine: what remains to somebody who cannot change this one."""
     step = another_machine(s, what, driver_changes() if changes is None else changes, by_driver)
-    return Fix(id="choose-another-host", title=f"Start on a host {what}", steps=(step,))
+    return Fix(id="choose-another-host", title=f"Switch to a host {what}", steps=(step,))
 
 
 def older_driver(s: Snapshot, branch: int) -> tuple[Fix, ...]:
@@ -185,7 +185,9 @@ def older_driver(s: Snapshot, branch: int) -> tuple[Fix, ...]:
         id="install-older-driver",
         title=f"Install driver branch {branch}" + (" on the host" if container_kind(s) else ""),
         steps=(
-            on_host(s, f"Install branch {branch}, the last one for this GPU, and hold its packages.", command),
+            on_host(
+                s, f"Install branch {branch}, the last one that supports this GPU, and hold its packages.", command
+            ),
             reboot_step(s, "", changes),
         ),
         note=install_note(s, last=True),
@@ -218,19 +220,19 @@ def start_fabric_manager(s: Snapshot, version: str, here: bool = True) -> tuple[
     if not here:
         return (other_host(s, "whose NVSwitch fabric is up (and tell the provider about this one)"),)
     root, branch = host_sudo(s), version.partition(".")[0]
-    exact = f" of exactly version {version}" if version else " of exactly the driver's version"
+    exact = f" in exactly version {version}" if version else " in exactly the driver's version"
     start = Fix(
         id="start-fabric-manager",
         title="Start the fabric manager" + (" on the host" if container_kind(s) else ""),
         steps=(
             on_host(
                 s,
-                f"Install the fabric manager{exact}; with another version it does not start.",
+                f"Install the fabric manager{exact}; any other version does not start.",
                 "" if container_kind(s) else pinned(s, fabric_manager_package(s, branch), version),
             ),
             on_host(
                 s,
-                "Start it, now and at each boot. Its log says why, if it does not stay up: journalctl -u "
+                "Start it now and at each boot. If it does not stay up, its log shows why: journalctl -u "
                 "nvidia-fabricmanager",
                 f"{root}systemctl enable --now nvidia-fabricmanager",
                 cuda_changes(),

@@ -67,11 +67,11 @@ _BY_WORDS: tuple[tuple[re.Pattern[str], Ends], ...] = (
         ),
         POD,
     ),
-    (lazy(r"\bdisconnect and delete runtime\b|\bstop the session\b|\btake a new session\b", re.I), SESSION),
+    (lazy(r"\bdisconnect and delete runtime\b|\bstop the session\b|\b(?:take|start) a new session\b", re.I), SESSION),
     (
         lazy(
             r"\b(?:recreate|restart|stop and start) (?:the|this) container\b|a running (?:one|container) cannot\b|"
-            r"\bstart (?:the|this) (?:shell or )?container again\b|only a new one gets\b",
+            r"\bstart (?:the|this) (?:shell or )?container again\b|only a new (?:one|container) gets\b",
             re.I,
         ),
         CONTAINER,
@@ -103,9 +103,12 @@ _NAMES = {
 
 
 _CONDITION = {
-    GPU: "no program on this GPU", GPUS: "no program on the GPUs", CONTAINERS: "no container on this host",
-    WSL: "nothing that runs in WSL", HOST: "no job on this host",
+    GPU: "the programs on this GPU", GPUS: "the programs on the GPUs", CONTAINERS: "the containers on this host",
+    WSL: "the programs in WSL", HOST: "the jobs on this host",
 }  # fmt: skip
+
+
+_HAS_CONDITION = lazy(r"no longer need|still need|any more|Save your work")
 
 
 def with_condition(text: str, command: str) -> str:
@@ -116,10 +119,10 @@ def with_condition(text: str, command: str) -> str:
 def with_condition_for(text: str, ends: Ends) -> str:
     """The same, from whose work the step ends: it may have no command."""
     what = _CONDITION.get(ends)
-    if not what or not text or "any more" in text or "Save your work" in text:
+    if not what or not text or _HAS_CONDITION.search(text):
         return text
     name = text[1:2].isupper()  # NVIDIA, WSL: as it is written
-    return f"When {what} is needed any more: {text if name else text[0].lower() + text[1:]}"
+    return f"Once {what} are no longer needed: {text if name else text[0].lower() + text[1:]}"
 
 
 def ends_of(command: str) -> Ends:
@@ -217,11 +220,11 @@ def _drained(s: Snapshot, fix: Fix, why: str) -> Fix:
     if at is None or scheduler not in _DRAIN or any(step.text.startswith("Drain") for step in fix.steps):
         return fix
     root = host_sudo(s)
-    rest = " (to move its pods too: kubectl drain, which evicts them)" if scheduler == "kubernetes" else ""
+    rest = " (to move its pods as well, use kubectl drain, which evicts them)" if scheduler == "kubernetes" else ""
     first = fix.steps[at]
     drain = Step(
-        text=f"Drain this node in {_NAMES[scheduler]}, so that no new job starts on it, and wait until those on it "
-        f"have ended{rest}.",
+        text=f"Drain this node in {_NAMES[scheduler]} so that no new job starts on it, and wait until the running jobs "
+        f"have finished{rest}.",
         command=("" if scheduler == "kubernetes" else root) + _DRAIN[scheduler].format(why=f"gpudoctor: {why}"),
         where="host",
         possible_here=first.possible_here,

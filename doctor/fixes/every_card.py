@@ -38,12 +38,12 @@ def for_every_card(s: Snapshot, m: Matrix, fixes: tuple[Fix, ...], branch: int, 
         if not fix.id.startswith("install-"):
             changed.append(fix)
             continue
-        text = f"No driver serves all GPUs of this machine: with this one {names} can no longer be used."
+        text = f"No driver supports all GPUs in this machine: with this one, {names} can no longer be used."
         changed.append(_with_loss(fix, names, text))
-    what = f"Use {' and '.join(kept)} and {names} in two machines: no driver serves both."
+    what = f"Use {' and '.join(kept)} and {names} in two machines: no driver supports both."
     apart = Fix(
         id="separate-gpus",
-        title="Put the GPUs into two machines",
+        title="Put the GPUs in two machines",
         steps=(replace(another_machine(s, "", driver_changes()), text=what),),
     )
     away = [fix for fix in changed if fix.id == other_host(s, "").id]
@@ -67,7 +67,7 @@ def for_reboot(s: Snapshot, m: Matrix, finding: Finding) -> Finding:
     if not lost:
         return finding
     names = " and ".join(lost)
-    text = f"A reboot would start the driver {disk} that is installed, which no longer drives {names}."
+    text = f"A reboot would load the installed driver {disk}, which no longer supports {names}."
     return replace(finding, fixes=tuple(_with_text(fix, text) for fix in install_compatible(s, m)))
 
 

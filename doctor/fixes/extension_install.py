@@ -46,12 +46,14 @@ def why_not(s: Snapshot, m: Matrix, name: str) -> str:
         return ""
     parts = torch_version(known(s.torch.version) or "")
     if known(s.torch.version) is None or not known(s.torch.cuda):
-        return f"It is made for one CUDA build of torch, and there is none here: first torch, then {name}."
+        return f"It is built for a CUDA build of torch, and none is installed here: install torch first, then {name}."
     if parts is None or parts.kind != "release":
-        return "" if name in SOURCE_ONLY else f"Its releases are made for releases of torch, not for {s.torch.version}."
+        return "" if name in SOURCE_ONLY else f"Its releases are built for torch releases, not for {s.torch.version}."
     needs = max((row.min_capability for row in m.extension_wheels if row.package == name), default="", key=numbers)
     low = [cap for cap in capabilities(s, m) if numbers(cap) < numbers(needs)]
-    return f"{name} needs compute capability {needs}; a GPU here has {low[0]}: no build of it will run." if low else ""
+    return (
+        f"{name} needs compute capability {needs}; a GPU here has {low[0]}, so no build of it will run." if low else ""
+    )
 
 
 def _of_torch(m: Matrix, name: str) -> bool:
@@ -70,13 +72,13 @@ def install_extension(s: Snapshot, m: Matrix, name: str) -> Fix | None:
     parts = torch_version(known(s.torch.version) or "")
     base = parts.base if parts else known(s.torch.version)
     if choice.url:
-        text = f"Its project's wheel for torch {base}, CUDA {known(s.torch.cuda)} and this Python; nothing is compiled."
+        text = f"Install its project's wheel for torch {base}, CUDA {known(s.torch.cuda)} and this Python; nothing is "
+        text += "compiled."
         one = step(s, wheel_request(name, choice.url), text, changes=changes)
         return Fix(id="install-package", title=f"{title} {choice.version}", steps=(one,))
     text = (
-        f"No wheel fits: {choice.reason}. So it is compiled here, against the torch that is installed: it takes a "
-        f"toolkit (nvcc) of CUDA {known(s.torch.cuda)}, a C++ compiler and time (gpudoctor check --building judges "
-        "them)."
+        f"No wheel fits: {choice.reason}. So it has to be compiled here against the installed torch, which needs a "
+        f"CUDA {known(s.torch.cuda)} toolkit (nvcc), a C++ compiler and time (gpudoctor check --building checks them)."
     )
     build = Step(
         text=text, where="environment", changes=changes, **ways(s, TOOLS, Install(packages=(name,), isolated=False))
@@ -100,7 +102,7 @@ def compatible_wheel(s: Snapshot, m: Matrix, name: str) -> Fix | None:
     choice = wheel_for(s, m, name)
     if not choice.url or why_not(s, m, name):
         return None
-    text = "Its project's wheel for this torch, CUDA and Python; nothing is compiled."
+    text = "Install its project's wheel for this torch, CUDA and Python; nothing is compiled."
     put = step(s, wheel_request(name, choice.url, again=True), text, changes=renewed(s, (name,), choice.version))
     title = f"Install {name} {choice.version}, whose wheel is built for this torch"
     return Fix(id="install-fitting-wheel", title=title, steps=(put,))

@@ -80,9 +80,9 @@ _OF_ATTENTION = ("flash-attn", "flash-attn-3", "vllm-flash-attn", "xformers", "s
 def remove(s: Snapshot, name: str, why: str = "") -> Fix:
     """Uninstall a package. `why`: the words of its step, else what programs that use it do then."""
     if not why and name in _OF_ATTENTION:
-        why = "Programs that find it missing use torch's own attention."
+        why = "Programs that do not find it use torch's own attention instead."
     out = Step(
-        text=why or "Only if no program here needs it.",
+        text=why or "Do this only if no program here needs it.",
         command=uninstall_command(s, (name,)),
         where="environment",
         destructive=True,
@@ -95,16 +95,16 @@ def upgrade(s: Snapshot, name: str, title: str = "", spec: str = "") -> Fix:
     """Install the newest (or `spec`) version that fits the installed torch: pip is told to keep torch as it is."""
     keep = _keep_torch(s)
     request = Install(packages=(spec or name, *([keep] if keep else [])), upgrade=True)
-    stays = "; torch stays" if keep else ""
-    put = step(s, request, f"Install a {name} that fits{stays}.", changes=renewed(s, (name,)))
+    stays = "; torch stays as it is" if keep else ""
+    put = step(s, request, f"Install a version of {name} that fits{stays}.", changes=renewed(s, (name,)))
     return Fix(id="upgrade-extension", title=title or f"Install a newer {name}", steps=(put,))
 
 
 def build(s: Snapshot, d: Distribution, archs: Sequence[str] = (), title: str = "") -> Fix:
     """Compile the same version against the installed torch (for these compute capabilities)."""
     text = (
-        "Compile it here, against the torch that is installed. It takes a toolkit (nvcc) of torch's CUDA version, "
-        "a C++ compiler and time: gpudoctor check --building judges them."
+        "Compile it here against the installed torch. This needs a toolkit (nvcc) of torch's CUDA version, "
+        "a C++ compiler and time; gpudoctor check --building checks them."
     )
     request = compiled(d.name, archs, d.version.partition("+")[0])
     made = step(s, request, text, changes=renewed(s, (d.name,)))
@@ -134,7 +134,7 @@ def another(s: Snapshot, d: Distribution) -> tuple[Fix, ...]:
     """Ways to an extension that fits the installed torch, the surest first."""
     if d.name in SOURCE_ONLY or d.wheel:
         return build(s, d), remove(s, d.name)
-    return upgrade(s, d.name, f"Install the {d.name} that goes with the installed torch"), remove(s, d.name)
+    return upgrade(s, d.name, f"Install the {d.name} that matches the installed torch"), remove(s, d.name)
 
 
 def linked_to_torch(s: Snapshot) -> set[str]:
@@ -175,7 +175,7 @@ def refit(before: Snapshot, s: Snapshot, m: Matrix, torch: str) -> Step | None:
         requests.append(Install(packages=(f"torch=={torch.partition('+')[0]}", *wheels), upgrade=True))
     if sources:
         requests.append(Install(packages=tuple(sources), again=tuple(sources), deps=False, isolated=False, cache=False))
-    text = f"Install again what was built against the old torch: {', '.join(names)}."
+    text = f"Reinstall the packages that were built against the old torch: {', '.join(names)}."
     return Step(text=text, where="environment", changes=renewed(s, names), **ways(s, *requests))
 
 

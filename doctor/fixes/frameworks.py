@@ -46,7 +46,12 @@ def replace_package(
     steps = []
     if old:
         steps.append(
-            Step(text="Remove what is there.", command=uninstall_command(s, old), where="environment", destructive=True)
+            Step(
+                text="Remove what is installed.",
+                command=uninstall_command(s, old),
+                where="environment",
+                destructive=True,
+            )
         )
     site = site_packages(s)
     new = [Distribution(name=name, version=version, location=site) for name, version in put]
@@ -72,7 +77,7 @@ def cuda_wheels(s: Snapshot, major: int, cudnn: int, parts: Sequence[str], spec:
     site = site_packages(s)
     put = [Distribution(name=name, version=f"{major}.0", location=site) for name in wheels]
     put.append(Distribution(name=dnn, version=f"{cudnn}.0", location=site))
-    text = f"The libraries of CUDA {major} and cuDNN {cudnn} as wheels; no toolkit of the system is needed."
+    text = f"Install the libraries of CUDA {major} and cuDNN {cudnn} as wheels; no system-wide toolkit is needed."
     wheels_step = step(
         s, Install(packages=(*specs, dnn_bound)), text, changes={"python.distributions": with_distributions(s, put)}
     )
@@ -83,7 +88,7 @@ def cuda_arrays(s: Snapshot, cuda: str, text: str) -> Fix:
     """CuPy or Numba with CUDA's libraries as wheels, of the major that is here."""
     major = numbers(cuda)[0] if numbers(cuda)[:1] in ((12,), (13,)) else cuda_major_for(s)
     if "cupy" not in text.lower():
-        title = "Install Numba's CUDA part with the CUDA libraries"
+        title = "Install Numba's CUDA support with the CUDA libraries"
         return replace_package(s, [], f"numba-cuda[cu{major}]", [("numba-cuda", "0")], id="install-numba", title=title)
     wheel = f"cupy-cuda{major}x"
     old = [d.name for d in known(s.python.distributions) or () if d.name.startswith("cupy") and d.name != wheel]
@@ -94,7 +99,7 @@ def cuda_arrays(s: Snapshot, cuda: str, text: str) -> Fix:
         [(wheel, "14")],
         id="install-cupy",
         title=f"Install CuPy for CUDA {major} with its libraries",
-        text="One CuPy package alone: uninstall others (cupy-cuda11x) first.",
+        text="Keep only one CuPy package: uninstall others (cupy-cuda11x) first.",
     )
 
 
@@ -103,7 +108,7 @@ def _apart(s: Snapshot, spec: str) -> Fix:
     unknown: dict[str, Any] = {f"torch.{name}": RECHECK for name in s.torch.__struct_fields__}
     changes = {**unknown, **recheck_run(s), "python.distributions": RECHECK, "python.extensions": RECHECK,
                "python.patient.prefix": folder, "python.patient.executable": f"{folder}/bin/python"}  # fmt: skip
-    text = "Another package needs the cuDNN that is here, and one environment cannot hold two versions."
+    text = "Another package needs the installed cuDNN, and one environment cannot hold two versions."
     there = s.replace({"python.patient.executable": f"{folder}/bin/python", "python.distributions": RECHECK})
     made = Step(
         text=text,
@@ -111,7 +116,7 @@ def _apart(s: Snapshot, spec: str) -> Fix:
         changes=changes,
         **ways(there, Install(packages=(spec,)), before=f"{environment_line(s, folder)} && "),
     )
-    return Fix(id="own-environment", title=f"Install {spec} in an environment of its own", steps=(made,))
+    return Fix(id="own-environment", title=f"Install {spec} in a separate environment", steps=(made,))
 
 
 def install_jax(s: Snapshot, version: str, major: int, old: Sequence[str] = ()) -> Fix:
@@ -127,4 +132,4 @@ def install_jax(s: Snapshot, version: str, major: int, old: Sequence[str] = ()) 
 def keep_onnxruntime_gpu(s: Snapshot, spec: str, version: str) -> Fix:
     """The GPU package alone: both write into one folder."""
     old, put = ["onnxruntime", "onnxruntime-gpu"], [("onnxruntime-gpu", version)]
-    return replace_package(s, old, spec, put, id="keep-onnxruntime-gpu", title="Keep onnxruntime-gpu alone")
+    return replace_package(s, old, spec, put, id="keep-onnxruntime-gpu", title="Keep only onnxruntime-gpu")

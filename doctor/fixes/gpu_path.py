@@ -22,10 +22,10 @@ _UNAVAILABLE = 46
 def prove_again(path: Path) -> tuple[Fix, ...]:
     """The proof once more, where it came to no result."""
     if "memory" in path.reason:
-        words = "End the programs that hold its memory (nvidia-smi lists them), or wait for them."
-        return (here("prove-again", "Prove it again when memory is free", words),)
+        words = "End the programs that use its memory (nvidia-smi lists them), or wait for them to finish."
+        return (here("prove-again", "Run gpudoctor prove again once memory is free", words),)
     words = "If it ran out of time, give it more: --timeout SECONDS."
-    return (here("prove-again", "Prove it again", words),)
+    return (here("prove-again", "Run gpudoctor prove again", words),)
 
 
 def use_path(s: Snapshot, m: Matrix, path: Path) -> tuple[Fix, ...]:
@@ -33,14 +33,14 @@ def use_path(s: Snapshot, m: Matrix, path: Path) -> tuple[Fix, ...]:
     move = in_code(
         "move-to-gpu",
         "Move the model and every batch to the GPU",
-        "Ask for the device by name, so that a missing GPU is an error instead of a silent switch to the CPU.",
+        "Request the device by name, so that a missing GPU is an error instead of a silent switch to the CPU.",
         'device = torch.device("cuda"); model.to(device); batch = batch.to(device, non_blocking=True)',
     )
     if path.device == "watch" and known(s.torch_run.cuda_available) is not False:
         return (move,)
     again = here(
         "prove-again",
-        "Repair the cause, then prove it again",
+        "Fix the cause, then run gpudoctor prove again",
         "The finding above names the cause. If there is none, run: gpudoctor check",
     )
     if path.device.startswith("cuda:") and _gpu_in_doubt(s, path):

@@ -14,8 +14,8 @@ from .ending import HOST
 from .where import RECHECK, container_kind, guest, host_sudo, on_host, reboot_step, sudo
 
 CABLES = (
-    "Check its power cables: all sockets taken, plugs fully in, each on its own cable of the supply (no pigtails, no "
-    "splitters). An 8-pin socket carries 150 W, a 6-pin 75 W, a 12-pin 500 to 600 W."
+    "Check its power cables: every socket connected, every plug fully in, each on its own cable from the power supply "
+    "(no pigtails, no splitters). An 8-pin socket carries 150 W, a 6-pin 75 W, a 12-pin 500 to 600 W."
 )
 _STATE = (
     "ecc_uncorrected_volatile", "ecc_corrected_volatile", "row_remap_pending", "row_remap_failed",
@@ -59,12 +59,12 @@ def reset(s: Snapshot, key: str, address: str = "") -> tuple[Fix, ...]:
         steps=(
             on_host(
                 s,
-                "When no program on this GPU is needed any more, stop all that use it, then reset it.",
+                "Once the programs on this GPU are no longer needed, stop everything that uses it, then reset it.",
                 f"{root}nvidia-smi{choice} --gpu-reset",
                 changes,
             ),
         ),
-        note="GPUs joined by NVLink are reset together. If the reset is refused, reboot.",
+        note="GPUs connected by NVLink are reset together. If the reset is refused, reboot.",
     )
     boot = Fix(
         id="reboot",
@@ -78,12 +78,12 @@ def recover_imex(s: Snapshot, key: str) -> tuple[Fix, ...]:
     """Have the machines that share memory over NVLink agree again."""
     step = on_host(
         s,
-        "When no job that shares memory between machines is needed any more, restart the IMEX service on all machines "
-        "of the domain; 'nvidia-imex-ctl -N' shows its state.",
+        "Once the jobs that share memory between machines are no longer needed, restart the IMEX service on all "
+        "machines in the domain; 'nvidia-imex-ctl -N' shows its state.",
         f"{host_sudo(s)}systemctl restart nvidia-imex",
         _again(s, key, ("recovery_action",)),
     )
-    fix = Fix(id="recover-imex", title="Restart IMEX on all machines of the domain", steps=(step,))
+    fix = Fix(id="recover-imex", title="Restart IMEX on all machines in the domain", steps=(step,))
     return (elsewhere(s), fix) if guest(s) else (fix,)
 
 
@@ -91,8 +91,8 @@ def replace_board(s: Snapshot, key: str) -> tuple[Fix, ...]:
     """Take the board out of service."""
     step = on_host(
         s,
-        "When no job on this host is needed any more, take this GPU out of service and have it replaced (RMA); its "
-        "maker may ask for what nvidia-bug-report.sh writes.",
+        "Once the jobs on this host are no longer needed, take this GPU out of service and have it replaced (RMA); its "
+        "manufacturer may ask for the output of nvidia-bug-report.sh.",
         f"{host_sudo(s)}nvidia-bug-report.sh",
         _again(s, key, _STATE),
         ends=HOST,
@@ -117,7 +117,7 @@ def cool(s: Snapshot, key: str) -> tuple[Fix, ...]:
             on_host(
                 s,
                 "Check the fans, dust, air flow (passive boards need the server's fans) and the room's "
-                "temperature; then look again under load.",
+                "temperature; then check again under load.",
                 changes=changes,
                 needs_root=False,
             ),
@@ -131,7 +131,7 @@ def cool(s: Snapshot, key: str) -> tuple[Fix, ...]:
     watts = round(0.9 * limit)
     less = on_host(
         s,
-        f"A tenth less than its {limit:.0f} W costs little speed. It lasts until the driver is loaded again.",
+        f"A limit 10 % below its {limit:.0f} W costs little speed. The setting lasts until the driver is reloaded.",
         f"{host_sudo(s)}nvidia-smi{_choice(s, key)} -pl {watts}",
         gpu_changes(s, key, **dict.fromkeys(_LOAD, RECHECK), power_limit_w=float(watts)),
     )
@@ -168,8 +168,8 @@ def seat_board(s: Snapshot, key: str, width: int) -> tuple[Fix, ...]:
     """Give the board all lanes of its link."""
     step = on_host(
         s,
-        "When no job on this host is needed any more, power off; reseat the board or use a slot with all lanes (riser "
-        "cables and M.2 slots share lanes); check the slot's setting in the firmware.",
+        "Once the jobs on this host are no longer needed, power off; reseat the board or use a slot with all lanes "
+        "(riser cables and M.2 slots share lanes); check the slot's setting in the firmware.",
         changes=gpu_changes(s, key, pcie_width=width, pcie_gen=RECHECK),
         needs_root=False,
         ends=HOST,
@@ -184,11 +184,11 @@ def persistence(s: Snapshot) -> Fix:
     gpus = with_gpus(s, lambda g: replace(g, persistence_mode=True))
     return Fix(
         id="persistence-mode",
-        title="Switch persistence mode on",
+        title="Turn on persistence mode",
         steps=(
             on_host(
                 s,
-                "The daemon keeps it on after a reboot; -pm 1 lasts until then.",
+                "The daemon keeps it on after a reboot; -pm 1 lasts only until then.",
                 f"{host_sudo(s)}systemctl enable --now nvidia-persistenced || {host_sudo(s)}nvidia-smi -pm 1",
                 {"gpus": gpus},
             ),
@@ -200,11 +200,11 @@ def ecc_on(s: Snapshot, key: str) -> Fix:
     """Switch ECC on."""
     return Fix(
         id="ecc-on",
-        title="Switch ECC on",
+        title="Turn on ECC",
         steps=(
             on_host(
                 s,
-                "Switch it on; it takes effect at the next reset of the GPU or reboot.",
+                "Turn it on; this takes effect at the next GPU reset or reboot.",
                 f"{host_sudo(s)}nvidia-smi{_choice(s, key)} -e 1",
                 gpu_changes(s, key, ecc_pending=True),
             ),
@@ -218,10 +218,10 @@ def find_holder(s: Snapshot, key: str) -> tuple[Fix, ...]:
     changes = gpu_changes(s, key, memory_used_mib=RECHECK)
     find = Fix(
         id="end-holder",
-        title="Find what holds the memory and end it",
+        title="Find the process that holds the memory and end it",
         steps=(
             Step(
-                text="Look for leftovers of earlier runs: every process that has the device open.",
+                text="Look for processes left over from earlier runs: this lists all that have the device open.",
                 command=f"{sudo(s)}fuser -v /dev/nvidia*",
                 where="shell",
                 needs_root=True,
@@ -237,11 +237,11 @@ def find_holder(s: Snapshot, key: str) -> tuple[Fix, ...]:
     )
     clear = Fix(
         id="reset-gpu",
-        title="Reset the GPU, where no process is found",
+        title="Reset the GPU if no process is found",
         steps=(
             on_host(
                 s,
-                "When no program on this GPU is needed any more, stop all that use it, then reset it.",
+                "Once the programs on this GPU are no longer needed, stop everything that uses it, then reset it.",
                 f"{host_sudo(s)}nvidia-smi{_choice(s, key)} --gpu-reset",
                 changes,
             ),

@@ -37,7 +37,7 @@ def _other_gpu(s: Snapshot, gpu: Gpu, free: Gpu) -> Fix:
             **gpu_changes(s, gpu.key, processes=RECHECK),
         ),
     )
-    return Fix(id="use-another-gpu", title="Use another GPU", steps=(step,))
+    return Fix(id="use-another-gpu", title="Use a different GPU", steps=(step,))
 
 
 def _ask_owner(s: Snapshot, gpu: Gpu, holders: Sequence[GpuProcess]) -> Fix:
@@ -49,7 +49,7 @@ def _ask_owner(s: Snapshot, gpu: Gpu, holders: Sequence[GpuProcess]) -> Fix:
         purpose="look",
     )
     wait = Step(
-        text="Wait until it is over, or ask its owner to end it.",
+        text="Wait until it has finished, or ask its owner to end it.",
         where="operator",
         changes=cuda_changes(**gpu_changes(s, gpu.key, processes=RECHECK)),
     )
@@ -80,7 +80,8 @@ def reach_mps(s: Snapshot) -> Fix:
         )
         return Fix(id="mount-mps-pipe", title="Give the container the MPS daemon's folder", steps=(step,))
     step = Step(
-        text="Name the folder that the MPS daemon was started with (its own variable; /tmp/nvidia-mps without one).",
+        text="Set it to the folder that the MPS daemon was started with (the daemon's own value of this variable, or "
+        "/tmp/nvidia-mps if it has none).",
         command='export CUDA_MPS_PIPE_DIRECTORY="$(sudo cat /proc/$(pgrep -o -f nvidia-cuda-mps-control)/environ | '
         "tr '\\0' '\\n' | sed -n 's/^CUDA_MPS_PIPE_DIRECTORY=//p' | grep . || echo /tmp/nvidia-mps)\"",
         where="shell",

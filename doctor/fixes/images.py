@@ -35,7 +35,7 @@ def newer_driver_for(s: Snapshot, m: Matrix, cuda: str, *, whole: bool = False) 
 def disable_require(s: Snapshot) -> Fix:
     """Switch the image's condition off."""
     step = Step(
-        text="Only where the programs inside are known to run with this driver.",
+        text="Do this only if the programs inside are known to run with this driver.",
         command=variable_line(s, "NVIDIA_DISABLE_REQUIRE", "1"),
         where="container-start",
         changes={"container.require_disabled": True},
@@ -45,10 +45,12 @@ def disable_require(s: Snapshot) -> Fix:
 
 def older_image(s: Snapshot, cuda: str, below: str = "") -> Fix:
     """An image for the driver's CUDA; where that is not known, for one `below` the version that was refused."""
-    which = f"CUDA {cuda} or older" if cuda else f"a CUDA older than {below}" if below else "an older CUDA"
+    which = (
+        f"CUDA {cuda} or older" if cuda else f"a CUDA version older than {below}" if below else "an older CUDA version"
+    )
     step = Step(
-        text=f"Take the tag of the image that is made for {which}.",
+        text=f"Use the image's tag that is built for {which}.",
         where="container-start",
         changes={"container.image_cuda": cuda or ABSENT, "container.requirements": ()},
     )
-    return Fix(id="older-image", title=f"Start an image that is made for {which}", steps=(step,))
+    return Fix(id="older-image", title=f"Start an image that is built for {which}", steps=(step,))

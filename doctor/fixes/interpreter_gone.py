@@ -41,7 +41,7 @@ def _unset(s: Snapshot) -> Fix | None:
         return None
     others = tuple(v for v in known(s.host.environment) or () if v.name != "PYTHONHOME")
     step = Step(
-        text="A Python finds its own library without it.",
+        text="Python finds its own library without it.",
         command="unset PYTHONHOME",
         where="shell",
         changes={**_after(s, False), "host.environment": others},
@@ -61,12 +61,12 @@ def _back(s: Snapshot) -> Fix | None:
     command = f"{before}uv python install {version}" if uv else f"pyenv install {version}"
     tool = "uv" if uv else "pyenv"
     step = Step(
-        text=f"Install it again with {tool}: the environment is a link to it, and keeps its packages.",
+        text=f"Reinstall it with {tool}: the environment links to it and keeps its packages.",
         command=command,
         where="shell",
         changes=_after(s, False),
     )
-    return Fix(id="python-back", title=f"Bring Python {version} back", steps=(step,))
+    return Fix(id="python-back", title=f"Reinstall Python {version}", steps=(step,))
 
 
 def _anew(s: Snapshot) -> Fix | None:
@@ -90,31 +90,33 @@ def _anew(s: Snapshot) -> Fix | None:
         destructive=True,
         changes=_after(s, True),
     )
-    return Fix(id="new-environment", title="Make a new environment at that place", steps=(step,), note=_lasting(s))
+    return Fix(
+        id="new-environment", title="Create a new environment in the same folder", steps=(step,), note=_lasting(s)
+    )
 
 
 def _conda(s: Snapshot) -> Fix | None:
     if known(s.python.patient.kind) != "conda":
         return None
     step = Step(
-        text="conda writes its Python's files again; the other packages stay.",
+        text="conda rewrites Python's files; the other packages stay.",
         command=conda_line(s, ("--force-reinstall", "python")),
         where="shell",
         changes=_after(s, False),
     )
-    return Fix(id="conda-python-again", title="Install Python in this conda environment again", steps=(step,))
+    return Fix(id="conda-python-again", title="Reinstall Python in this conda environment", steps=(step,))
 
 
 def _another(s: Snapshot) -> Fix:
     first = GET_UV if s.python.uv is False else ""
     step = Step(
-        text="Make an environment with a Python of its own, then name it with --python.",
+        text="Create an environment with its own Python, then pass it with --python.",
         command=f"{first}{new_venv('3.12', seed=True, managed=True)} {NEW}",
         where="shell",
         changes=_after(s, True),
     )
-    return Fix(id="another-python", title="Use another Python", steps=(step,))
+    return Fix(id="another-python", title="Use a different Python", steps=(step,))
 
 
 def _lasting(s: Snapshot) -> str:
-    return "In an image, copy the Python that the environment links to as well." if container_kind(s) else ""
+    return "In an image, also copy the Python that the environment links to." if container_kind(s) else ""

@@ -20,8 +20,8 @@ def jetson_build(s: Snapshot) -> Fix:
     docker = container_kind(s) in ("", "docker") and not (known(s.host.provider) or notebook(s) or batch_job(s))
     step = Step(
         text="Start NVIDIA's image with torch for the board's JetPack: for JetPack 6 (R36 in "
-        f"/etc/nv_tegra_release) {_JETPACK_6}. For JetPack 5 (R35) take nvcr.io/nvidia/l4t-pytorch, for JetPack 7 "
-        "(R38) nvcr.io/nvidia/pytorch, in a tag of its time.",
+        f"/etc/nv_tegra_release) {_JETPACK_6}. For JetPack 5 (R35) use nvcr.io/nvidia/l4t-pytorch, for JetPack 7 "
+        "(R38) nvcr.io/nvidia/pytorch, with a tag from the time of that JetPack.",
         command=f"docker run -it --rm --runtime nvidia {_JETPACK_6}" if docker else "",
         where="container-start",
         changes=changes,
@@ -30,6 +30,6 @@ def jetson_build(s: Snapshot) -> Fix:
         id="jetson-build",
         title="Use NVIDIA's torch for Jetson",
         steps=(step,),
-        note="Or install the wheel that NVIDIA publishes for the JetPack release, into a Python of the version that it "
-        "is built for (docs.nvidia.com/deeplearning/frameworks/install-pytorch-jetson-platform).",
+        note="Alternatively, install the wheel that NVIDIA publishes for the JetPack release, with the Python version "
+        "that it is built for (docs.nvidia.com/deeplearning/frameworks/install-pytorch-jetson-platform).",
     )

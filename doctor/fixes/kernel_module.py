@@ -19,13 +19,13 @@ def build_module(s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
             on_host(s, "Install the headers of the running kernel.", headers_command(s)),
             on_host(
                 s,
-                "Build every module that DKMS knows, then load it.",
+                "Build every module registered with DKMS, then load the NVIDIA module.",
                 f"{root}dkms autoinstall && {root}modprobe nvidia",
                 driver_changes(driver__module_built=True),
             ),
         ),
-        note="Where the module came as a ready package (linux-modules-nvidia-...), install the one of this kernel. "
-        "Booting the kernel that was used before works at once.",
+        note="If the module came as a prebuilt package (linux-modules-nvidia-...), install the one for this kernel. "
+        "Booting the previous kernel works right away.",
     )
     return (build, *install_compatible(s, m))
 
@@ -51,19 +51,21 @@ def sign_module(s: Snapshot) -> tuple[Fix, ...]:
     key = "/var/lib/shim-signed/mok/MOK.der" if ubuntu else "/var/lib/dkms/mok.pub"
     sign = Fix(
         id="enrol-module-key",
-        title="Let Secure Boot trust the module",
+        title="Make Secure Boot trust the module",
         steps=(
-            on_host(s, "Enrol the key that DKMS signs with; choose a password.", f"{root}mokutil --import {key}"),
-            reboot_step(s, "and choose 'Enroll MOK' in the blue screen, then give the password.", driver_changes()),
+            on_host(
+                s, "Enroll the key that DKMS signs modules with; choose a password.", f"{root}mokutil --import {key}"
+            ),
+            reboot_step(s, "and choose 'Enroll MOK' in the blue screen, then enter the password.", driver_changes()),
         ),
     )
     off = Fix(
         id="secure-boot-off",
-        title="Switch Secure Boot off",
+        title="Turn off Secure Boot",
         steps=(
             on_host(
                 s,
-                "When no job on this host is needed any more, reboot into the firmware's setup and switch it off.",
+                "Once the jobs on this host are no longer needed, reboot into the firmware setup and turn it off.",
                 f"{root}systemctl reboot --firmware-setup",
                 driver_changes(host__secure_boot=False),
             ),

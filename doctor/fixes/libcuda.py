@@ -64,10 +64,10 @@ def prefer_folder(s: Snapshot, file: LibraryFile, title: str = "") -> Fix:
     found = replace(file, found_by="LD_LIBRARY_PATH")
     return Fix(
         id="prefer-driver-folder",
-        title=title or "Let the loader find the right libcuda first",
+        title=title or "Make the loader find the right libcuda first",
         steps=(
             Step(
-                text="Put the folder of the driver's libraries first; add the line to the image or the job script too.",
+                text="Put the folder of the driver's libraries first; add the line to the image or job script, too.",
                 command=f"export LD_LIBRARY_PATH={shlex.quote(folder)}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}",
                 where="shell",
                 changes=_now_loads(s, found, folders),
@@ -82,7 +82,7 @@ def drop_folder(s: Snapshot, folder: str, what: str, then: LibraryFile | None = 
     command = f"export LD_LIBRARY_PATH={shlex.quote(':'.join(left))}" if left else "unset LD_LIBRARY_PATH"
     return Fix(
         id="drop-library-folder",
-        title=f"Take {what} off the library path",
+        title=f"Remove {what} from the library path",
         steps=(
             Step(
                 text=f"Remove {folder} from LD_LIBRARY_PATH.",
@@ -117,27 +117,30 @@ def remove_compat(s: Snapshot, path: str, then: LibraryFile | None = None) -> tu
         return (drop_folder(s, named, "the forward-compatibility libraries", then), package)
     if container_kind(s) == "apptainer":  # its image cannot be written to
         step = Step(
-            text="--nv puts the host's libraries into this folder: let the loader find them first.",
+            text="--nv puts the host's libraries into this folder: make the loader find them first.",
             command=f"export LD_LIBRARY_PATH={_APPTAINER}:$LD_LIBRARY_PATH",
             where="shell",
             changes=_now_loads(s, then),
         )
-        return (Fix(id="prefer-driver-folder", title="Let the host's libcuda be found first", steps=(step,)), package)
+        return (
+            Fix(id="prefer-driver-folder", title="Make the loader find the host's libcuda first", steps=(step,)),
+            package,
+        )
     if batch_job(s):
         text = "Also remove it where it is set: a module, ~/.bashrc, the job script."
         changes = _now_loads(s, then)
         step = Step(text=text, command=without_folders("compat"), where="shell", changes=changes)
-        title = "Take the forward-compatibility libraries off the library path"
+        title = "Remove the forward-compatibility libraries from the library path"
         return (Fix(id="drop-library-folder", title=title, steps=(step,)),)
     unread = isinstance(s.cuda.ld_library_path, Missing)  # a text that does not tell it
     off_path = Step(
-        text="Take it off LD_LIBRARY_PATH, where it stands there (also in ~/.bashrc or a service's file).",
+        text="Remove it from LD_LIBRARY_PATH, if it is listed there (also in ~/.bashrc or a service's unit file).",
         command=without_folders("compat"),
         where="shell",
     )
     from_loader = Fix(
         id="remove-compat-from-loader",
-        title="Take the forward-compatibility libraries out of the loader's configuration",
+        title="Remove the forward-compatibility libraries from the loader's configuration",
         steps=(
             *((off_path,) if unread else ()),
             Step(

@@ -85,7 +85,7 @@ def compiler_of_runtime(s: Snapshot, nvcc: Distribution, runtime: Distribution) 
     cuda = ".".join(runtime.version.split(".")[:2])
     pin = Pin(nvcc.name, cuda, "", prefix=True)
     request = Install(packages=(pin.requirement,))
-    text = f"Install the compiler of CUDA {cuda}, whose headers are here."
+    text = f"Install the compiler for CUDA {cuda}, whose headers are installed."
     changes = {"python.distributions": with_distributions(s, [replace(nvcc, version=runtime.version)])}
     title = f"Install {nvcc.name} {cuda}"
     return Fix(id="install-matching-nvcc-wheel", title=title, steps=(step(s, request, text, changes=changes),))
@@ -96,17 +96,17 @@ def reinstall_torch(s: Snapshot, m: Matrix, why: str = "") -> Fix:
     parts = torch_version(known(s.torch.version) or "")
     if parts is None or parts.kind != "release":
         start = Step(
-            text="Make the environment or container again from its image: pip cannot fetch this build.",
+            text="Recreate the environment or container from its image: pip cannot download this build.",
             where="container-start",
             changes=_installed(s, []),
         )
-        return Fix(id="fresh-environment", title="Start again from the image that brings this torch", steps=(start,))
+        return Fix(id="fresh-environment", title="Start over from the image that ships this torch", steps=(start,))
     package, url = install_again_of(s, m)
     request = Install(packages=(package,), index=url, all_again=True)
     pins = [Pin("torch", parts.base, ""), *(pin for pin in cuda_pins(s) if applies(pin, s))]
     copies = installed(s, ("torch",))
     remove = both_installers(s, list(copies)) or Step(
-        text="Uninstall until nothing is left.",
+        text="Repeat until nothing is left to uninstall.",
         where="environment",
         command=" && ".join([uninstall_command(s, ("torch",))] * len(copies)),
     )
@@ -115,7 +115,7 @@ def reinstall_torch(s: Snapshot, m: Matrix, why: str = "") -> Fix:
         title=f"Install torch {known(s.torch.version)} again{', ' + why if why else ''}",
         steps=(
             *((remove,) if len(copies) > 1 else ()),
-            step(s, request, "Install it again, with what it needs.", changes=_installed(s, pins)),
+            step(s, request, "Reinstall it with its dependencies.", changes=_installed(s, pins)),
         ),
         note=note(s, request),
     )
@@ -151,7 +151,7 @@ def restore_libraries(s: Snapshot, m: Matrix, gone: Sequence[str] = ()) -> tuple
     if absent:
         return (install_pins(s, [*absent, *damaged], id="install-pinned-wheels", title=whole, again=bool(damaged)),)
     if damaged:
-        title = f"Install {', '.join(pin.name for pin in damaged)} again, whose files are gone"
+        title = f"Reinstall {', '.join(pin.name for pin in damaged)}, whose files are missing"
         return (install_pins(s, damaged, id="install-pinned-wheels", title=title, again=True),)
     return (reinstall_torch(s, m, "with its libraries"),)
 
@@ -165,8 +165,8 @@ def off_library_path(s: Snapshot, paths: Sequence[str]) -> Fix:
     rest = [folder for folder in folders if folder not in bad] if bad else []
     value = ":".join(rest)
     command = f"export LD_LIBRARY_PATH={shlex.quote(value)}" if rest else "unset LD_LIBRARY_PATH"
-    named = f"{' and '.join(sorted(bad))} {'holds' if len(bad) == 1 else 'hold'} the other copy. " if bad else ""
-    named += "" if rest or not bad else "Nothing else stands in the variable. "
+    named = f"{' and '.join(sorted(bad))} {'contains' if len(bad) == 1 else 'contain'} the other copy. " if bad else ""
+    named += "" if rest or not bad else "The variable lists nothing else. "
     changes: dict[str, Any] = {**recheck_run(s), "cuda.ld_library_path": tuple(rest), "cuda.libraries": RECHECK}
     libraries = known(s.cuda.libraries)
     if libraries is not None:
@@ -185,11 +185,11 @@ def off_library_path(s: Snapshot, paths: Sequence[str]) -> Fix:
         changes["host.environment"] = (*kept, type(old)(old.name, value)) if old and rest else kept
     return Fix(
         id="clear-ld-library-path",
-        title=f"Take {' and '.join(sorted(bad))} off LD_LIBRARY_PATH" if bad else "Unset LD_LIBRARY_PATH",
+        title=f"Remove {' and '.join(sorted(bad))} from LD_LIBRARY_PATH" if bad else "Unset LD_LIBRARY_PATH",
         steps=(
             Step(
-                text=f"{named}The wheels find their own libraries; a setting in ~/.bashrc, the Dockerfile (ENV) or the "
-                "job script has to go too.",
+                text=f"{named}The wheels find their own libraries; also remove the setting from ~/.bashrc, the "
+                "Dockerfile (ENV) or the job script.",
                 command=command,
                 where="shell",
                 changes=changes,

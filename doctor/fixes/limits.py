@@ -13,13 +13,15 @@ _KUBERNETES_SHM = (
     "volumes: [{name: shm, emptyDir: {medium: Memory, sizeLimit: 8Gi}}]\n"
     "containers: [{volumeMounts: [{name: shm, mountPath: /dev/shm}]}]"
 )
-_DOCKER = "Start the container again with the option; compose: the key of the same name below the service."
+_DOCKER = "Start the container again with this option (in compose: the key of the same name under the service)."
 
 
 def _start(s: Snapshot, fix_id: str, title: str, text: str, command: str, changes: dict[str, Any]) -> Fix:
     name = known(s.host.provider) or ""
     if name in PROVIDERS and container_kind(s) != "kubernetes":
-        text += f" On {PROVIDERS[name].name}: in the options of the template or instance, or choose a larger one."
+        text += (
+            f" On {PROVIDERS[name].name}: set it in the options of the template or instance, or choose a larger one."
+        )
         command = "" if name in MANAGED else command
     return Fix(
         id=fix_id, title=title, steps=(Step(text=text, command=command, where="container-start", changes=changes),)
@@ -60,10 +62,12 @@ def unlimited_memlock(s: Snapshot) -> Fix:
     if kind:
         text, command = _DOCKER, f"{'podman' if kind == 'podman' else 'docker'} run --ulimit memlock=-1:-1 ..."
         if kind == "kubernetes":
-            text = "With IPC_LOCK there is no limit; else LimitMEMLOCK=infinity in the service of the node's engine."
+            text = "With IPC_LOCK there is no limit; otherwise, set LimitMEMLOCK=infinity in the service of the node's "
+            text += "container engine."
             command = "securityContext: {capabilities: {add: [IPC_LOCK]}}"
         elif kind == "apptainer":
-            text = "It gets the limit of the shell that starts it; if you may not raise it, ask the administrator."
+            text = "The container has the limit of the shell that starts it; if you cannot raise it, ask the "
+            text += "administrator."
             command = "ulimit -l unlimited"
         return _start(
             s, "unlimited-memlock", "Start the container without a limit on locked memory", text, command, changes
@@ -75,7 +79,8 @@ def unlimited_memlock(s: Snapshot) -> Fix:
         steps=(
             on_host(
                 s,
-                "For this user; then log in again. For a service set LimitMEMLOCK=infinity in its unit.",
+                "This applies to the current user; log in again afterwards. For a service, set LimitMEMLOCK=infinity "
+                "in its unit.",
                 f"printf {line} | {host_sudo(s)}tee /etc/security/limits.d/memlock.conf",
                 changes,
             ),
@@ -86,7 +91,7 @@ def unlimited_memlock(s: Snapshot) -> Fix:
 def more_files(s: Snapshot, count: int) -> Fix:
     """A higher limit of open files, for this shell."""
     step = Step(
-        text="For good: limits.conf, LimitNOFILE= of the service, or docker run --ulimit nofile=...",
+        text="To make it permanent: limits.conf, LimitNOFILE= in the service's unit, or docker run --ulimit nofile=...",
         command=f"ulimit -n {count}",
         where="shell",
         changes={"host.open_files": count},

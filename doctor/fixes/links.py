@@ -18,14 +18,14 @@ def steady_link(s: Snapshot, key: str) -> tuple[Fix, ...]:
     """Give the PCIe link a contact that carries its speed."""
     step = on_host(
         s,
-        "When no job on this host is needed any more, power off, seat the board again, without a riser or cable if "
-        "there is one. If packets are still repeated, set the slot to a lower PCIe generation in the firmware.",
+        "Once the jobs on this host are no longer needed, power off and reseat the board, without a riser or cable if "
+        "there is one. If packets are still resent, set the slot to a lower PCIe generation in the firmware.",
         changes=gpu_changes(s, key, pcie_replays=RECHECK, pcie_replays_climbed=RECHECK),
         needs_root=False,
         ends=HOST,
         destructive=True,
     )
-    fix = Fix(id="steady-pcie-link", title="Seat the GPU again", steps=(step,))
+    fix = Fix(id="steady-pcie-link", title="Reseat the GPU", steps=(step,))
     return (elsewhere(s), fix) if guest(s) else (fix,)
 
 
@@ -42,8 +42,8 @@ def acs_off(s: Snapshot, bridges: Sequence[str]) -> tuple[Fix, ...]:
             steps=(
                 on_host(
                     s,
-                    "Only where no device of these switches is given to a virtual machine. It lasts until the next "
-                    "boot; for good, turn ACS off in the firmware.",
+                    "Do this only if no device behind these switches is passed through to a virtual machine. It lasts "
+                    "until the next boot; to make it permanent, turn ACS off in the firmware.",
                     command,
                     {"driver.pcie_paths": straight},
                 ),
@@ -58,8 +58,8 @@ def reset_links(s: Snapshot) -> tuple[Fix, ...]:
     links = dict.fromkeys(("nvlink_active", "nvlink_inactive", "nvlink_errors"), RECHECK)
     step = on_host(
         s,
-        "When no program on the GPUs is needed any more, stop all and reset the GPUs together (or reboot); if it comes "
-        "back, look at 'nvidia-smi nvlink -e', the bridge and the fabric manager's log.",
+        "Once the programs on the GPUs are no longer needed, stop them all and reset the GPUs together (or reboot); if "
+        "the fault comes back, check 'nvidia-smi nvlink -e', the bridge and the fabric manager's log.",
         f"{host_sudo(s)}nvidia-smi --gpu-reset",
         {"gpus": with_gpus(s, lambda g: replace(g, **links))},
     )
@@ -78,14 +78,14 @@ def repair_fabric(s: Snapshot) -> tuple[Fix, ...]:
         steps=(
             on_host(
                 s,
-                "When no program on the GPUs is needed any more, stop all, restart the fabric manager and reset the "
-                "GPUs together. The cause stands in its log (journalctl -u nvidia-fabricmanager), and in Xid and SXid "
-                "lines of 'sudo dmesg'.",
+                "Once the programs on the GPUs are no longer needed, stop them all, restart the fabric manager and "
+                "reset the GPUs together. Its log (journalctl -u nvidia-fabricmanager) and the Xid and SXid lines in "
+                "'sudo dmesg' show the cause.",
                 f"{root}systemctl restart nvidia-fabricmanager && {root}nvidia-smi --gpu-reset",
                 changes,
             ),
         ),
-        note="In a rack (NVL72) partitions are set by its NMX controller: tell whoever runs it.",
+        note="In a rack (NVL72), the NMX controller sets the partitions: contact whoever runs it.",
         source="docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide",
     )
     return (other_host(s, "whose NVLink fabric is healthy"), fix) if guest(s) else (fix,)

@@ -22,16 +22,17 @@ def no_instance(s: Snapshot, key: str) -> tuple[Fix, ...]:
     whole = [g for g in known(s.gpus) or () if g.key != key and known(g.mig_enabled) is not True]
     make = Fix(
         id="make-mig-instances",
-        title="Make MIG instances" + (" on the host" if container_kind(s) else ""),
+        title="Create MIG instances" + (" on the host" if container_kind(s) else ""),
         steps=(
             on_host(
                 s,
-                "'nvidia-smi mig -lgip' lists the profiles; -C makes the compute instances too." + _then_hidden(whole),
+                "'nvidia-smi mig -lgip' lists the profiles; -C creates the compute instances too."
+                + _then_hidden(whole),
                 f"{root}nvidia-smi mig{choice} -cgi PROFILE,PROFILE -C",
                 _changes(s, key, mig_instances=RECHECK),
             ),
         ),
-        note="A reboot removes them: a service such as nvidia-mig-parted makes them again.",
+        note="A reboot removes them; a service such as nvidia-mig-parted can create them again.",
         source=_SOURCE,
     )
     off = switch_off(s, key)
@@ -45,12 +46,12 @@ def switch_off(s: Snapshot, key: str) -> Fix:
     this = [g for g in known(s.gpus) or () if g.key == key and others]
     return Fix(
         id="switch-mig-off",
-        title="Switch MIG off and use the whole GPU",
+        title="Turn off MIG and use the whole GPU",
         steps=(
             on_host(
                 s,
-                "When no program on this GPU is needed any more, stop all that use it. The instances are gone then; "
-                f"some boards need a reset or reboot after it.{_then_hidden(this)}",
+                "Once the programs on this GPU are no longer needed, stop everything that uses it. This removes the "
+                f"instances; some boards need a reset or reboot afterwards.{_then_hidden(this)}",
                 f"{host_sudo(s)}nvidia-smi{_choice(s, key)} -mig 0",
                 _changes(s, key, mig_enabled=False, mig_pending=False, mig_instances=()),
             ),
@@ -72,7 +73,8 @@ def _then_hidden(gpus: Sequence[Gpu]) -> str:
         return ""
     names = " and ".join(f"{known(gpu.name) or 'GPU'} ({known(gpu.index)})" for gpu in gpus)
     return (
-        f" Where an instance is, CUDA hides whole GPUs: programs that use {names} then name it in CUDA_VISIBLE_DEVICES."
+        f" If there is an instance, CUDA hides whole GPUs: programs that use {names} must then name it in "
+        "CUDA_VISIBLE_DEVICES."
     )
 
 
@@ -82,7 +84,7 @@ def choose_whole(s: Snapshot, whole: Sequence[Gpu]) -> Fix:
     uuids = [known(gpu.uuid) for gpu in whole]
     value = ",".join(uuid for uuid in uuids if uuid)
     step = Step(
-        text="Set it before the program starts. Programs that use a MIG instance name that instance instead.",
+        text="Set it before the program starts. For programs that use a MIG instance, set it to that instance instead.",
         command=f"export CUDA_VISIBLE_DEVICES={uuids_of(whole)}",
         where="shell",
         changes=cuda_changes(
@@ -90,7 +92,7 @@ def choose_whole(s: Snapshot, whole: Sequence[Gpu]) -> Fix:
             gpus=RECHECK,
         ),
     )
-    title = f"Let CUDA use the whole GPU{'s' * (len(whole) > 1)} ({indices})"
+    title = f"Make CUDA use the whole GPU{'s' * (len(whole) > 1)} ({indices})"
     return Fix(id="choose-whole-gpus", title=title, steps=(step,), source=_SOURCE)
 
 

@@ -32,8 +32,8 @@ def off_pythonpath(s: Snapshot, entry: str) -> Fix:
     value = known(s.host.env("PYTHONPATH")) or ""
     rest = ":".join(one for one in value.split(":") if one and one != entry)
     step = Step(
-        text=f"Python imports torch from {entry}, which PYTHONPATH names; pip does not install there. Also remove it "
-        "where it is set: ~/.bashrc, the Dockerfile (ENV), the job script.",
+        text=f"Python imports torch from {entry}, which is listed in PYTHONPATH; pip does not install there. Also "
+        "remove it where it is set: ~/.bashrc, the Dockerfile (ENV), the job script.",
         command=f"export PYTHONPATH={quoted(rest)}" if rest else "unset PYTHONPATH",
         where="shell",
         changes={
@@ -41,7 +41,7 @@ def off_pythonpath(s: Snapshot, entry: str) -> Fix:
             "host.environment": environment_with(s, "PYTHONPATH", rest or None),
         },
     )
-    return Fix(id="fix-pythonpath", title=f"Take {entry} off PYTHONPATH", steps=(step,))
+    return Fix(id="fix-pythonpath", title=f"Remove {entry} from PYTHONPATH", steps=(step,))
 
 
 def off_first_copy(s: Snapshot, copies: list[Distribution]) -> Fix | None:
@@ -56,7 +56,7 @@ def off_first_copy(s: Snapshot, copies: list[Distribution]) -> Fix | None:
     inside = [one for one in copies if prefix and one.location.startswith(f"{prefix}/")]
     if first.editable:
         step = Step(
-            text="The first copy is an editable install: one uninstall removes its link, and leaves the checkout.",
+            text="The first copy is an editable install: one uninstall removes its link and leaves the checkout alone.",
             command=uninstall_command(s, ("torch",)),
             where="environment",
             changes=_without(s, first.location),
@@ -67,12 +67,12 @@ def off_first_copy(s: Snapshot, copies: list[Distribution]) -> Fix | None:
         beside = "[^[:alnum:]_./-]"  # the quotes in `import sys; sys.path.insert(0, "FOLDER")`
         edit = quoted(rf"\#^{folder}/*$#d;\#^import.*{beside}{folder}/*{beside}#d")
         step = Step(
-            text=f"A .pth file of this environment adds {first.location}. Remove that line.",
+            text=f"A .pth file in this environment adds {first.location}. Remove that line.",
             command=f"sed -i {edit} {quoted(site)}/*.pth",
             where="shell",  # the shell fills in the names: --apply starts none
             changes=_without(s, first.location),
         )
-        return Fix(id="remove-pth-line", title=f"Take {first.location} out of the .pth file", steps=(step,))
+        return Fix(id="remove-pth-line", title=f"Remove {first.location} from the .pth file", steps=(step,))
     return None
 
 
@@ -84,7 +84,7 @@ def both_installers(s: Snapshot, copies: list[Distribution]) -> Step | None:
     left = s.python.distributions
     assert not isinstance(left, Missing)
     return Step(
-        text="Remove torch by conda and by pip: both wrote it into this environment, over each other's files.",
+        text="Remove torch with both conda and pip: each installed it into this environment, over the other's files.",
         command=f"{remove_line(s, ['torch'], True)} && {remove_line(s, ['torch'], False)}",
         where="environment",
         changes={**_rechecked(s), "python.distributions": tuple(d for d in left if d.name != "torch")},

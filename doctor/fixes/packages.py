@@ -42,9 +42,9 @@ def new_environment(s: Snapshot, python: str = "") -> tuple[Step, Snapshot]:
     `python`: a version such as `3.12` where the patient's own version will not do; uv then fetches it.
     """
     if python:
-        text = f"Make a new environment with Python {python}; the one diagnosed stays as it is."
+        text = f"Create a new environment with Python {python}; the one that was examined stays as it is."
     else:
-        text = "Make your own virtual environment: do not install into the one that was diagnosed."
+        text = "Create your own virtual environment; do not install into the one that was examined."
     version = python or s.python.patient.version
     # The rest of the environment is known to be empty only once it has been made.
     patient = {

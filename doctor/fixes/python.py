@@ -37,6 +37,6 @@ def new_python_fix(s: Snapshot, m: Matrix, gpus: Sequence[str] | None = None) ->
     title = (
         f"Use Python {python}: no torch build that fits has a wheel for Python {old}"
         if old
-        else (f"Use Python {python}, for which the torch that fits has a wheel")
+        else (f"Use Python {python}, for which the torch build that fits has a wheel")
     )
     return install_torch(s, m, id="new-python-environment", title=title, gpus=gpus, python=python)

@@ -38,13 +38,13 @@ def load_module(s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
         steps=(
             on_host(
                 s,
-                "Load the module. If that fails, the error message names the reason.",
+                "Load the module. If that fails, the error message gives the reason.",
                 f"{root}modprobe nvidia",
                 driver_changes(),
             ),
         ),
         note="'Module nvidia not found': it was not built for this kernel; install linux-headers-$(uname -r), then "
-        "'dkms autoinstall'. 'Key was rejected': Secure Boot refuses its signature. 'No such device': another driver "
+        "'dkms autoinstall'. 'Key was rejected': Secure Boot rejects its signature. 'No such device': another driver "
         "holds the card, or the card is not supported by this module (see dmesg).",
     )
     if not guest(s):
@@ -84,9 +84,9 @@ def power_cycle(s: Snapshot, why: str = "", changes: dict[str, Any] | None = Non
         return Fix(id="power-cycle", title=title, steps=(step,))
     if virtual and not container_kind(s):
         text = (
-            "When no job on this host is needed any more, stop this instance (virtual machine) and start it again, in "
-            "the provider's console or on its host: a reboot from inside does not reset the GPU. If it happens again, "
-            "tell the provider."
+            "Once the jobs on this host are no longer needed, stop this instance (virtual machine) and start it again, "
+            "in the provider's console or on its host: a reboot from inside does not reset the GPU. If it happens "
+            "again, tell the provider."
         )
         step = Step(
             text=f"{why} {text}".strip(),
@@ -105,8 +105,8 @@ def power_cycle(s: Snapshot, why: str = "", changes: dict[str, Any] | None = Non
         command = "" if why else f"{host_sudo(s)}shutdown -h now"
     else:
         text = (
-            f"{why} When no job on this host is needed any more, have its BMC switch the power off and on (a reboot "
-            "seldom helps; 'shutdown' would leave a remote host off). Without a BMC, switch it off and on by hand. "
+            f"{why} Once the jobs on this host are no longer needed, have its BMC turn the power off and on (a reboot "
+            "seldom helps; 'shutdown' would leave a remote host off). Without a BMC, turn it off and on by hand. "
             f"{after}"
         )
         command = f"sync && {host_sudo(s)}ipmitool chassis power cycle"
@@ -118,7 +118,7 @@ def reload_module(s: Snapshot) -> tuple[Fix, ...]:
     """Bring module and libraries to one version: the modules loaded again, a reboot, or a container started anew."""
     again = anew(
         s,
-        "it then gets the libraries that the host has now. If the image itself holds driver packages "
+        "it then gets the libraries that the host has now. If the image itself contains driver packages "
         "(apt list --installed | grep -i nvidia), remove them.",
     )
     restart = reboot(s, "so that the module of the installed version is loaded.")
@@ -130,17 +130,17 @@ def reload_module(s: Snapshot) -> tuple[Fix, ...]:
         return (other_host(s, "whose NVIDIA driver works"), restart) if guest(s) else (restart,)
     unload = Fix(
         id="reload-modules",
-        title="Load the kernel modules again",
+        title="Reload the kernel modules",
         steps=(
             on_host(
                 s,
-                "When no program on the GPUs is needed any more, stop what uses them (jobs, DCGM, the desktop) and "
-                "load the modules again. A module that is still in use stays as it is: then reboot.",
+                "Once the programs on the GPUs are no longer needed, stop everything that uses them (jobs, DCGM, the "
+                "desktop) and reload the modules. If a module is still in use, it is not replaced: then reboot.",
                 _reload_command(s),
                 driver_changes(),
             ),
         ),
-        note="To prevent it, hold the driver's packages: apt-mark hold, or a block list of unattended-upgrades.",
+        note="To prevent this, hold the driver's packages: use apt-mark hold, or unattended-upgrades' block list.",
     )
     return (other_host(s, "whose NVIDIA driver works"), unload, restart) if guest(s) else (unload, restart)
 
@@ -177,7 +177,7 @@ def restart(s: Snapshot) -> tuple[Fix, ...]:
     """Where only the code is known: what clears most states of a driver."""
     words = "most driver states that cause this error"
     if not container_kind(s):
-        again = reboot(s, f"to clear {words}. If the error stays, look for Xid and NVRM lines in 'sudo dmesg'.")
+        again = reboot(s, f"to clear {words}. If the error persists, look for Xid and NVRM lines in 'sudo dmesg'.")
         return (other_host(s, "whose NVIDIA driver works"), again) if guest(s) else (again,)
     again = anew(s, "it then gets the GPU and the driver's libraries again.")
     return (again, other_host(s, "on which the same image works"), reboot(s, f"to clear {words}."))
@@ -192,25 +192,27 @@ def reload_uvm(s: Snapshot) -> tuple[Fix, ...]:
         steps=(
             on_host(
                 s,
-                "When no program on the GPUs is needed any more, stop those that use CUDA, then reload the module. A "
-                "reboot does the same.",
+                "Once the programs on the GPUs are no longer needed, stop those that use CUDA, then reload the module. "
+                "A reboot does the same.",
                 f"{root}rmmod nvidia_uvm && {root}modprobe nvidia_uvm",
                 cuda_changes(),
             ),
         ),
-        note="To prevent it: options nvidia NVreg_PreserveVideoMemoryAllocations=1 in /etc/modprobe.d, and enable "
-        "nvidia-suspend, nvidia-resume and nvidia-hibernate.",
+        note="To prevent this, set options nvidia NVreg_PreserveVideoMemoryAllocations=1 in /etc/modprobe.d, and "
+        "enable nvidia-suspend, nvidia-resume and nvidia-hibernate.",
     )
     return (fix, reboot(s, "", cuda_changes()))
 
 
 def equal_packages(s: Snapshot) -> Fix:
     """All packages of the driver in one version, then a reboot: a half-upgraded driver stays one after a reboot."""
-    first = _libcuda_step(s, "The driver's packages are of two versions. Bring libcuda to that of the others", True)
+    first = _libcuda_step(
+        s, "The driver's packages have two versions. Install libcuda in the version of the others", True
+    )
     return Fix(
         id="equal-driver-packages",
-        title="Make the driver's packages equal, then reboot",
-        steps=(first, reboot_step(s, "so that module and libraries are of that version.", driver_changes())),
+        title="Bring the driver's packages to one version, then reboot",
+        steps=(first, reboot_step(s, "so that the module and the libraries have that version.", driver_changes())),
         note=install_note(s),
     )
 
@@ -219,8 +221,8 @@ def libraries_in_lxc(s: Snapshot) -> Fix:
     """The libraries of an LXC container are installed inside it; recreating the container loses them."""
     version = known(s.driver.kernel_version) or ""
     branch = version.partition(".")[0]
-    text = f"Install the driver's libraries{f' of version {version}' if version else ''} inside this container. Its "
-    text += "kernel module is the host's: NVIDIA's .run file leaves that out with --no-kernel-module."
+    text = f"Install the driver's libraries{f' of version {version}' if version else ''} inside this container. The "
+    text += "kernel module is the host's: with NVIDIA's .run file, leave it out (--no-kernel-module)."
     command = ""
     if (known(s.host.os_id) or "").lower() in ("ubuntu", "pop", "linuxmint") and version:
         packages = " ".join(quote(f"{name}-{branch}={version}-*") for name in ("libnvidia-compute", "nvidia-utils"))
@@ -233,7 +235,7 @@ def install_libcuda(s: Snapshot) -> tuple[Fix, ...]:
     """libcuda, the part of the driver that was left out, in the version of the module that runs."""
     if container_kind(s):
         return restart(s)
-    step = _libcuda_step(s, "Install the driver's CUDA library, of the version of the kernel module that runs")
+    step = _libcuda_step(s, "Install the driver's CUDA library in the version of the loaded kernel module")
     return (Fix(id="install-libcuda", title="Install the driver's libcuda", steps=(step,), note=install_note(s)),)
 
 

@@ -46,7 +46,7 @@ def show_gpus(s: Snapshot, name: str, good: Sequence[str] = ()) -> tuple[Fix, ..
 def _leave_to_batch_system(s: Snapshot, name: str) -> Fix:
     step = Step(
         text=f"Remove your own setting of {name} from the job script and the program, then submit the job again: the "
-        "batch system sets it to the GPUs of the job.",
+        "batch system sets it to the job's GPUs.",
         where="container-start",
         changes=cuda_changes(host__environment=environment_with(s, name, None)),
     )
@@ -59,13 +59,13 @@ def choose_instance(s: Snapshot, name: str) -> Fix:
     found = [(gpu, instance) for gpu in gpus for instance in known(gpu.mig_instances) or ()]
     idle = [i for i, (gpu, _) in enumerate(found) if known(gpu.processes) == () and not container_kind(s)]
     kinds = [(known(one.name) or "instance").rpartition(" ")[2] for _, one in found]
-    title = f"Set {name} to a MIG instance that is there"
+    title = f"Set {name} to a MIG instance that exists"
     if not idle:
-        listed = ", ".join(f"{number} ({kind})" for number, kind in enumerate(kinds, 1)) or "nvidia-smi -L lists them"
-        text = "Choose the instance that was given to you; which of them others use is not known. "
-        text += "Listed by nvidia-smi -L: "
+        listed = ", ".join(f"{number} ({kind})" for number, kind in enumerate(kinds, 1)) or "the instances"
+        text = "Choose the instance that was assigned to you; it is unknown which of them others use. "
+        text += "nvidia-smi -L lists "
         step = Step(
-            text=f"{text}{listed}. Put its number in place of N.",
+            text=f"{text}{listed}. Replace N with its number.",
             command=f"export {name}={instance_uuid('N')}",
             where="shell",
             changes=cuda_changes(host__environment=RECHECK),
@@ -75,8 +75,8 @@ def choose_instance(s: Snapshot, name: str) -> Fix:
     gpu, instance = found[at]
     value = known(instance.uuid)
     step = Step(
-        text=f"Use the {kinds[at]} of GPU {known(gpu.index) or 0}: no process runs on that GPU. Take another if it is "
-        "meant for somebody else.",
+        text=f"Use the {kinds[at]} on GPU {known(gpu.index) or 0}: no process runs on that GPU. Choose a different one "
+        "if it is meant for someone else.",
         command=f"export {name}={uuid_of(instance, at + 1)}",
         where="shell",
         changes=cuda_changes(host__environment=environment_with(s, name, value) if value else RECHECK),
@@ -88,10 +88,10 @@ def select_gpus(s: Snapshot, name: str, value: str) -> Fix:
     """Give a variable that selects GPUs a value that is right."""
     return Fix(
         id=f"set-{name.lower().replace('_', '-')}",
-        title=f"Set {name} to GPUs that are there",
+        title=f"Set {name} to GPUs that exist",
         steps=(
             Step(
-                text="Choose among the GPUs of this machine; set it before the program starts.",
+                text="Choose from the GPUs in this machine; set it before the program starts.",
                 command=f"export {name}={quote(value)}",
                 where="shell",
                 changes=cuda_changes(host__environment=environment_with(s, name, value)),
@@ -125,10 +125,10 @@ def pci_order(s: Snapshot) -> Fix:
     """Let CUDA number the GPUs as nvidia-smi does."""
     return Fix(
         id="set-cuda-device-order",
-        title="Let CUDA number the GPUs as nvidia-smi does",
+        title="Make CUDA number the GPUs as nvidia-smi does",
         steps=(
             Step(
-                text="Set it before the program starts, and look which GPUs are chosen by number.",
+                text="Set it before the program starts, and check where GPUs are chosen by number.",
                 command="export CUDA_DEVICE_ORDER=PCI_BUS_ID",
                 where="shell",
                 changes={

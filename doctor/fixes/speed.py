@@ -57,13 +57,13 @@ def leave_out(s: Snapshot, device: str) -> tuple[Fix, ...]:
         return ()
     listed = [names[number].strip() for number in numbers]
     plain = all(name.isdecimal() for name in listed)  # the name of a GPU is masked in what is printed
-    what = "use" if plain else f"then use: in CUDA_VISIBLE_DEVICES leave {device} out and keep"
+    what = "Programs started from this shell use" if plain else f"In CUDA_VISIBLE_DEVICES, leave {device} out and keep"
     return (
         here(
             "leave-gpu-out",
             "Leave this GPU out until it is repaired",
-            f"Programs started from here {what} the GPUs that were proven right. What became of this one is in the "
-            "host's kernel log (sudo dmesg | grep -i -e xid -e nvrm).",
+            f"{what} the GPUs that computed correctly. The host's kernel log shows what happened to this one (sudo "
+            "dmesg | grep -i -e xid -e nvrm).",
             f"export CUDA_VISIBLE_DEVICES={','.join(listed)}" if plain else "",
         ),
     )
@@ -71,13 +71,13 @@ def leave_out(s: Snapshot, device: str) -> tuple[Fix, ...]:
 
 def larger_batch(batch: int | None) -> Fix:
     """The cheapest cure of a GPU that waits for launches. `batch`: from which on the sweep's model fills it."""
-    filled = f" The small model measured here needs about {batch} for that." if batch else ""
+    filled = f" The small model measured here needs a batch of about {batch} to keep the GPU busy." if batch else ""
     return in_code(
         "larger-batch",
         "Use a larger batch",
-        "Make the batch two to ten times as large, as far as memory allows and until a step takes longer with it, and "
-        f"raise the learning rate with it.{filled}",
-        note="If a larger batch hurts the training, keep the batch and train several runs at once on this GPU.",
+        "Make the batch two to ten times as large, as far as memory allows and until a step takes longer, and raise "
+        f"the learning rate with it.{filled}",
+        note="If a larger batch hurts the training, keep the batch size and run several trainings at once on this GPU.",
     )
 
 
@@ -87,7 +87,7 @@ def fewer_launches() -> Fix:
         "fewer-launches",
         "Launch fewer kernels",
         "torch.compile merges small kernels; its mode reduce-overhead replays them as one CUDA graph. "
-        "AdamW(..., fused=True) makes the optimizer one kernel. Keep .item(), print and other waits out of the loop.",
+        "AdamW(..., fused=True) runs the optimizer as one kernel. Keep .item(), print and other waits out of the loop.",
         'model = torch.compile(model, mode="reduce-overhead")',
     )
 
@@ -97,7 +97,7 @@ def more_workers(cores: float | None) -> Fix:
     count = max(2, min(16, int(cores) - 1)) if cores else 4
     return in_code(
         "more-loader-workers",
-        "Load data in more worker processes",
+        "Load data with more worker processes",
         "Decode and augment in workers, or once beforehand; keep small data sets on the GPU as one tensor.",
         f"DataLoader(..., num_workers={count}, pin_memory=True, persistent_workers=True)",
     )
@@ -108,7 +108,8 @@ def local_data() -> Fix:
     return in_code(
         "local-data",
         "Keep the data on a local disk, decoded",
-        "Many small files and remote disks: copy them once, or pack them (WebDataset, Parquet, one tensor).",
+        "Many small files and remote disks are slow: copy the files once, or pack them (WebDataset, Parquet, one "
+        "tensor).",
     )
 
 

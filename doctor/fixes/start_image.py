@@ -36,5 +36,5 @@ def other_tag(reference: str, grade: str) -> Fix:
     """Another tag of the image's line, whose config was read and judged for this host."""
     step = Step(text="Start that image.", command=f"docker run --rm --gpus all {reference}", where="container-start")
     return Fix(
-        id="other-tag", title=f"Use {reference}: by its own config it runs on this host ({grade})", steps=(step,)
+        id="other-tag", title=f"Use {reference}: according to its config, it runs on this host ({grade})", steps=(step,)
     )

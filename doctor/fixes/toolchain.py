@@ -31,7 +31,7 @@ def install_packages(s: Snapshot, *, id: str, title: str, text: str, command: st
     note = "\n".join(lasting(s, command.replace("sudo ", "")))
     own = command.startswith("conda ")
     if container_kind(s) == "apptainer" and not own:  # its image cannot be written to
-        text += " Add it to the image's definition file, and build the image again."
+        text += " Add it to the image's definition file and rebuild the image."
         line = f"%post\n    {command.replace('sudo ', '')}"
         step = Step(text=text, command=line, where="dockerfile", changes=changes)
         return Fix(id=id, title=f"{title} in the image", steps=(step,))
@@ -60,7 +60,7 @@ def c_compiler(s: Snapshot, plus: bool = False) -> Fix:
         command = conda_line(s, [package])
         changes["cuda.c_compiler"] = f"{prefix or '$CONDA_PREFIX'}/bin/gcc"
     kind = "C++" if plus else "C"
-    text = f"A small {kind} file is compiled at run time; a CUDA toolkit is not needed for it."
+    text = f"A small {kind} file is compiled at run time; this does not need a CUDA toolkit."
     return install_packages(
         s, id="install-c-compiler", title=f"Install a {kind} compiler", text=text, command=command, changes=changes
     )
@@ -76,7 +76,7 @@ def python_headers(s: Snapshot) -> Fix:
         s,
         id="install-python-headers",
         title=f"Install the headers of Python {version}",
-        text="What is compiled at run time includes Python.h.",
+        text="The code compiled at run time includes Python.h.",
         command=command,
         changes={"python.patient.headers": True},
     )
@@ -162,7 +162,7 @@ def _with_cards(s: Snapshot, m: Matrix, cuda: str, fix: Fix) -> Fix:
     if not lost:
         return fix
     first, *rest = fix.steps
-    text = f"It compiles no code for {' and '.join(lost)}: that takes another torch and its toolkit. {first.text}"
+    text = f"It cannot compile for {' and '.join(lost)}: that needs a different torch and its toolkit. {first.text}"
     return replace(fix, steps=(replace(first, text=text), *rest))
 
 
@@ -171,7 +171,7 @@ def _nvcc(s: Snapshot, m: Matrix, cuda: str) -> tuple[Fix, ...]:
     if found:
         version = known(found.nvcc) or cuda
         step = Step(
-            text="Use the toolkit that is already here.",
+            text="Use the toolkit that is already installed.",
             where="shell",
             command=_export(found.path),
             changes=_with_nvcc(s, found.path, version),
@@ -183,7 +183,7 @@ def _nvcc(s: Snapshot, m: Matrix, cuda: str) -> tuple[Fix, ...]:
     prefix = known(s.python.patient.prefix)
     if known(s.python.patient.kind) == "conda":
         step = Step(
-            text="Into the environment that is diagnosed.",
+            text="Install it into the environment that was examined.",
             where="environment",
             command=conda_line(s, [f"cuda-toolkit={cuda}"], "nvidia"),
             changes=_with_nvcc(s, prefix or "$CONDA_PREFIX", cuda),
@@ -196,9 +196,9 @@ def _nvcc(s: Snapshot, m: Matrix, cuda: str) -> tuple[Fix, ...]:
         id="install-toolkit",
         title=f"Install the CUDA {cuda} toolkit",
         changes=_with_nvcc(s, path, cuda),
-        text=f"From NVIDIA's repository (no driver comes with it); then export CUDA_HOME={path}."
+        text=f"Install it from NVIDIA's repository (without a driver); then export CUDA_HOME={path}."
         if install
-        else f"NVIDIA has no packages for this system: take the runfile of CUDA {cuda} from its archive "
+        else f"NVIDIA has no packages for this system: use the runfile for CUDA {cuda} from its archive "
         f"(developer.nvidia.com/cuda-toolkit-archive), without its driver; then export CUDA_HOME={path}.",
         command=f"{install} && {_export(path)}" if install else _export(path),
     )

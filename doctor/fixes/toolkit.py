@@ -6,6 +6,7 @@ from shlex import quote
 
 from ..findings import Fix, Step
 from ..snapshot import Snapshot, known
+from .container import RESTARTS_DOCKER
 from .distribution import install_line, manager
 from .where import RECHECK, start_changes
 
@@ -22,8 +23,8 @@ def install_toolkit(s: Snapshot, engine: str, *, rootless: bool = False, snap: b
         if not snap
         else [
             Step(
-                text="When no container on this host is needed any more, replace Docker from snap, which does not take "
-                "the toolkit (its images and containers are lost).",
+                text="Once the containers on this host are no longer needed, replace the snap package of Docker, which "
+                "does not support the toolkit (its images and containers are lost).",
                 command=f"{root}snap remove docker && {_docker(s, root)}",
                 where="host",
                 needs_root=True,
@@ -39,8 +40,7 @@ def install_toolkit(s: Snapshot, engine: str, *, rootless: bool = False, snap: b
         steps.append(Step(text=text, command=install, where="host", needs_root=True))
     steps += [
         Step(
-            text="Make it known to the engine."
-            + (" Its restart ends its containers: do it when none is needed any more." if engine == "docker" else ""),
+            text="Register it with the container engine." + (RESTARTS_DOCKER if engine == "docker" else ""),
             command=_configure(s, engine, root, rootless),
             where="host",
             needs_root=True,
@@ -109,8 +109,8 @@ def _try(engine: str) -> str:
 
 def _desktop() -> Fix:
     text = (
-        "With Docker Desktop no toolkit is installed: update Docker Desktop, choose the WSL 2 engine (Settings > "
-        "General) and Linux containers. Close what runs in WSL, and update it."
+        "Docker Desktop does not need the toolkit: update Docker Desktop, and choose the WSL 2 engine (Settings > "
+        "General) and Linux containers. Close what runs in WSL, and update WSL."
     )
     step = Step(text=text, command="wsl --update\nwsl --shutdown", where="windows", changes=start_changes())
     return Fix(
@@ -125,37 +125,37 @@ def no_cgroups(s: Snapshot, engine: str) -> Fix:
     """For rootless engines, which may not write device rules."""
     root = "" if known(s.host.user_is_root) else "sudo "
     command = f"{root}nvidia-ctk config --set nvidia-container-cli.no-cgroups --in-place"
-    text = "A rootless engine may not write the container's device rules: tell the toolkit to leave them."
+    text = "A rootless engine cannot write the container's device rules: have the toolkit leave them alone."
     if engine == "podman":
         run = "podman run --device nvidia.com/gpu=all --security-opt=label=disable IMAGE"
         command = f"{root}nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml\n{run}"
-        text = "Let Podman take the GPU by CDI, which needs no device rules."
+        text = "Have Podman pass in the GPU through CDI, which needs no device rules."
     step = Step(text=text, command=command, where="host", needs_root=True, changes=start_changes())
-    return Fix(id="no-cgroups", title="Let the rootless engine pass the GPU on", steps=(step,), source=_DOCS)
+    return Fix(id="no-cgroups", title="Make the rootless engine pass in the GPU", steps=(step,), source=_DOCS)
 
 
 def cdi_again(s: Snapshot, path: str) -> Fix:
     """The specification made anew for the driver that is loaded."""
     root = "" if known(s.host.user_is_root) else "sudo "
     step = Step(
-        text="Make the specification again.",
+        text="Regenerate the specification.",
         command=f"{root}nvidia-ctk cdi generate --output={quote(path)}",
         where="host",
         needs_root=True,
         changes={"engines.cdi": RECHECK},
     )
-    return Fix(id="cdi-generate", title="Make the CDI specification again", steps=(step,), source=_DOCS)
+    return Fix(id="cdi-generate", title="Regenerate the CDI specification", steps=(step,), source=_DOCS)
 
 
 def char_links(s: Snapshot) -> Fix:
     """Links in /dev/char, so that systemd finds NVIDIA's nodes when it writes device rules."""
     root = "" if known(s.host.user_is_root) else "sudo "
     step = Step(
-        text="Make the links now; a udev rule with the same command keeps them (see the source).",
+        text="Create the links now; a udev rule with the same command makes them permanent (see the source).",
         command=f"{root}nvidia-ctk system create-dev-char-symlinks --create-all",
         where="host",
         needs_root=True,
         changes={"engines.char_links": True},
     )
     source = "github.com/NVIDIA/nvidia-docker issue 1730"
-    return Fix(id="dev-char-links", title="Let systemd know the GPUs' nodes", steps=(step,), source=source)
+    return Fix(id="dev-char-links", title="Make the GPUs' device nodes known to systemd", steps=(step,), source=source)

@@ -76,7 +76,7 @@ def install_torch(
         found = choose_from_conda(s, m, choice, gpus, any_driver, keep or "")
         if found:
             return install_from_conda(s, m, found, names, recheck_run(s), id, title)
-        text = "Remove conda's packages first: pip does not know all of their files."
+        text = "Remove conda's packages first: pip does not track all of their files."
         steps.append(Step(text=text, command=uninstall_command(s, list(dict.fromkeys(old))), where="environment"))
         old = []
     request = request_for(s, m, build, names, old)
@@ -114,7 +114,7 @@ def _whole_again(s: Snapshot, m: Matrix, build: RankedBuild) -> Fix:
 
     from .libraries import reinstall_torch
 
-    fix = reinstall_torch(s, m, "so that its files are the published ones")
+    fix = reinstall_torch(s, m, "to restore its published files")
     last = fix.steps[-1]
     changes = {**after_install(s, m, build, request_for(s, m, build, ["torch"], [])), **last.changes}
     return replace(fix, steps=(*fix.steps[:-1], replace(last, changes=changes)))
@@ -144,9 +144,9 @@ def _unserved(s: Snapshot, m: Matrix, build: RankedBuild) -> str:
         return ""
     every = sorted({cc for _, cc in cards(s, m).values() if cc} | {*capabilities(s, m)}, key=numbers)
     whole = which_torch(s, m, gpus=every, keep="")
-    words = "No published build that runs here has code for all GPUs: each kind needs an environment of its own"
+    words = "No published build that runs here has code for all GPUs: each kind needs a separate environment"
     if whole:
-        words = f"torch {whole.build.torch} for CUDA {tag_cuda(whole.build.tag)} has code for all GPUs of this machine"
+        words = f"torch {whole.build.torch} for CUDA {tag_cuda(whole.build.tag)} has code for all GPUs in this machine"
     return f"\nThis build has no code for {' and '.join(lost)}. {words}."
 
 
@@ -159,4 +159,4 @@ def _why(s: Snapshot, m: Matrix, build: RankedBuild) -> str:
     grades = (m.driver_for_gpu("1", capability, None, platform) for capability in capabilities(s, m))
     floors = [m.driver_for_cuda("1", cuda, platform).floor_minor, *(str(g.first_driver or "") for g in grades)]
     floor = max(filter(None, floors), key=numbers, default="")
-    return f"{why}. It takes NVIDIA driver {floor} or newer (nvidia-smi shows it)" if floor else why
+    return f"{why}. It needs NVIDIA driver {floor} or newer (nvidia-smi shows the version)" if floor else why

@@ -88,14 +88,14 @@ def _by_tag(d: Distribution, have: tuple[int, ...], torch: Torch) -> Misfit | No
         return Misfit(words, {"tag": tag, "built_for_torch": f"{built[0]}.{built[1]}"}, True)
     if built and cuda and torch.cuda and numbers(torch.cuda)[:1] not in ((), (int(cuda[1]),)):
         return Misfit(
-            f"Its wheel ({tag}) is built for CUDA {cuda[1]}, torch for CUDA {torch.cuda}",
+            f"Its wheel ({tag}) is built for CUDA {cuda[1]}, but torch is built for CUDA {torch.cuda}",
             {"tag": tag, "torch_cuda": torch.cuda},
             True,
         )
     if abi and torch.cxx11_abi is not None and (abi[1].upper() == "TRUE") != torch.cxx11_abi:
         other = "the old C++ ABI" if torch.cxx11_abi else "the new C++ ABI (cxx11)"
         return Misfit(
-            f"Its wheel ({tag}) uses {other}, torch the other one",
+            f"Its wheel ({tag}) uses {other}, but torch uses the other one",
             {"tag": tag, "torch_cxx11_abi": torch.cxx11_abi},
             True,
         )

@@ -18,20 +18,20 @@ def link_libcuda(s: Snapshot, folder: str, name: str, version: str, again: dict[
     changes = {"driver.libcuda_candidates": (*(known(s.driver.libcuda_candidates) or ()), link)}
     make = "" if name.endswith(".1") else f"{sudo(s)}ln -s libcuda.so.1 {folder}/libcuda.so && "
     step = Step(
-        text="Make the name that Triton links known to ldconfig.",
+        text="Register the name that Triton links against with ldconfig.",
         where="shell",
         needs_root=True,
         possible_here=known(s.host.user_is_root) is not False,
         command=f"{make}{sudo(s)}ldconfig {folder}",
         changes={**changes, **again},
     )
-    linked = Fix(id="link-libcuda", title=f"Give Triton {name}", steps=(step,))
+    linked = Fix(id="link-libcuda", title=f"Make {name} available to Triton", steps=(step,))
     if name.endswith(".1") or numbers(version)[:2] >= (2, 2):
         value = Step(
-            text="Before the program starts.",
+            text="Set it before the program starts.",
             where="shell",
             command=f"export TRITON_LIBCUDA_PATH={folder}",
             changes={"host.environment": environment_with(s, "TRITON_LIBCUDA_PATH", folder), **again},
         )
-        return Fix(id="set-triton-libcuda-path", title="Tell Triton the folder", steps=(value,)), linked
+        return Fix(id="set-triton-libcuda-path", title="Tell Triton the folder of libcuda", steps=(value,)), linked
     return (linked,)

@@ -128,7 +128,7 @@ def another_machine(s: Snapshot, what: str, changes: dict[str, Any], by_driver: 
     name, where = provider.name, (provider.of_driver if by_driver else "") or provider.where
     text, command = f"Choose a host {what}", ""
     if notebook(s):
-        text = f"On {name}: take a new session, which may run on a host {what} ({where})"
+        text = f"On {name}: start a new session, which may run on a host {what} ({where})"
     elif name:
         text = f"On {name}: choose a host {what} ({where})"
     elif container_kind(s) == "kubernetes":
@@ -164,9 +164,9 @@ def get_a_gpu(s: Snapshot) -> Fix:
 def lasting(s: Snapshot, line: str) -> list[str]:
     """How an install that is made inside a container or session lasts; `line`: the command, as in a Dockerfile."""
     if notebook(s):
-        return ["In a cell, put ! before the command; then restart the session, so that Python loads what is new."]
+        return ["In a cell, put ! before the command; then restart the session so that Python loads the new files."]
     if container_kind(s):
-        return ["It lasts only as long as this container; in its Dockerfile:", f"  RUN {line}"]
+        return ["This is lost with the container. To keep it, add to the Dockerfile:", f"  RUN {line}"]
     return []
 
 
@@ -180,7 +180,7 @@ def start_again(s: Snapshot) -> tuple[str, str]:
     if name in MANAGED:
         return f"On {PROVIDERS[name].name}: stop this pod or instance and start it (or a new one) again.", ""
     if kind == "kubernetes":
-        return "Delete the pod: its controller makes a new one.", "kubectl delete pod POD"
+        return "Delete the pod: its controller creates a new one.", "kubectl delete pod POD"
     if kind in ("docker", "podman"):
         return "Stop and start the container.", f"{kind} restart CONTAINER"
     return "Stop and start the container or pod.", ""
@@ -201,7 +201,7 @@ def on_host(s: Snapshot, text: str, command: str = "", changes: dict[str, Any] |
 def reboot_step(s: Snapshot, why: str = "", changes: dict[str, Any] | None = None) -> Step:
     """Reboot the host, with its condition; `why` goes on after 'reboot'."""
     own = known(s.host.chassis) in ("desktop", "laptop")
-    when = "Save your work" if own else "When no job on this host is needed any more"
+    when = "Save your work" if own else "Once the jobs on this host are no longer needed"
     text = f"{when}{', then' if own else ','} reboot{f' {why}' if why else '.'}"
     return on_host(s, text, f"{host_sudo(s)}reboot", changes)
 

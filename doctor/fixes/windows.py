@@ -36,7 +36,7 @@ def update_windows_driver(s: Snapshot, branch: int | None = None, changes: dict[
         title=f"Install {which} in Windows (WSL uses that one)",
         steps=(
             Step(
-                text=f"{text}, and the newest WSL. Install no NVIDIA driver inside WSL.",
+                text=f"{text}, and the newest WSL. Do not install an NVIDIA driver inside WSL.",
                 command="wsl --update",
                 where="windows",
             ),
@@ -56,7 +56,7 @@ def update_windows(s: Snapshot) -> Fix:
     convert = f"{_SHUTDOWN}; wsl --list --verbose; wsl --set-default-version 2"
     return Fix(
         id="update-windows",
-        title="Update Windows: this build passes no GPU on to WSL",
+        title="Update Windows: this build does not pass GPUs through to WSL",
         steps=(
             Step(
                 text="Update to Windows 11, or to Windows 10 22H2 (GPUs in WSL need 21H2, build 19044, or later); "
@@ -66,8 +66,8 @@ def update_windows(s: Snapshot) -> Fix:
             ),
             Step(
                 text="Close what runs in WSL, then install the newest NVIDIA driver for Windows from "
-                "nvidia.com/drivers (none inside WSL) and the newest WSL. A distribution of VERSION 1 is converted "
-                "with wsl --set-version NAME 2.",
+                "nvidia.com/drivers (none inside WSL) and the newest WSL. Convert a distribution with VERSION 1 "
+                "using wsl --set-version NAME 2.",
                 command=f"wsl --update; {convert if known(s.host.wsl) == 1 else _SHUTDOWN}",
                 where="windows",
                 changes=driver_changes(host__kernel=RECHECK, host__wsl=RECHECK),
@@ -111,9 +111,9 @@ def remove_linux_driver(s: Snapshot, windows_libcuda: LibraryFile | None) -> tup
                 changes=library_changes(),
             ),
         ),
-        note=f"Where libcuda in /usr/lib/wsl/lib is damaged too, run '{_SHUTDOWN}' in Windows.",
+        note=f"If libcuda in /usr/lib/wsl/lib is damaged too, run '{_SHUTDOWN}' in Windows.",
         source="docs.nvidia.com/cuda/wsl-user-guide",
     )
     if windows_libcuda is None:
         return (remove,)
-    return (remove, prefer_folder(s, windows_libcuda, "Let the loader find Windows' libraries first"))
+    return (remove, prefer_folder(s, windows_libcuda, "Make the loader find Windows' libraries first"))
