@@ -29,9 +29,9 @@ def cpu_machine(s: Snapshot) -> bool:
 def not_missed(one: Examined, s: Snapshot) -> Examined:
     """A machine without a GPU whose text complains of nothing misses none; a list of a text may be cut."""
     if one.check.id == "looked-at-in-part" and not one.findings:
-        return one._replace(status="skipped", reason="a text was read, no machine", skip="does-not-apply")
+        return one._replace(status="skipped", reason="a text was examined, not a machine", skip="does-not-apply")
     if one.check.id == "no-nvidia-gpu" and known(s.torch_run.cuda_available) is True and s.host.system != "darwin":
-        why = "torch computes on a GPU here: one of another maker, or one that this PCI list leaves out"
+        why = "torch computes on a GPU here: one from another vendor, or one that is missing from this PCI list"
         return (
             one._replace(status="skipped", reason=why, skip="does-not-apply", findings=())
             if one.findings or one.status == "unknown"

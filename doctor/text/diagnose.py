@@ -110,4 +110,4 @@ def _effect(one: Examined) -> Examined:
     findings = tuple(
         replace(f, status="unknown", severity="warning", fixes=()) if f.status == "fail" else f for f in one.findings
     )
-    return one._replace(status="unknown", reason="the text does not hold the cause", findings=findings)
+    return one._replace(status="unknown", reason="the text does not show the cause", findings=findings)

@@ -33,9 +33,9 @@ def answers(s: Snapshot, m: Matrix) -> tuple[Answer, ...]:
     if is_about_speed(s.question):
         return (
             Answer(
-                "What it waits for can only be measured, on the program itself:", "gpudoctor watch -- python train.py"
+                "To find out what it is waiting for, measure the program itself:", "gpudoctor watch -- python train.py"
             ),
-            Answer("Whether the GPU computes right, and as fast as its model should:", "gpudoctor prove"),
+            Answer("To check that the GPU computes correctly and as fast as its model should:", "gpudoctor prove"),
         )
     driver, gpus = _driver(s, m), capabilities(s, m)
     torch = torch_version(known(s.torch.version) or "")
@@ -79,11 +79,11 @@ def _torch(s: Snapshot, m: Matrix, driver: str, gpus: list[str]) -> list[Answer]
         )
         lacks = _lacks(m, chosen, gpus)
         if lacks:
-            found.append(Answer(f"No: {name} has no machine code for {lacks}."))
+            found.append(Answer(f"No: {name} has no code for {lacks}."))
         elif driver:
             found.append(_graded(s, m, name, chosen, driver, gpus))
         else:
-            found.append(Answer(f"Yes: {name} has machine code for {_names(s, gpus)}."))
+            found.append(Answer(f"Yes: {name} has code for {_names(s, gpus)}."))
     if not found or not found[0].text.startswith("Yes"):
         found += _best(s, m, driver, gpus or ["8.0"], release)
     return found
@@ -94,26 +94,26 @@ def _graded(s: Snapshot, m: Matrix, name: str, build: TorchBuild, driver: str, g
     for gpu in gpus:
         drives = m.driver_for_gpu(driver, gpu, None, driver_platform(s))
         if drives.grade in ("too-old", "too-new"):
-            return Answer(f"No: driver {driver} does not drive this GPU; {drives.reason}.")
+            return Answer(f"No: driver {driver} does not support this GPU; {drives.reason}.")
     return Answer(_sentence(m.driver_for_cuda(driver, cuda, driver_platform(s)), name, driver, cuda))
 
 
 def _sentence(grade: DriverGrade, name: str, driver: str, cuda: str) -> str:
     if grade.grade == "native":
-        return f"Yes: driver {driver} has CUDA {grade.cuda_reported or cuda}, and runs {name} with everything."
+        return f"Yes: driver {driver} supports CUDA {grade.cuda_reported or cuda}, and runs {name} without limitations."
     if grade.grade == "minor-version":
         reported = grade.cuda_reported
         return (
-            f"Yes, by minor-version compatibility: driver {driver} reports CUDA {reported}, and runs {name}. "
-            f"These things will not work: PTX newer than CUDA {reported} (a GPU for which there is no machine code, "
-            f"kernels that nvcc {cuda} made as PTX alone)."
+            f"Yes, through minor-version compatibility: driver {driver} reports CUDA {reported}, and runs {name}. PTX "
+            f"newer than CUDA {reported} does not work (GPUs that the build has no machine code for, kernels that nvcc "
+            f"{cuda} compiled to PTX only)."
         )
     if grade.grade == "needs-forward-compat":
-        compat = "on a data-center GPU NVIDIA's cuda-compat package brings the newer libcuda"
+        compat = "on a data-center GPU, NVIDIA's cuda-compat package provides the newer libcuda"
         return f"Not by itself: {grade.reason}; {compat}."
     if grade.grade == "impossible":
         return f"No: {grade.reason}."
-    return f"That is not known: {grade.reason}."
+    return f"Unknown: {grade.reason}."
 
 
 def _cuda(s: Snapshot, m: Matrix, driver: str, cuda: str) -> list[Answer]:
@@ -129,12 +129,11 @@ def _of_driver(s: Snapshot, m: Matrix, driver: str) -> list[Answer]:
     names = [".".join(map(str, version)) for version in m.toolkit_versions() if version > (minor(row.cuda) or (0, 0))]
     platform = driver_platform(s)
     more = [name for name in names if m.driver_for_cuda(driver, name, platform).grade == "minor-version"]
-    text = f"Driver {row.branch} has CUDA {m.toolkit_of_driver(row.cuda)} and all older ones."
+    text = f"Driver {row.branch} supports CUDA {m.toolkit_of_driver(row.cuda)} and all older versions."
     if more:
         span = more[0] if len(more) == 1 else f"{more[0]} to {more[-1]}"
-        text += (
-            f" By minor-version compatibility it also runs programs built with {span} (not PTX newer than {row.cuda})."
-        )
+        text += f" Through minor-version compatibility, it also runs programs built with {span} "
+        text += f"(not PTX newer than {row.cuda})."
     return [Answer(text), *_best(s, m, driver, ["8.0"], "")]
 
 

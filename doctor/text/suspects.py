@@ -154,7 +154,7 @@ def suspected(s: Snapshot, m: Matrix, left: Open, catalogue: Iterable[Registered
 
     text = first.text.removesuffix(".")
     shown = f"{trained['threshold_right']} of {trained['threshold_calls']}"
-    detail = f"Line {first.line}: {text}. The text does not prove it; {shown} such calls were right in solved cases."
+    detail = f"Line {first.line}: {text}. The text does not prove it; {shown} such guesses were right in solved cases."
     facts = {"line": first.line, "probability": first.probability}
     named = about.warn(f"Likely: {about.title}", detail, facts=facts, downstream_of=(), direct=False)
     return made(named, lambda: offered(s, m, replace(named, fixes=suspected_fixes(named, first.text, s, m))))

@@ -15,7 +15,7 @@ NO_CODE = ("no-kernel-image", "invalid-device-function")
 _TORCH = frozenset(("torch-lacks-new-gpu-sm", "torch-dropped-old-gpu-sm"))
 OF_NO_CODE = frozenset((*_TORCH, "extension-lacks-gpu-arch", "cpu-only-torch", "jetson-generic-wheel"))
 """Causes whose fix makes these messages ones of the time before."""
-_MEANS = "torch has code for this GPU: the extension that was called has none"
+_MEANS = "torch has code for this GPU, but the extension that was called has none"
 
 
 def with_cleared_torch(s: Snapshot, judged: Iterable[Examined]) -> Snapshot:

@@ -46,7 +46,7 @@ def unknown_errors(lines: Iterable[Line], understood: Iterable[tuple[int, str]])
         key = _COUNT.sub("0", text)[:200]
         if key not in seen:
             seen.add(key)
-            means = "an error that I do not know"
+            means = "an unrecognized error"
             found[key] = Symptom(id="unknown-error", line=line.number, text=text, means=means, unknown=True)
             if len(found) == _MOST:
                 break

@@ -16,20 +16,23 @@ if TYPE_CHECKING:
     from .excerpt import Excerpt
 
 _CUT = "cut the text to the part around the error, and explain it again."
-_ONE_LINE = "It is one long line: I read its begin, and what stands around words of an error, a GPU, a driver or CUDA."
-_TOO_MANY = f" There are too many of these words to read all: {_CUT}"
+_ONE_LINE = (
+    "It is one long line. gpudoctor read its beginning, and the parts around words about an error, a GPU, a driver or "
+    "CUDA."
+)
+_TOO_MANY = f" There are too many such words to read them all: {_CUT}"
 _ID = "required-fact-missing"
 
 
 def nothing(data: bytes, part: Excerpt) -> str:
     """The line for a text without anything to judge."""
     if part.unread and part.unread.left:
-        return f"Nothing that I can judge in what I read of this text. {words(part.unread)}\n"
+        return f"The part of this text that was read names no GPU, driver, torch or known error. {words(part.unread)}\n"
     if not data.strip():
-        return "Nothing in this text that I can judge: it is empty.\n"
+        return "The text is empty.\n"
     if not utf8_of(data):
-        return "Nothing that I can judge: this is no text, but bytes of another kind.\n"
-    return "Nothing in this text that I can judge: no GPU, driver, torch or known error is told.\n"
+        return "This is not text but binary data.\n"
+    return "The text names no GPU, driver, torch or known error.\n"
 
 
 def with_unread(report: Report, unread: Unread) -> Report:
@@ -54,14 +57,14 @@ def words(unread: Unread) -> str:
     if unread.lines == 1:
         return _ONE_LINE + (_TOO_MANY if unread.left else "")
     sentences = [
-        f"Of its {unread.lines:,} lines I read {unread.read:,}: the first, the last, and those that could matter."
+        f"{unread.read:,} of its {unread.lines:,} lines were read: the first, the last, and those that could matter."
     ]
     left_out = [
         f"{count:,} {what}"
         for count, what in (
-            (unread.alike, "differ from a line that I read in their numbers alone"),
-            (unread.silent, "hold no word of an error, a GPU, a driver or CUDA"),
-            (unread.no_text, "are no text"),
+            (unread.alike, "differ only in numbers from a line that was read"),
+            (unread.silent, "contain no word about an error, a GPU, a driver or CUDA"),
+            (unread.no_text, "are not text"),
         )
         if count
     ]
@@ -70,11 +73,11 @@ def words(unread: Unread) -> str:
     if unread.cut:
         one = unread.cut == 1
         sentences.append(
-            f"{unread.cut:,} line{' is' if one else 's are'} too long to be read to the end: I read the begin of "
-            f"{'it' if one else 'them'}, and what stands around such words."
+            f"{unread.cut:,} line{' is' if one else 's are'} too long to be read completely: gpudoctor read the "
+            f"beginning of {'it' if one else 'each'}, and the parts around such words."
         )
     if unread.left:
         first, last = unread.between
         where = f"line {first:,}" if first == last else f"lines {first:,} to {last:,}"
-        sentences.append(f"{unread.left:,} more hold such words and are too many to read ({where}): {_CUT}")
+        sentences.append(f"{unread.left:,} more contain such words but are too many to read ({where}): {_CUT}")
     return " ".join(sentences)

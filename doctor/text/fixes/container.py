@@ -60,7 +60,7 @@ def _runtime(t: Evidence) -> Iterable[Fix]:
         return (
             (default_runtime(t.s), inspect_plugin(t.s))
             if container_kind(t.s) == "kubernetes"
-            else (other_host(t.s, "whose container engine knows the NVIDIA runtime"),)
+            else (other_host(t.s, "whose container engine is set up for the NVIDIA runtime"),)
         )
     lower = t.text.lower()
     return install_toolkit(t.s, _engine(t), rootless="rootless" in lower, snap="snap" in lower)
@@ -99,7 +99,7 @@ def _image_driver(t: Evidence) -> Iterable[Fix]:
     if not names:
         return (purge,)
     step = Step(
-        text="Remove the files that are named, where no package owns them.",
+        text="Also remove the files named in the error, if no package owns them.",
         where="dockerfile",
         command=f"RUN rm -f {' '.join(names)}",
         changes=library_changes(),

@@ -98,9 +98,11 @@ def _uvm_stale(t: Evidence) -> Iterable[Fix]:
         return (written(t.s, "restart-wsl"),)
     fixes = reload_uvm(t.s)
     if container_kind(t.s):
-        why = "after nvidia-uvm was reloaded on the host (with every GPU program stopped), or the host rebooted."
+        why = (
+            "do this after nvidia-uvm was reloaded on the host (with every GPU program stopped), or the host rebooted."
+        )
         return (anew(t.s, why), *fixes)
-    return (other_host(t.s, "whose nvidia-uvm module is fresh"), *fixes) if guest(t.s) else fixes
+    return (other_host(t.s, "whose nvidia-uvm module works"), *fixes) if guest(t.s) else fixes
 
 
 def _exclusive(t: Evidence) -> Iterable[Fix]:
@@ -137,7 +139,7 @@ def _switched(t: Evidence) -> Iterable[Fix]:
     lower = t.text.lower()
     usual = _SWITCHES["prime-select"] if known(t.s.host.os_id) in APT else ""
     line = next((line for word, line in _SWITCHES.items() if word in lower), usual)
-    tools = "" if line else " (prime-select, envycontrol, supergfxctl, or the maker's)"
+    tools = "" if line else " (prime-select, envycontrol, supergfxctl, or the manufacturer's tool)"
     on = written(t.s, "discrete-gpu-on", tools=tools, command=f"{line} && sudo reboot" if line else "")
     return (other_host(t.s, "whose NVIDIA driver works"), on) if guest(t.s) else (on,)
 

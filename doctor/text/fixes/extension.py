@@ -88,7 +88,7 @@ def _other_torch(t: Evidence) -> Iterable[Fix]:
     if d.name in SOURCE_ONLY:
         made = written(t.s, "build-extension-for-torch", compiled(d.name, source=False), name=d.name)
         return (made, remove(t.s, d.name))
-    return (upgrade(t.s, d.name, f"Install the {d.name} that goes with the installed torch"), remove(t.s, d.name))
+    return (upgrade(t.s, d.name, f"Install the {d.name} that matches the installed torch"), remove(t.s, d.name))
 
 
 def _no_arch(t: Evidence) -> Iterable[Fix | None]:
@@ -101,7 +101,7 @@ def _no_arch(t: Evidence) -> Iterable[Fix | None]:
             remove(
                 t.s,
                 "flash-attn",
-                "It needs compute capability 8.0; programs that find it missing use torch's own attention.",
+                "It needs compute capability 8.0; programs that do not find it use torch's own attention instead.",
             ),
         )
     archs = capabilities(t.s, t.m)
@@ -124,7 +124,7 @@ def _no_binary(t: Evidence) -> Iterable[Fix | None]:
     newer = upgrade(
         t.s,
         "bitsandbytes",
-        "Install a bitsandbytes that holds this CUDA version",
+        "Install a bitsandbytes that includes this CUDA version",
         "bitsandbytes" if old else "bitsandbytes>=0.50",
     )
     return (without, newer, remove(t.s, "bitsandbytes"))

@@ -66,12 +66,12 @@ def _mixed(t: Evidence) -> Iterable[Fix]:
     if not others:
         return (again,)
     remove = Step(
-        text="They write the same files as torch's own.",
+        text="They install the same files as torch's own wheels.",
         command=uninstall_command(t.s, others),
         where="environment",
         destructive=True,
     )
-    return (replace(again, title=f"Remove {', '.join(others)}, and install torch again", steps=(remove, *again.steps)),)
+    return (replace(again, title=f"Remove {', '.join(others)}, and reinstall torch", steps=(remove, *again.steps)),)
 
 
 def _system_nccl(t: Evidence) -> Fix:
@@ -81,7 +81,7 @@ def _system_nccl(t: Evidence) -> Fix:
     )
     cuda = ".".join(newest_cuda.split(".")[:2])
     rpm = (known(t.s.host.os_id) or "") in RPM
-    built = f"CUDA {cuda}" if cuda else "the CUDA here"
+    built = f"CUDA {cuda}" if cuda else "the installed CUDA"
     return written(t.s, "install-nccl-rpm" if rpm else "install-nccl", built=built, cuda=cuda or "X.Y")
 
 

@@ -70,7 +70,7 @@ def _slowed(t: Evidence) -> Iterable[Fix]:
 
 def _link(t: Evidence) -> Iterable[Fix]:
     if t.symptom.id == "topology-not-nvlink":
-        return (other_host(t.s, "whose GPUs are joined by NVLink"),)
+        return (other_host(t.s, "whose GPUs are connected by NVLink"),)
     if t.symptom.id == "topology-far-told" and not guest(t.s):
         return (written(t.s, "one-root-complex"),)
     return seat_board(t.s, "", 16)

@@ -66,8 +66,8 @@ def made(finding: Finding, make: Callable[[], Finding]) -> tuple[Finding, ...]:
             finding,
             status="pass",
             severity="info",
-            title=f"gpudoctor could not make a fix for {finding.id}",
-            detail=f"This is a fault of gpudoctor: {raised[:300]}",
+            title=f"gpudoctor could not build a fix for {finding.id}",
+            detail=f"This is a bug in gpudoctor; please report it: {raised[:300]}",
             facts={"internal": raised[:300]},
             fixes=(),
         )

@@ -49,7 +49,7 @@ def _onnx(t: Evidence) -> Iterable[Fix]:
             upgrade=True,
             id="install-cuda-wheels",
             title="Install the CUDA and cuDNN that ONNX Runtime needs",
-            text="It brings the libraries of its CUDA as wheels.",
+            text="This installs the libraries of its CUDA version as wheels.",
         )
         return (replace(fix, note=PRELOAD),)
     have = installed(t.s, ("onnxruntime-gpu",))
@@ -67,7 +67,7 @@ def _tensorflow(t: Evidence) -> Iterable[Fix]:
     if t.symptom.id in _OTHERS and "tensorflow" not in t.text.lower():
         return libraries(t)
     if known(t.s.host.system) == "windows":
-        more = "; 2.10 was the last one for Windows itself"
+        more = "; 2.10 was the last version for Windows itself"
         return (written(t.s, "use-wsl", name="TensorFlow", spec="tensorflow[and-cuda]", more=more),)
     if known(t.s.host.architecture) == "aarch64":
         return (written(t.s, "use-nvidia-image"),)
@@ -91,7 +91,7 @@ def _other_framework(t: Evidence) -> Iterable[Fix]:
     _, name, old, request, text = found
     lines = ways(t.s, request)
     if name == "CTranslate2" and known(t.s.host.architecture) == "aarch64":
-        text = "PyPI's wheels for aarch64 are CPU builds: build it here; takes nvcc, cuDNN and cmake."
+        text = "PyPI's wheels for aarch64 are CPU builds: build it here, which needs nvcc, cuDNN and cmake."
         lines = ways(t.s, *_CTRANSLATE2, before=_BUILD)
     put = Step(text=text, where="environment", changes={"python.distributions": RECHECK}, **lines)
     words, line = "Remove the build without CUDA.", uninstall_command(t.s, old.split()) if old else ""
@@ -109,16 +109,16 @@ _CTRANSLATE2 = (
     Install(packages=(), requirements="CTranslate2/python/install_requirements.txt"),
     Install(packages=("./CTranslate2/python",), isolated=False),
 )
-_COMPILE = "Compile it with CUDA (takes nvcc and a C++ compiler)."
-_RENAMED = "The GPU build has another name."
+_COMPILE = "Compile it with CUDA (this needs nvcc and a C++ compiler)."
+_RENAMED = "The GPU build has a different name."
 _LIGHTGBM = Install(
     packages=("lightgbm",), all_again=True, from_source=("lightgbm",), settings=("cmake.define.USE_CUDA=ON",)
 )
 _BUILDS = (
     ("dgl", "DGL", "dgl", Install(packages=("dgl",), find_links="https://data.dgl.ai/wheels/torch-2.4/cu124/repo.html"),
-     "Take the folder of your torch and its CUDA."),
+     "In the address, use the folder for your torch and its CUDA."),
     ("ctranslate2", "CTranslate2", "", Install(packages=("ctranslate2",), upgrade=True, all_again=True),
-     "Its wheels for x86_64 hold CUDA; on aarch64 it has to be built from source."),
+     "Its wheels for x86_64 include CUDA; on aarch64 it has to be built from source."),
     ("llama", "llama-cpp-python", "", LLAMA_CPP, _COMPILE),
     ("gpu offload", "llama-cpp-python", "", LLAMA_CPP, _COMPILE),
     ("blas = 0", "llama-cpp-python", "", LLAMA_CPP, _COMPILE),
@@ -126,7 +126,7 @@ _BUILDS = (
     ("standardgpuresources", "faiss", "faiss-cpu", Install(packages=("faiss-gpu-cu12",)), _RENAMED),
     ("gpu tree learner", "LightGBM", "", _LIGHTGBM, _COMPILE),
     ("xgboost", "XGBoost", "xgboost-cpu", Install(packages=("xgboost",), again=("xgboost",), deps=False),
-     "PyPI's wheel holds CUDA."),
+     "PyPI's wheel includes CUDA."),
     ("paddle", "PaddlePaddle", "paddlepaddle", Install(packages=("paddlepaddle-gpu",)), _RENAMED),
 )  # fmt: skip
 """A word of the message, name, what is removed, what is installed, words."""

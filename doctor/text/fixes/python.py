@@ -61,7 +61,7 @@ def _compiled_anew(t: Evidence) -> Fix:
     archs = [cc.replace(".", "") for cc in capabilities(t.s, t.m)] or ["NN"]
     flags = " ".join(f"-gencode arch=compute_{cc},code=sm_{cc}" for cc in archs)
     served = known(t.s.driver.cuda_version) or known(t.s.driver.nvml_cuda_version)
-    older = f"with CUDA {served} or older" if served else "with a CUDA that the driver supports"
+    older = f"with CUDA {served} or older" if served else "with a CUDA version that the driver supports"
     return written(t.s, "compile-machine-code", flags=flags, older=older)
 
 
@@ -88,7 +88,7 @@ def _bits(s: Snapshot, note: str) -> str:
     """Wheels are there, and pip found none: its Python is of 32 bits, or its index is another."""
     note_command = f"  {executable(s)} -c 'import struct; print(struct.calcsize(\"P\") * 8)'"
     return "\n".join(
-        [note, "Where pip still finds none, its Python is not the 64-bit one (this prints 64):", note_command]
+        [note, "If pip still finds none, its Python is not 64-bit (a 64-bit Python prints 64 here):", note_command]
     )
 
 
@@ -139,11 +139,11 @@ def _nvrtc(t: Evidence) -> Iterable[Fix | None]:
         if not of_torch:
             newest = "12" if all(numbers(cap) >= (5, 0) for cap in caps) else "11"
             return (written(t.s, "install-older-program", newest=newest),)
-        title = "Install a torch build of a CUDA that still knows the GPU"
+        title = "Install a torch build for a CUDA version that still supports the GPU"
         return (install_torch(t.s, t.m, gpus=caps, newest=True, title=title),)
     if not of_torch and "RuntimeError" not in t.symptom.text:
         return (written(t.s, "install-newer-program"),)
-    title = "Install a torch build of a newer CUDA, whose NVRTC knows the GPU"
+    title = "Install a torch build for a newer CUDA, whose NVRTC supports the GPU"
     for gpus in (caps,) if caps else (_NEW, ("8.9", "9.0"), ("8.6",)):
         if newer := install_torch(t.s, t.m, gpus=gpus, newest=True, title=title):
             return (newer,)

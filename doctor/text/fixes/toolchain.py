@@ -48,7 +48,7 @@ def _toolkit(t: Evidence) -> Iterable[Fix | None]:
     if windows:
         return (written(t.s, "install-toolkit", cuda=cuda),)
     module = _module(t, "cuda", cuda) if batch_job(t.s) else None
-    major = f" (torch wants CUDA {built.partition('.')[0]}.x)" if built else ""
+    major = f" (torch needs CUDA {built.partition('.')[0]}.x)" if built else ""
     named = written(t.s, "name-installed-toolkit", major=major) if t.symptom.id == "cuda-home-unset" else None
     return (module, named, *nvcc(t.s, t.m, cuda))
 
@@ -56,7 +56,7 @@ def _toolkit(t: Evidence) -> Iterable[Fix | None]:
 def _host_compiler(t: Evidence) -> Iterable[Fix | None]:
     """The newest gcc that the message, else the matrix, names for this nvcc."""
     if known(t.s.host.system) == "windows" or "visual studio" in t.text.lower():
-        why = "This CUDA toolkit takes another Visual Studio: 2022 for CUDA 11.6 and newer."
+        why = "This CUDA toolkit needs a different Visual Studio: 2022 for CUDA 11.6 and newer."
         return (written(t.s, "visual-studio-build-tools", why=why),)
     newest_known = re.search(r"versions later than (\d{1,2})", t.text) or re.search(r"less than (\d{1,2})", t.text)
     version = known(t.s.cuda.nvcc_version)
@@ -81,7 +81,7 @@ def _toolchain(t: Evidence) -> Iterable[Fix | None]:
         return (_python_for_windows(t),)
     of_windows = t.symptom.id == "windows-compiler-absent" or known(t.s.host.system) == "windows"
     if of_windows or "visual c++" in lower or "compiler version for cl" in lower:
-        return (written(t.s, "visual-studio-build-tools", why="It brings the compiler cl.exe."),)
+        return (written(t.s, "visual-studio-build-tools", why="They include the compiler cl.exe."),)
     if "ninja" in lower:
         return (written(t.s, "install-ninja"),)
     if "python.h" in lower:
@@ -110,10 +110,10 @@ def _triton_gpu(t: Evidence) -> Iterable[Fix | None]:
     if capabilities_named and all(
         numbers(cap) < (7, 5) for cap in capabilities_named
     ):  # CUDA 13 compiles for 7.5 and newer
-        title = "Install a torch whose Triton and ptxas still know the GPU"
+        title = "Install a torch whose Triton and ptxas still support the GPU"
         build = install_torch(t.s, t.m, gpus=capabilities_named, newest=True, title=title)
         return (build, written(t.s, "set-triton-ptxas-path-older"))
-    title = "Install a newer torch, with the Triton that belongs to it"
+    title = "Install a newer torch with its matching Triton"
     build = install_torch(t.s, t.m, gpus=capabilities_named or ("9.0", "12.0"), newest=True, title=title)
     return (build, written(t.s, "set-triton-ptxas-path"))
 
