@@ -1,4 +1,4 @@
-"""Fixes for data that does not get from one GPU to another as it should."""
+"""Fixes for faulty or slow transfers between GPUs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixes in a cluster: GPUs that Kubernetes or a batch system has, and jobs that ask for them."""
+"""Fixes in a cluster: GPUs managed by Kubernetes or a batch system, and jobs that request them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ASK = {
     "lsf": '#BSUB -gpu "num=1"      # interactive: bsub -Is -gpu "num=1" bash',
     "htcondor": "request_gpus = 1      # in the submit description",
 }
-"""Batch system: the line of a job script that asks for one GPU."""
+"""Batch system: the line of a job script that requests one GPU."""
 
 
 def ask_for_gpus(s: Snapshot, **known_now: Any) -> Fix:
@@ -84,7 +84,7 @@ def inspect_plugin(s: Snapshot) -> Fix:
 
 
 def runtime_for_plugin(s: Snapshot) -> tuple[Fix, ...]:
-    """Let the device plugin run under the NVIDIA runtime: without it, it finds neither NVML nor devices."""
+    """Run the device plugin under the NVIDIA runtime; without the runtime it finds neither NVML nor devices."""
     patch = '{"spec": {"template": {"spec": {"runtimeClassName": "nvidia"}}}}'
     step = Step(
         text="Give the device plugin's pods the NVIDIA runtime class (namespace and name: kubectl get ds -A).",

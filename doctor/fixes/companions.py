@@ -1,4 +1,4 @@
-"""Companions of torch: the version that goes with it, or none."""
+"""Companions of torch: the version that matches it, or none."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ LAST_NUMPY_1 = "1.26.4"
 
 
 def install_companion(s: Snapshot, m: Matrix, version: str, d: Distribution) -> Fix | None:
-    """The version that goes with this torch, from the index of the same build; else none of it.
+    """The version that matches this torch, from the index of the same build; if there is none, remove it.
 
-    Where it is not installed yet, with what it needs.
+    If it is not installed yet, its dependencies are installed too.
     """
     parts = torch_version(version)
     if parts is None:

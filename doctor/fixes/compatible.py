@@ -1,4 +1,4 @@
-"""The way to a torch that fits this machine: the nearest step first, so that there always is one."""
+"""How to get a torch that fits this machine: the easiest way first, so that there is always one."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from .which_torch import which_torch
 
 
 def compatible_torch(s: Snapshot, m: Matrix) -> Fix | None:
-    """Install a build; else with another Python; else after a newer driver; else for some of the GPUs.
+    """Install a build; else with a different Python; else after a newer driver; else for some of the GPUs.
 
-    Where no GPU is known, a build for the usual ones. On Jetson (its driver is part of JetPack) NVIDIA's own. None only
-    where there are no wheels at all (macOS, musl).
+    If no GPU is known, a build for the usual ones. On Jetson (its driver is part of JetPack), NVIDIA's own. None only
+    if there are no wheels at all (macOS, musl).
     """
     wanted = capabilities(s, m)
     if known(s.driver.kernel_flavour) == "tegra" or any(
@@ -66,7 +66,7 @@ def _newer_torch(s: Snapshot, m: Matrix, wanted: Sequence[str]) -> Fix | None:
 
 
 def other_gpu(s: Snapshot) -> Fix:
-    """Another machine: no published build, or no driver that a build needs, serves the GPU of this one."""
+    """A different machine: no published build, or no driver that a build needs, supports this machine's GPU."""
     return other_host(s, "whose GPU a published torch build supports", {**driver_changes(), **_other_torch(s)})
 
 
@@ -88,7 +88,7 @@ def usual_gpus(s: Snapshot, m: Matrix) -> tuple[str, ...]:
 
 
 def _other_torch(s: Snapshot) -> dict[str, Any]:
-    """On another machine torch is another one too: the build that fits there."""
+    """On a different machine, torch is a different build, too: the one that fits there."""
     return {**{f"torch.{name}": RECHECK for name in s.torch.__struct_fields__}, **recheck_run(s)}
 
 
@@ -129,7 +129,7 @@ def _after_driver(s: Snapshot, m: Matrix, wanted: Sequence[str]) -> Fix | None:
 
 
 def _for_some(s: Snapshot, m: Matrix, wanted: Sequence[str]) -> Fix | None:
-    """No build serves all GPUs: give programs those that one build serves, the most that can be had."""
+    """No build supports all GPUs: show programs the largest set of GPUs that one build supports."""
     gpus = [gpu for gpu in seen_gpus(s, m) or () if not gpu.hidden]
     choices = []
     for left_out in wanted:
@@ -160,7 +160,7 @@ def drivable(s: Snapshot, m: Matrix, capability: str) -> bool:
 
 
 def show_only(s: Snapshot, keys: Sequence[str]) -> Step:
-    """Let programs see only these GPUs."""
+    """Make only these GPUs visible to programs."""
     numbered = {
         key for key in keys if re.fullmatch(r"gpu-\d{1,3}", key)
     }  # a text numbers GPUs, it seldom has their UUIDs

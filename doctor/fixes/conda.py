@@ -1,4 +1,4 @@
-"""torch in a conda environment: a build of conda-forge by a row of the matrix, or the word that there is none."""
+"""torch in a conda environment: a conda-forge build from the matrix, or a note that there is none."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from compat_matrix import Matrix
     from compat_matrix.conda import CondaChoice
 
-NO_LINE = "No conda command is given: gpudoctor knows no conda-forge build that fits this GPU, driver and Python."
+NO_LINE = "No conda command is given: gpudoctor knows of no conda-forge build that fits this GPU, driver and Python."
 
 
 def choose(
@@ -48,7 +48,7 @@ def choose(
     )
     if which.keeps or best.row.torch == recommended:
         return best, which.sentence
-    lacks = f"conda-forge has no build that fits for torch {recommended}, which gpudoctor resolve recommends"
+    lacks = f"conda-forge has no compatible build of torch {recommended}, which gpudoctor resolve recommends"
     return best, f"{lacks}; the newest that fits is torch {newest.torch} for CUDA {newest.cuda}."
 
 

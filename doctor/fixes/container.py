@@ -1,4 +1,4 @@
-"""Fixes of how a container or job is started: GPUs, device nodes, driver capabilities."""
+"""Fixes for how a container or job is started: GPUs, device nodes, driver capabilities."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WORDS = {
 
 
 def start_with_gpu(s: Snapshot) -> tuple[Fix, ...]:
-    """Start the container again with the GPU, in the words of what runs it; then what the host must have."""
+    """Start the container again with the GPU, with its engine's own command; then set up the host."""
     kind, changes = container_kind(s), start_changes()
     name = known(s.host.provider) or ""
     provider = PROVIDERS[name] if name in MANAGED else None
@@ -66,7 +66,7 @@ def start_with_gpu(s: Snapshot) -> tuple[Fix, ...]:
 
 
 def turn_nvproxy_on(s: Snapshot) -> tuple[Fix, ...]:
-    """gVisor with the driver passed on, and the container started again with the GPU."""
+    """Turn on driver passthrough in gVisor, and start the container again with the GPU."""
     if (known(s.host.provider) or "") in MANAGED:
         return start_with_gpu(s)
     if known(s.host.scheduler) == "kubernetes":
@@ -257,7 +257,7 @@ def allow_access(s: Snapshot, closed: Sequence[DeviceNode] = ()) -> tuple[Fix, .
 
 
 def _give_to_group(s: Snapshot, root: str, paths: str) -> Fix:
-    """A group of their own for the nodes, at each load of the module and now."""
+    """A separate group for the device nodes, now and whenever the module is loaded."""
     options = "options nvidia NVreg_DeviceFileGID=%s NVreg_DeviceFileMode=0660\\n"
     steps = (
         on_host(
@@ -281,7 +281,7 @@ def _give_to_group(s: Snapshot, root: str, paths: str) -> Fix:
 
 
 def _start_with_access(s: Snapshot, closed: Sequence[DeviceNode]) -> Fix:
-    """The container started so that its user may open the nodes, by what keeps the user from it."""
+    """Start the container so that its user can open the nodes, depending on what denies access."""
     groups = sorted({node.gid for node in closed if node.gid and node.mode & 0o060 == 0o060})
     podman, kubernetes = container_kind(s) == "podman", container_kind(s) == "kubernetes"
     title = "Start the container with access to the GPU's device nodes"

@@ -1,4 +1,4 @@
-"""torch where no GPU is expected: its CPU build, without the CUDA libraries that the default wheels bring."""
+"""torch for machines without a GPU: its CPU build, without the CUDA libraries that the default wheels include."""
 
 from __future__ import annotations
 

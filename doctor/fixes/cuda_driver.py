@@ -1,4 +1,4 @@
-"""Fixes where torch's CUDA is newer than the driver: an older build, then forward compatibility, then the host."""
+"""Fixes for a torch whose CUDA is newer than the driver: an older build, then forward compatibility, then the host."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def fixes_for(
     s: Snapshot, m: Matrix, cuda: str, grade: DriverGrade | None, *, today: str = "", serves: bool = True
 ) -> tuple[Fix, ...]:
-    """Best first: what the user can do where he is comes before what only the host's owner can.
+    """Best first: what the user can do comes before what only the host's owner can do.
 
     `serves`: whether this torch has code for a GPU here; without it no driver helps. `today`: the day to judge by.
     """

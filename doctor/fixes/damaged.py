@@ -1,4 +1,4 @@
-"""Install exactly the distributions again whose library files are damaged."""
+"""Reinstall only the distributions whose library files are damaged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .where import RECHECK, recheck_run
 
 
 def reinstall_damaged(s: Snapshot, m: Matrix, broken: Sequence[ChangedFile]) -> Fix:
-    """First room on the disk where it is full; then the damaged distributions, and nothing else."""
+    """First free up space if the disk is full; then reinstall the damaged distributions, and nothing else."""
     names = tuple(dict.fromkeys(one.package for one in broken))
     steps = [*_room(s, broken), *_pointers(s, broken)]
     torch = torch_version(known(s.torch.version) or "")
@@ -82,7 +82,7 @@ def _after(s: Snapshot, broken: Sequence[ChangedFile]) -> dict[str, Any]:
 
 
 def _room(s: Snapshot, broken: Sequence[ChangedFile]) -> list[Step]:
-    """What is installed onto a full disk is cut off again."""
+    """Files installed onto a full disk would be truncated again."""
     disk = next((d for d in known(s.host.disks) or () if d.role == "environment"), None)
     needed_mib = sum((one.whole or 0) for one in broken) / (1 << 20) + 512
     if disk is None or disk.free_mib >= needed_mib:

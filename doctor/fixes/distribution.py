@@ -1,4 +1,4 @@
-"""Linux distributions by their package managers: one answer for whoever installs something of the system."""
+"""Package managers of Linux distributions, for every fix that installs a system package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixes of the driver itself: install, load, reboot, newer, older, open module."""
+"""Fixes for the driver itself: install, load, reboot, newer, older, open module."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def install_driver(
 
 
 def other_host(s: Snapshot, what: str, changes: dict[str, Any] | None = None, by_driver: bool = False) -> Fix:
-    """Start on another machine: what remains to somebody who cannot change this one."""
+    """Switch to a different machine: what is left for a user who cannot change this one."""
     step = another_machine(s, what, driver_changes() if changes is None else changes, by_driver)
     return Fix(id="choose-another-host", title=f"Switch to a host {what}", steps=(step,))
 
@@ -216,7 +216,7 @@ def fabric_manager_package(s: Snapshot, branch: str) -> str:
 
 
 def start_fabric_manager(s: Snapshot, version: str, here: bool = True) -> tuple[Fix, ...]:
-    """Fabric manager of the driver's own version, running. `here`: the switches are on this machine."""
+    """Run the fabric manager in the driver's version. `here`: the switches are on this machine."""
     if not here:
         return (other_host(s, "whose NVSwitch fabric is up (and tell the provider about this one)"),)
     root, branch = host_sudo(s), version.partition(".")[0]

@@ -1,4 +1,4 @@
-"""Steps that end other people's work: which they are, what comes before them, and when they are not offered.
+"""Steps that stop other people's work: which they are, what precedes them, and when they are not offered.
 
 The judge passes every finding through `safely`, so that no builder of fixes can leave it out.
 """
@@ -55,7 +55,7 @@ _RULES: tuple[tuple[re.Pattern[str], Ends], ...] = (
     (lazy(r"nvidia-smi\b[^&;|\n]*(?:--gpu-reset|(?<= )-r\b|(?<= )-mig [01]\b|--multi-instance-gpu)"), GPU),
     (lazy(r"(?<![-\w])(?:kill|pkill|killall|fuser -\w*k\w*)(?![-\w])|\bStop-Process\b|\btaskkill\b"), PROCESS),
 )
-"""A command, and whose work it ends; the first that fits counts: the widest stand first."""
+"""A command, and whose work it stops; the first match counts, so the widest come first."""
 
 _BY_WORDS: tuple[tuple[re.Pattern[str], Ends], ...] = (
     (lazy(r"\bshut down (?:the|that) virtual machine\b", re.I), MACHINE),
@@ -77,10 +77,10 @@ _BY_WORDS: tuple[tuple[re.Pattern[str], Ends], ...] = (
         CONTAINER,
     ),
 )
-"""What a step says that it does, mostly where nothing can be typed, and whose work that ends."""
+"""What a step says it does, usually because there is no command, and whose work that stops."""
 
 _RANK: tuple[Ends, ...] = get_args(Ends)
-"""From nobody's work to that of the whole host."""
+"""From no work to all work on the host."""
 _OWN = ("", SESSION, CONTAINER, POD)
 """The broken session, container or pod has to be restarted anyway: the step says so, and the order of fixes stays."""
 DRAINED = (GPU, GPUS, CONTAINERS, HOST)
@@ -112,12 +112,12 @@ _HAS_CONDITION = lazy(r"no longer need|still need|any more|Save your work")
 
 
 def with_condition(text: str, command: str) -> str:
-    """The words of a step that were written without one, with the condition that its command needs."""
+    """The text of a step, with the condition that its command needs if the text has none."""
     return with_condition_for(text, ends_of(command))
 
 
 def with_condition_for(text: str, ends: Ends) -> str:
-    """The same, from whose work the step ends: it may have no command."""
+    """The same, based on whose work the step stops: it may have no command."""
     what = _CONDITION.get(ends)
     if not what or not text or _HAS_CONDITION.search(text):
         return text
@@ -126,14 +126,14 @@ def with_condition_for(text: str, ends: Ends) -> str:
 
 
 def ends_of(command: str) -> Ends:
-    """Whose work these lines end; '' where nobody's. What stands behind a # is not run."""
+    """Whose work these lines stop; '' if they stop none. Anything after a # is not run."""
     lines = [re.sub(r"(?:^|\s)#.*", "", line) for line in command.splitlines()]
     found = [_ends_of_line(part) for line in lines for part in re.split(r"&&|\|\||;", line)]
     return max(found, key=_RANK.index, default="")
 
 
 def ends_by_words(text: str) -> Ends:
-    """Whose work a step ends, by its text; '' if it ends nothing."""
+    """Whose work a step stops, judging by its text; '' if it stops none."""
     return next((ends for pattern, ends in _BY_WORDS if pattern.search(text)), "")
 
 
@@ -160,13 +160,13 @@ def is_read_only(command: str) -> bool:
 
 
 def worst(fix: Fix) -> Ends:
-    """The most that a step of a fix ends, beyond the place itself that is repaired."""
+    """The most that any step of a fix stops, apart from what is being repaired itself."""
     return max((step.ends for step in fix.steps if step.ends not in _OWN), key=_RANK.index, default="")
 
 
 def safely(s: Snapshot, finding: Finding) -> Finding:
-    """The finding, with its steps marked, the node drained first, and nothing that harms others for what harms nobody
-    here."""
+    """The finding with its steps marked and the node drained first; if this session is not affected, without steps
+    that stop other people's work."""
     if not finding.fixes:
         return finding
     fixes = tuple(_marked(fix) for fix in finding.fixes)
@@ -178,7 +178,7 @@ def safely(s: Snapshot, finding: Finding) -> Finding:
 
 
 def _mildest_first(fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
-    """Those that can be carried out here by how much they end; the others keep their places."""
+    """Sort those that can be carried out here by how much they stop; the others keep their places."""
     here = iter(sorted((fix for fix in fixes if fix.possible_here), key=lambda fix: _RANK.index(worst(fix))))
     return tuple(next(here) if fix.possible_here else fix for fix in fixes)
 
@@ -201,7 +201,7 @@ def _is_not_of_this_session(s: Snapshot, subject: str) -> bool:
 
 
 def leave_to_operator(what: str, fixes: tuple[Fix, ...] = ()) -> Fix:
-    """Where this session is not affected: nothing to do but to say so. `fixes`: what the operator may do."""
+    """For a session that is not affected: only tell the operator. `fixes`: what the operator can do."""
     changes = {path: value for fix in fixes[:1] for step in fix.steps for path, value in step.changes.items()}
     text = f"Nothing to do here. Tell the operator: {what.rstrip('.')}."
     step = Step(text=text, where="operator", changes=changes)
@@ -209,12 +209,12 @@ def leave_to_operator(what: str, fixes: tuple[Fix, ...] = ()) -> Fix:
 
 
 def scheduler_of(s: Snapshot) -> str:
-    """slurm, kubernetes ...: who gives this host work; '' where nothing shows."""
+    """slurm, kubernetes ...: what schedules work on this host; '' if unknown."""
     return known(s.host.cluster_node) or known(s.host.scheduler) or ""
 
 
 def _drained(s: Snapshot, fix: Fix, why: str) -> Fix:
-    """The fix, with new work kept off the node before the first step that ends what runs there."""
+    """The fix, with the node drained before the first step that stops what runs there."""
     at = next((i for i, step in enumerate(fix.steps) if step.ends in DRAINED), None)
     scheduler = scheduler_of(s)
     if at is None or scheduler not in _DRAIN or any(step.text.startswith("Drain") for step in fix.steps):

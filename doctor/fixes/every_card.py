@@ -1,4 +1,4 @@
-"""A driver is the whole machine's: whom it would serve, and what each choice loses, before it is installed."""
+"""One driver serves all GPUs of a machine: which ones it supports, and what each choice loses, before installing it."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _NOT_DRIVEN = ("too-old", "too-new", "needs-open-module", "open-module-unsupport
 
 
 def lost_by(s: Snapshot, m: Matrix, branch: int, flavour: str) -> list[str]:
-    """Names of the GPUs that this driver would not drive."""
+    """Names of the GPUs that this driver does not support."""
     platform = driver_platform(s)
     judged = [(name, m.driver_for_gpu(str(branch), cc, flavour or None, platform)) for name, cc in cards(s, m).values()]
     return sorted({name for name, grade in judged if grade.grade in _NOT_DRIVEN})
 
 
 def for_every_card(s: Snapshot, m: Matrix, fixes: tuple[Fix, ...], branch: int, flavour: str) -> tuple[Fix, ...]:
-    """The fixes that install this driver as they are, if it drives every GPU; else with what is lost, and after the
-    choice that loses nothing: the GPUs in two machines."""
+    """The fixes that install this driver: unchanged if it supports every GPU; otherwise with what is lost, and after
+    the choice that loses nothing, putting the GPUs in two machines."""
     lost = lost_by(s, m, branch, flavour)
     if not lost:
         return fixes

@@ -1,4 +1,4 @@
-"""How an extension of torch gets here: a wheel that its project has for this torch, else compiled, else why not."""
+"""How to install an extension of torch: its project's wheel for this torch, else compiled, else why it cannot be."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from compat_matrix.extension_wheels import WheelChoice
 
 TOOLS = Install(packages=("setuptools", "wheel", "packaging", "ninja", "psutil"))
-"""What the build of such packages imports; without build isolation nobody else brings it."""
+"""What the build of such packages imports; without build isolation, nothing else installs it."""
 
 
 def wheel_for(s: Snapshot, m: Matrix, name: str, torch: Torch | None = None, version: str = "") -> WheelChoice:
@@ -41,7 +41,7 @@ def wheel_request(name: str, url: str, again: bool = False) -> Install:
 
 
 def why_not(s: Snapshot, m: Matrix, name: str) -> str:
-    """Why an extension cannot be had here as things are; '' where nothing speaks against it."""
+    """Why an extension cannot be installed here as things are; '' if it can."""
     if not _of_torch(m, name):
         return ""
     parts = torch_version(known(s.torch.version) or "")
@@ -62,7 +62,7 @@ def _of_torch(m: Matrix, name: str) -> bool:
 
 
 def install_extension(s: Snapshot, m: Matrix, name: str) -> Fix | None:
-    """A fix that ends with this extension installed; None where nothing of it is known or `why_not` says why."""
+    """A fix that installs this extension; None if it is unknown or if `why_not` gives a reason."""
     if not _of_torch(m, name) or why_not(s, m, name):
         return None
     title, changes = f"Install {name}", renewed(s, (name,))

@@ -1,4 +1,4 @@
-"""Put extensions right: another build of one, built here, removed, or all that a new torch leaves behind."""
+"""Repair extensions: install a different build, build it here, remove it, or update all after a new torch."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .where import RECHECK
 _CUDART = lazy(r"libcudart\.so\.(\d+)(\.0)?")
 _COMPANIONS = ("torch", "torchvision", "torchaudio", "torchtext", "torchcodec", "triton")
 SOURCE_ONLY = ("flash-attn", "causal-conv1d", "mamba-ssm", "deepspeed", "apex", "grouped-gemm", "detectron2")
-"""Compiled on installation: a wheel, where there is one, is made for one torch and lies with the project's releases."""
+"""Compiled on installation: a wheel, if there is one, is built for one torch and is among the project's releases."""
 _FORCE_BUILD = {
     "flash-attn": "FLASH_ATTENTION_FORCE_BUILD",
     "mamba-ssm": "MAMBA_FORCE_BUILD",
     "causal-conv1d": "CAUSAL_CONV1D_FORCE_BUILD",
 }
-"""Their setup.py takes the project's published wheel also where pip was told to build, unless this says TRUE."""
+"""Their setup.py uses the project's published wheel even if pip was told to build, unless this is TRUE."""
 
 
 def gone(s: Snapshot, names: Sequence[str]) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def gone(s: Snapshot, names: Sequence[str]) -> dict[str, Any]:
 
 
 def renewed(s: Snapshot, names: Sequence[str], version: str = "") -> dict[str, Any]:
-    """What changes when these packages are installed anew: whatever was wrong with them is to be looked at again."""
+    """What changes when these packages are reinstalled: whatever was wrong with them has to be checked again."""
     site = site_packages(s)
     have = {d.name: d.version for d in known(s.python.distributions) or () if d.name in names}
     put = [
@@ -74,7 +74,7 @@ def cudart_major(library: CodeLibrary) -> int | None:
 
 
 _OF_ATTENTION = ("flash-attn", "flash-attn-3", "vllm-flash-attn", "xformers", "sageattention")
-"""torch has the same operation, and libraries of models take it where these are missing."""
+"""torch has the same operation, and model libraries use it if these are missing."""
 
 
 def remove(s: Snapshot, name: str, why: str = "") -> Fix:

@@ -1,4 +1,4 @@
-"""GPU builds of frameworks beside torch, and the CUDA wheels that they need."""
+"""GPU builds of frameworks other than torch, and the CUDA wheels that they need."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PRELOAD = "Then import torch first, or call onnxruntime.preload_dlls(), so that 
 
 
 def cuda_major_for(s: Snapshot) -> int:
-    """13 where the driver serves it, else 12."""
+    """13 if the driver supports it, else 12."""
     return 13 if numbers(known(s.driver.version))[:1] >= (580,) else 12
 
 

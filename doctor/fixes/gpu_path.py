@@ -1,4 +1,4 @@
-"""Fixes where a GPU was not used: by a program, by torch, or because the GPU itself does not compute."""
+"""Fixes for a GPU that was not used: by a program, by torch, or because the GPU itself does not compute."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNAVAILABLE = 46
 
 
 def prove_again(path: Path) -> tuple[Fix, ...]:
-    """The proof once more, where it came to no result."""
+    """Run the proof again if it had no result."""
     if "memory" in path.reason:
         words = "End the programs that use its memory (nvidia-smi lists them), or wait for them to finish."
         return (here("prove-again", "Run gpudoctor prove again once memory is free", words),)
@@ -29,7 +29,7 @@ def prove_again(path: Path) -> tuple[Fix, ...]:
 
 
 def use_path(s: Snapshot, m: Matrix, path: Path) -> tuple[Fix, ...]:
-    """Have a program or torch use the GPU that it left alone."""
+    """Make a program or torch use the GPU that it did not use."""
     move = in_code(
         "move-to-gpu",
         "Move the model and every batch to the GPU",

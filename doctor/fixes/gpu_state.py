@@ -1,4 +1,4 @@
-"""Fixes of the state of one GPU: reset, reboot, replace, cool, power, seat."""
+"""Fixes for the state of one GPU: reset, reboot, replace, cool, power, reseat."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def gpu_changes(s: Snapshot, key: str, **facts: Any) -> dict[str, Any]:
 
 
 def with_gpus(s: Snapshot, change: Callable[[Gpu], Gpu]) -> tuple[Gpu, ...] | Missing:
-    """The list of GPUs after a change of each; where nobody knows them, they are to be looked at again."""
+    """The list of GPUs after changing each of them; if the list is unknown, it has to be read again."""
     gpus: tuple[Gpu, ...] | None = known(s.gpus)
     return RECHECK if gpus is None else tuple(change(g) for g in gpus)
 
@@ -75,7 +75,7 @@ def reset(s: Snapshot, key: str, address: str = "") -> tuple[Fix, ...]:
 
 
 def recover_imex(s: Snapshot, key: str) -> tuple[Fix, ...]:
-    """Have the machines that share memory over NVLink agree again."""
+    """Restart IMEX, which connects the machines that share memory over NVLink."""
     step = on_host(
         s,
         "Once the jobs that share memory between machines are no longer needed, restart the IMEX service on all "
@@ -108,7 +108,7 @@ def elsewhere(s: Snapshot) -> Fix:
 
 
 def cool(s: Snapshot, key: str) -> tuple[Fix, ...]:
-    """Bring the heat down."""
+    """Lower the temperature."""
     changes = _again(s, key, _LOAD)
     air = Fix(
         id="cool-gpu",
@@ -140,7 +140,7 @@ def cool(s: Snapshot, key: str) -> tuple[Fix, ...]:
 
 
 def power(s: Snapshot, key: str, sockets: bool) -> tuple[Fix, ...]:
-    """Give the GPU the power that it asks for."""
+    """Give the GPU the power that it requests."""
     text = CABLES if sockets else "Check the machine's power supplies and its power capping (BMC); see its event log."
     step = on_host(s, text, changes=_again(s, key, _LOAD), needs_root=False)
     fix = Fix(id="check-power", title="Check the power supply of the GPU", steps=(step,))
@@ -175,12 +175,12 @@ def seat_board(s: Snapshot, key: str, width: int) -> tuple[Fix, ...]:
         ends=HOST,
         destructive=True,
     )
-    fix = Fix(id="seat-board", title="Give the GPU its full PCIe link", steps=(step,))
+    fix = Fix(id="seat-board", title="Restore the GPU's full PCIe link", steps=(step,))
     return (other_host(s, "whose GPUs have their full PCIe link"), fix) if guest(s) else (fix,)
 
 
 def persistence(s: Snapshot) -> Fix:
-    """Keep the driver loaded while nobody uses the GPU."""
+    """Keep the driver loaded while the GPU is not in use."""
     gpus = with_gpus(s, lambda g: replace(g, persistence_mode=True))
     return Fix(
         id="persistence-mode",

@@ -1,4 +1,4 @@
-"""A GPU that somebody else holds alone: another GPU, its owner, the MPS daemon that shares it, and last its end."""
+"""A GPU that another process holds exclusively: use a different GPU, ask its owner, reach the MPS daemon, or end it."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def reach_mps(s: Snapshot) -> Fix:
             where="container-start",
             changes=changes,
         )
-        return Fix(id="mount-mps-pipe", title="Give the container the MPS daemon's folder", steps=(step,))
+        return Fix(id="mount-mps-pipe", title="Mount the MPS daemon's folder into the container", steps=(step,))
     step = Step(
         text="Set it to the folder that the MPS daemon was started with (the daemon's own value of this variable, or "
         "/tmp/nvidia-mps if it has none).",

@@ -1,4 +1,4 @@
-"""Fixes where a container's image and the host's driver do not fit."""
+"""Fixes for a container image that does not match the host's driver."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def newer_driver_for(s: Snapshot, m: Matrix, cuda: str, *, whole: bool = False) 
 
 
 def disable_require(s: Snapshot) -> Fix:
-    """Switch the image's condition off."""
+    """Turn off the image's requirement check."""
     step = Step(
         text="Do this only if the programs inside are known to run with this driver.",
         command=variable_line(s, "NVIDIA_DISABLE_REQUIRE", "1"),
@@ -44,12 +44,12 @@ def disable_require(s: Snapshot) -> Fix:
 
 
 def older_image(s: Snapshot, cuda: str, below: str = "") -> Fix:
-    """An image for the driver's CUDA; where that is not known, for one `below` the version that was refused."""
+    """An image for the driver's CUDA; if that is unknown, for a version `below` the one that was refused."""
     which = (
         f"CUDA {cuda} or older" if cuda else f"a CUDA version older than {below}" if below else "an older CUDA version"
     )
     step = Step(
-        text=f"Use the image's tag that is built for {which}.",
+        text=f"Use a tag of this image that is built for {which}.",
         where="container-start",
         changes={"container.image_cuda": cuda or ABSENT, "container.requirements": ()},
     )

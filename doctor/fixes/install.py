@@ -1,8 +1,9 @@
-"""Every line that installs, removes or makes an environment: a request as data, told in the words of pip, uv or conda.
+"""Every line that installs, removes or creates an environment: a request as data, written for pip, uv or conda.
 
-No other file of the fixes builds one. What is printed is the way of the tool in use, and only that; the other tool's
-line goes along as an alternative. pip and uv differ where a version is there already: pip takes `torch==2.8.0` for
-satisfied by 2.8.0+cu129, and so does uv; pip forces all or nothing, uv package by package (tried with pip 26, uv 0.13).
+No other file of the fixes builds one. What is printed is the command of the tool in use, and only that; the other
+tool's command is passed along as an alternative. pip and uv differ if a version is already installed: pip considers
+`torch==2.8.0` satisfied by 2.8.0+cu129, and so does uv; pip forces all or nothing, uv package by package (tried with
+pip 26, uv 0.13).
 """
 
 from __future__ import annotations
@@ -38,16 +39,16 @@ class Install(Struct, frozen=True, kw_only=True):
     """Further ones beside `extra_index`."""
     find_links: str = ""
     again: tuple[str, ...] = ()
-    """Names among the packages that are written anew even where their version is there."""
+    """Names of packages that are reinstalled even if their version is already installed."""
     all_again: bool = False
-    """Everything anew, what the packages need too."""
+    """Reinstall everything, including the dependencies."""
     over: bool = False
-    """Written over what is there, which pip cannot remove: it has no RECORD."""
+    """Overwrite what is installed, which pip cannot remove because it has no RECORD."""
     deps: bool = True
     upgrade: bool = False
-    """The newest that fits of each package; what they need only where it has to."""
+    """The newest version that fits of each package; dependencies are upgraded only if they have to be."""
     isolated: bool = True
-    """Built apart from what is installed; without it, what compiles finds the torch that is here."""
+    """Built in isolation from what is installed; without isolation, the build finds the installed torch."""
     from_source: tuple[str, ...] = ()
     cache: bool = True
     settings: tuple[str, ...] = ()
@@ -174,7 +175,7 @@ def name_of(package: str) -> str:
 
 
 def image_line(s: Snapshot, request: Install) -> str:
-    """The request as it stands in a Dockerfile after RUN."""
+    """The request as it is written in a Dockerfile after RUN."""
     if tool_of(s) == "uv":
         return uv_line(request, executable(s))
     return pip_line(request)

@@ -1,4 +1,4 @@
-"""Commands of the catalogue of messages: parts as data, for whatever environment the text speaks of."""
+"""Commands of the message catalogue: parts as data, for whatever environment the text is about."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An environment whose Python does not start: that Python back, or a new environment at its place."""
+"""An environment whose Python does not start: restore that Python, or create a new environment in its place."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NEW = "~/venv-gpu"
 
 
 def interpreter_fixes(s: Snapshot) -> tuple[Fix, ...]:
-    """The mildest first: unset what breaks it, bring the Python back, make the environment anew, take another one."""
+    """The mildest first: unset what breaks it, restore the Python, recreate the environment, use a different one."""
     found = (_unset(s), _back(s), _anew(s), _conda(s))
     fixes = tuple(fix for fix in found if fix is not None)
     return fixes or (_another(s),)
@@ -50,7 +50,7 @@ def _unset(s: Snapshot) -> Fix | None:
 
 
 def _back(s: Snapshot) -> Fix | None:
-    """The Python that the link leads to, by the tool that had installed it: the packages stay as they are."""
+    """Reinstall the Python that the link points to, with the tool that installed it: the packages stay as they are."""
     target = known(s.python.patient.link_target) or ""
     managed = _MANAGED.search(target)
     if not managed:

@@ -14,7 +14,7 @@ _JETPACK_6 = "nvcr.io/nvidia/pytorch:25.06-py3-igpu"
 def jetson_build(s: Snapshot) -> Fix:
     """NVIDIA's own image or wheel for the board's JetPack."""
     changes: dict[str, Any] = {f"torch.{name}": RECHECK for name in s.torch.__struct_fields__}
-    distributions: Any = Missing("recheck", "another environment")
+    distributions: Any = Missing("recheck", "a different environment")
     changes.update(recheck_run(s), **{"python.distributions": distributions, "python.extensions": distributions})
     # Where a provider, a batch system or another engine starts containers, the image is named there.
     docker = container_kind(s) in ("", "docker") and not (known(s.host.provider) or notebook(s) or batch_job(s))

@@ -1,4 +1,4 @@
-"""Fixes of a kernel module that was not built for the running kernel, or that Secure Boot refuses."""
+"""Fixes for a kernel module that was not built for the running kernel, or that Secure Boot rejects."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def headers_command(s: Snapshot) -> str:
 
 
 def sign_module(s: Snapshot) -> tuple[Fix, ...]:
-    """Enrol the key that the module is signed with, or switch Secure Boot off."""
+    """Enroll the key that the module is signed with, or turn off Secure Boot."""
     root = host_sudo(s)
     ubuntu = known(s.host.os_id) == "ubuntu"
     key = "/var/lib/shim-signed/mok/MOK.der" if ubuntu else "/var/lib/dkms/mok.pub"

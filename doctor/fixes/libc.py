@@ -1,4 +1,4 @@
-"""Fixes of a C library that is too old, or of another kind."""
+"""Fixes for a C library that is too old, or of a different kind."""
 
 from __future__ import annotations
 

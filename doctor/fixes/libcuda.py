@@ -1,4 +1,4 @@
-"""Fixes of which libcuda the loader takes: stubs, forward-compatibility libraries, images' own driver libraries."""
+"""Fixes for which libcuda the loader uses: stubs, forward-compatibility libraries, driver libraries in images."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def library_path(s: Snapshot) -> list[str]:
 
 
 def without_folders(word: str) -> str:
-    """LD_LIBRARY_PATH, whose value was not told, without the folders whose names hold a word."""
+    """LD_LIBRARY_PATH, whose value is unknown, without the folders whose names contain a word."""
     return f"export LD_LIBRARY_PATH=$(printf %s \"$LD_LIBRARY_PATH\" | tr : '\\n' | grep -v {word} | paste -sd:)"
 
 
@@ -163,7 +163,8 @@ def purge_image_driver() -> Fix:
         title="Remove the driver's packages from the image",
         steps=(
             Step(
-                text="Add this line to the Dockerfile after the last install, rebuild it and recreate the container.",
+                text="Add this line to the Dockerfile after the last install, rebuild the image, and recreate the "
+                "container.",
                 # By what is installed: apt-get refuses a pattern that its lists do not match, and images have none.
                 command="RUN apt-get purge -y $(dpkg-query -W -f '${Package}\\n' 'nvidia-driver-*' "
                 "'libnvidia-compute-*' 'nvidia-utils-*' libcuda1 2>/dev/null) && apt-get autoremove -y && ldconfig",

@@ -1,4 +1,4 @@
-"""Put the CUDA libraries right that torch loads: its pinned wheels, and the loader's path."""
+"""Repair the CUDA libraries that torch loads: its pinned wheels, and the library path."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def install_pins(
 
 
 def compilers_apart(s: Snapshot) -> list[tuple[Distribution, Distribution]]:
-    """Wheels of nvcc beside those of the runtime for the same major, where they are of two CUDA versions."""
+    """Wheels of nvcc and of the runtime for the same major, if they have two different CUDA versions."""
     have = {d.name: d for d in known(s.python.distributions) or ()}
     pairs = []
     for name, nvcc in have.items():

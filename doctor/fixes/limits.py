@@ -1,4 +1,4 @@
-"""Fixes of a container's or process's limits: shared memory, locked memory, files, cores, memory."""
+"""Fixes for the limits of a container or process: shared memory, locked memory, files, cores, memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixes of what joins GPUs: NVLink, the NVSwitch fabric, PCIe."""
+"""Fixes for what connects GPUs: NVLink, the NVSwitch fabric, PCIe."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .where import RECHECK, container_kind, guest, host_sudo, on_host
 
 
 def steady_link(s: Snapshot, key: str) -> tuple[Fix, ...]:
-    """Give the PCIe link a contact that carries its speed."""
+    """Reseat the board, so that the PCIe link can run at its speed."""
     step = on_host(
         s,
         "Once the jobs on this host are no longer needed, power off and reseat the board, without a riser or cable if "
@@ -30,7 +30,7 @@ def steady_link(s: Snapshot, key: str) -> tuple[Fix, ...]:
 
 
 def acs_off(s: Snapshot, bridges: Sequence[str]) -> tuple[Fix, ...]:
-    """Have these PCIe bridges leave traffic between devices to the switch."""
+    """Make these PCIe bridges leave traffic between devices to the switch."""
     paths = known(s.driver.pcie_paths) or ()
     straight = tuple(replace(path, acs_redirects=()) for path in paths)
     each = f"{host_sudo(s)}setpci -s $bridge ECAP_ACS+0x6.w=0000"
@@ -74,7 +74,7 @@ def repair_fabric(s: Snapshot) -> tuple[Fix, ...]:
     root = host_sudo(s)
     fix = Fix(
         id="repair-fabric",
-        title="Set the NVLink fabric up again" + (" on the host" if container_kind(s) else ""),
+        title="Set up the NVLink fabric again" + (" on the host" if container_kind(s) else ""),
         steps=(
             on_host(
                 s,

@@ -1,4 +1,4 @@
-"""What an install has to fit: the GPUs that programs see, the driver's kind of numbers, the platform of wheels."""
+"""What an install has to fit: the GPUs that programs see, the driver's version scheme, the wheel platform."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .where import guest
 
 
 class SeenGpu(Struct, frozen=True):
-    """A GPU with its compute capability ('' where nobody knows it). `hidden`: known not to be given to programs."""
+    """A GPU with its compute capability ('' if unknown). `hidden`: known not to be visible to programs."""
 
     key: str
     name: str
@@ -24,7 +24,7 @@ class SeenGpu(Struct, frozen=True):
 
 
 def seen_gpus(s: Snapshot, m: Matrix) -> list[SeenGpu] | None:
-    """Every GPU by NVML, else by libcuda, else by torch; None where nobody was able to say which there are."""
+    """Every GPU from NVML, else from libcuda, else from torch; None if none of them could list the GPUs."""
     found = known(s.gpus)
     if found:
         return [SeenGpu(g.key, known(g.name) or "GPU", _capability(g, m), is_hidden(s, g)) for g in found]

@@ -1,4 +1,4 @@
-"""Fixes of MIG: instances, the mode, and which instance a program gets."""
+"""Fixes for MIG: instances, the mode, and which instance a program gets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SOURCE = "docs.nvidia.com/datacenter/tesla/mig-user-guide"
 
 
 def no_instance(s: Snapshot, key: str) -> tuple[Fix, ...]:
-    """Make instances, or switch MIG off; inside a container, be given an instance."""
+    """Create instances, or turn off MIG; inside a container, get an instance."""
     root, choice = host_sudo(s), _choice(s, key)
     whole = [g for g in known(s.gpus) or () if g.key != key and known(g.mig_enabled) is not True]
     make = Fix(
@@ -68,7 +68,7 @@ def _choice(s: Snapshot, key: str) -> str:
 
 
 def _then_hidden(gpus: Sequence[Gpu]) -> str:
-    """CUDA shows a process one MIG instance and no whole GPU, wherever an instance is."""
+    """CUDA shows a process one MIG instance and no whole GPU if there is any instance."""
     if not gpus:
         return ""
     names = " and ".join(f"{known(gpu.name) or 'GPU'} ({known(gpu.index)})" for gpu in gpus)

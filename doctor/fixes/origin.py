@@ -1,4 +1,4 @@
-"""Where torch is imported from: what is installed elsewhere changes nothing before that place is put right."""
+"""Where torch is imported from: until that place is repaired, installing torch elsewhere changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands of a fix as they are typed in Windows: PowerShell's own words."""
+"""Commands of a fix as they are typed in Windows, in PowerShell syntax."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Another Python, where the patient's has no wheel that fits."""
+"""A different Python, if the patient's has no wheel that fits."""
 
 from __future__ import annotations
 

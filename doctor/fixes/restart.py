@@ -1,4 +1,4 @@
-"""Fixes that start the driver anew, or complete it: load modules, restart a container, reboot, add libcuda."""
+"""Fixes that restart or complete the driver: load modules, restart a container, reboot, add libcuda."""
 
 from __future__ import annotations
 

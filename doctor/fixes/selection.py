@@ -1,4 +1,4 @@
-"""Fixes of a program's variables, of which GPUs it sees, and of their compute mode."""
+"""Fixes for a program's variables, for which GPUs it sees, and for their compute mode."""
 
 from __future__ import annotations
 

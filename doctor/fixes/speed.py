@@ -1,4 +1,4 @@
-"""Fixes of what was measured: after each of them it is measured again."""
+"""Fixes for what was measured; after each of them, it is measured again."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def here(fix_id: str, title: str, text: str, command: str = PROVE) -> Fix:
 
 
 def leave_out(s: Snapshot, device: str) -> tuple[Fix, ...]:
-    """Work goes on with the GPUs that were proven right; nothing where there are none. `device`: torch's name of the
-    sick one."""
+    """Continue with the GPUs that computed correctly; nothing if there are none. `device`: torch's name for the faulty
+    one."""
     m = s.measured
     good = [p.device[5:] for p in known(m.torch) or () if p.right is True and p.device.startswith("cuda:")]
     good = good or [str(p.device) for p in known(m.driver) or () if p.right is True]

@@ -1,4 +1,4 @@
-"""How an image is started with the GPU, in the words of each engine."""
+"""How to start an image with the GPU, for each engine."""
 
 from __future__ import annotations
 

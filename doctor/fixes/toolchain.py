@@ -1,4 +1,4 @@
-"""Compilers, headers and toolkits: packages of the system, or of conda where that is the environment."""
+"""Compilers, headers and toolkits: system packages, or conda packages in a conda environment."""
 
 from __future__ import annotations
 

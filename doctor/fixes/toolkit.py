@@ -1,4 +1,4 @@
-"""The NVIDIA Container Toolkit: installed and made known to the engine that runs here."""
+"""The NVIDIA Container Toolkit: install it and register it with the engine that runs here."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def no_cgroups(s: Snapshot, engine: str) -> Fix:
 
 
 def cdi_again(s: Snapshot, path: str) -> Fix:
-    """The specification made anew for the driver that is loaded."""
+    """Regenerate the specification for the loaded driver."""
     root = "" if known(s.host.user_is_root) else "sudo "
     step = Step(
         text="Regenerate the specification.",

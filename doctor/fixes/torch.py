@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from compat_matrix.builds import RankedBuild
 
 _A_LIST = 4
-"""Packages from which on a partial list is taken for all that matters to torch."""
+"""From this many packages on, a partial list counts as complete for what matters to torch."""
 
 
 def install_torch(

@@ -1,4 +1,4 @@
-"""What an extension was built for (torch, CUDA, C++ ABI) by its own metadata and its wheel's tag, against a torch."""
+"""What an extension was built for (torch, CUDA, C++ ABI), from its metadata and wheel tag, compared with a torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixes of what Triton links and assembles with."""
+"""Fixes for what Triton links and assembles with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixes of virtual GPUs."""
+"""Fixes for virtual GPUs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def license_vgpu(s: Snapshot, key: str) -> tuple[Fix, ...]:
     root, windows = host_sudo(s), known(s.host.system) == "windows"
     fix = Fix(
         id="license-vgpu",
-        title="Give the virtual GPU its license" + (" on the host" if container_kind(s) else ""),
+        title="License the virtual GPU" + (" on the host" if container_kind(s) else ""),
         steps=(
             on_host(
                 s,
                 "Put the client token of your license server (or provider) into "
-                f"{_WINDOWS if windows else _LINUX}, then restart the license client and see what it says.",
+                f"{_WINDOWS if windows else _LINUX}, then restart the license client and check its status.",
                 "Restart-Service NVDisplay.ContainerLocalSystem\nnvidia-smi -q | Select-String License"
                 if windows
                 else f"{root}systemctl restart nvidia-gridd && nvidia-smi -q | grep -i license",
@@ -31,4 +31,4 @@ def license_vgpu(s: Snapshot, key: str) -> tuple[Fix, ...]:
         ),
         source="docs.nvidia.com/vgpu: client licensing",
     )
-    return (other_host(s, "whose virtual GPUs have their license"), fix) if guest(s) else (fix,)
+    return (other_host(s, "whose virtual GPUs are licensed"), fix) if guest(s) else (fix,)

@@ -1,4 +1,4 @@
-"""Where the user is, and what he can do from there: shared by all fix builders."""
+"""Where the user is, and what can be done from there: shared by all fix builders."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def driver_changes(**known_now: Any) -> dict[str, Any]:
 
 
 def start_changes(**known_now: Any) -> dict[str, Any]:
-    """A container started anew: its libraries, nodes and variables are to be looked at again."""
+    """After a container is restarted: its libraries, nodes and variables have to be read again."""
     paths = (*_CUDA, *_LIBRARIES, "driver.device_nodes", "container.visible_devices", "container.driver_capabilities",
              "container.compat")  # fmt: skip
     return _changes(paths, known_now)
@@ -100,7 +100,7 @@ def host_sudo(s: Snapshot) -> str:
 
 
 class Provider(NamedTuple):
-    """Where a user of a cloud takes another host."""
+    """Where a cloud user chooses a different host."""
 
     name: str
     where: str
@@ -142,7 +142,7 @@ def another_machine(s: Snapshot, what: str, changes: dict[str, Any], by_driver: 
 
 
 def get_a_gpu(s: Snapshot) -> Fix:
-    """There is none here: nothing is to be repaired. In a notebook's session it is a setting."""
+    """There is no GPU here, so there is nothing to repair. In a notebook session it is a setting."""
     facts = ("host.system", "driver.pci_devices", "driver.cu_init", "driver.kernel_version", "driver.device_nodes",
              "driver.modules", "gpus")  # fmt: skip
     text = "Start the pod, instance or virtual machine again with a plan that includes an NVIDIA GPU "

@@ -1,4 +1,4 @@
-"""Which torch to install on the machine that was looked at."""
+"""Which torch to install on the machine that was examined."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _question(s: Snapshot, m: Matrix, any_python: bool = False, any_driver: bool
 
 
 def installed_torch(s: Snapshot, m: Matrix) -> tuple[str, str]:
-    """Version and CUDA tag of the torch that is installed; '' for what it has not, or nobody knows."""
+    """Version and CUDA tag of the torch that is installed; '' for what it lacks or what is unknown."""
     cuda = torch_cuda(s, m)
     return known(s.torch.version) or "", f"cu{cuda.replace('.', '')}" if cuda else ""
 

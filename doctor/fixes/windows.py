@@ -1,4 +1,4 @@
-"""Fixes in Windows and under WSL: what Windows must have, and what a Linux inside it must not."""
+"""Fixes in Windows and WSL: what Windows must have, and what the Linux inside WSL must not."""
 
 from __future__ import annotations
 
