@@ -1,4 +1,4 @@
-"""Text that people paste -> facts: `read` makes a Snapshot of it, each fact with the line it came from."""
+"""From pasted text to facts: `read` builds a Snapshot, in which each fact has the line that it came from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether two statements of one fact agree, and which is the more exact."""
+"""Whether two statements about one fact agree, and which one is more exact."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def agree(path: str, rows: list[Statement]) -> Any:
 
 
 def finer(a: str, b: str) -> str | None:
-    """Of two spellings of one thing the longer; None where they are two things."""
+    """The longer of two spellings of one thing; None if they are two things."""
     left, right = a.lower().removeprefix("glibc "), b.lower().removeprefix("glibc ")
     if left == right:
         return a

@@ -1,4 +1,4 @@
-"""Commands at a shell's prompt and what they answer in one word: `$ prime-select query` and `intel` under it."""
+"""Commands at a shell prompt and their one-word answers: `$ prime-select query` with `intel` below it."""
 
 from __future__ import annotations
 

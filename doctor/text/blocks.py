@@ -1,4 +1,4 @@
-"""Blocks of several lines that tell of one device, as one line for the catalogue's messages: `lshw -c display`."""
+"""Blocks of several lines about one device, as one line for the catalogue's messages: `lshw -c display`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the GPUs of a text are by their names, and what code and memory they have: for the conditions of messages."""
+"""Which GPUs a text names, and which code and memory they have: for the conditions of messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..snapshot import Snapshot, known
 
 
 def memory_held(s: Snapshot) -> bool:
-    """Whether much memory of a GPU is in use; also where the text does not tell."""
+    """Whether much GPU memory is in use; also True if the text does not say."""
     sizes = [
         (used, known(gpu.memory_total_mib) or 0)
         for gpu in known(s.gpus) or ()

@@ -1,4 +1,4 @@
-"""From pasted bytes to plain lines: what mail, Markdown, HTML and terminals put around a text is taken off."""
+"""From pasted bytes to plain lines: removes what mail, Markdown, HTML and terminals put around a text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .excerpt import pieces
 from .statement import Line
 
 MAX_BYTES = 50_000_000
-"""Larger inputs are refused by whoever reads them."""
+"""Readers refuse larger inputs."""
 _LONGEST = 2000
 """Characters of a line that are looked at: a line of megabytes is no line of any tool."""
 MOST_UNFOLDED = 2000
@@ -101,7 +101,7 @@ def lines_of(text: str, numbers: Sequence[int] = ()) -> list[Line]:
 
 
 def _passes(text: str, numbered: bool, short: bool) -> list[Callable[[str], str]]:
-    """What is done to each line of this text, in this order: each takes a line and gives one line."""
+    """The passes over each line of this text, in this order: each takes a line and returns one."""
     every = (
         ("\x1b" in text, _colours),
         (True, _words_of_a_log),
@@ -151,7 +151,7 @@ def _entities(row: str) -> str:
 
 
 def _heading(row: str) -> str:
-    """Alone on its line, what is bold is a heading."""
+    """Bold text that is alone on its line is a heading."""
     bare = row.rstrip()
     return f"{bare}:" if bare.endswith(("**", "__")) and not _MASKED.search(row) else row
 

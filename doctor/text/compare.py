@@ -1,4 +1,4 @@
-"""Conditions on the numbers that a message's pattern took out: what a pattern cannot say."""
+"""Conditions on the numbers that a message's pattern captured, which a pattern cannot express."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a text complains of, and what it says itself: there a failure of the facts is none."""
+"""What a text complains about, and what it says itself: facts that look like failures but are not."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from ..judge import Examined
 from ..snapshot import Missing, Snapshot, known
 
 _ON_ANY_MACHINE = ("numpy-abi-mismatch", "python-version-without-wheel", "torch-companion-mismatch")
-"""Causes that need no GPU: a Mac that has one of them misses none."""
+"""Causes that need no GPU: a Mac with one of them does not lack a GPU."""
 _BUILD = ("torch-build-cpu", "no-driver-in-report")
 """Lines that every report of a machine without a GPU has."""
 
 
 def complains(s: Snapshot) -> bool:
-    """Whether a message of the text speaks of something that does not work."""
+    """Whether a message in the text is about something that does not work."""
     return any((symptom.suggests or symptom.decides) and symptom.id not in _BUILD for symptom in s.symptoms)
 
 
 def cpu_machine(s: Snapshot) -> bool:
-    """Whether it is the report of a machine without NVIDIA driver that misses none."""
+    """Whether it is the report of a machine that has no NVIDIA driver and needs none."""
     seen = (s.gpus, s.driver.version, s.driver.nvml_driver_version)
     reported = any(symptom.id == "no-driver-in-report" for symptom in s.symptoms)
     return reported and all(isinstance(fact, Missing) or not known(fact) for fact in seen)
 
 
 def not_missed(one: Examined, s: Snapshot) -> Examined:
-    """A machine without a GPU whose text complains of nothing misses none; a list of a text may be cut."""
+    """A machine without a GPU whose text does not complain needs none; a list in a text may be truncated."""
     if one.check.id == "looked-at-in-part" and not one.findings:
         return one._replace(status="skipped", reason="a text was examined, not a machine", skip="does-not-apply")
     if one.check.id == "no-nvidia-gpu" and known(s.torch_run.cuda_available) is True and s.host.system != "darwin":
@@ -57,7 +57,7 @@ def _remark(finding: Finding) -> Finding:
 
 
 def no_mismatch(one: Examined, s: Snapshot) -> Examined:
-    """`xformers.info` names this very torch as the one that its kernels were compiled with: then it fits."""
+    """If `xformers.info` says that its kernels were compiled with this torch, then it fits."""
     if one.check.id != "extension-built-for-other-torch" or not one.findings:
         return one
     lines = [symptom.text for symptom in s.symptoms if symptom.id == "xformers-build-told"]

@@ -1,4 +1,4 @@
-"""cuDNN versions by their role in any words: the one that a build asks for, and the one that is loaded."""
+"""cuDNN versions by their role, however it is worded: the one a build needs, and the one that is loaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which message decides what: alone, or with the other facts of the same text (the conditions are data)."""
+"""Which message decides which cause, alone or with other facts of the same text (the conditions are data)."""
 
 from __future__ import annotations
 

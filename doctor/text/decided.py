@@ -1,4 +1,4 @@
-"""A finding that a message decides: the same for every check, for what a machine was not asked but a text tells."""
+"""A finding that a message decides: the same for every check, for what only a text shows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WHERE = ("shell", "environment", "dockerfile", "container-start", "host", "wind
 
 
 def forgetting(finding: Finding, s: Snapshot) -> Finding:
-    """The finding, whose fixes also take away the text's messages of the same cause: they tell of the time before."""
+    """The finding, whose fixes also remove the text's messages about the same cause: they are from before the fix."""
     gone = NO_CODE if finding.id in OF_NO_CODE else ()
     rest = tuple(symptom for symptom in s.symptoms if symptom.decides != finding.id and symptom.id not in gone)
     if len(rest) == len(s.symptoms):
@@ -31,7 +31,7 @@ def forgetting(finding: Finding, s: Snapshot) -> Finding:
 
 
 def decided(about: Check, s: Snapshot, by_facts: bool = False) -> Findings:
-    """What the text's messages prove for this check, with the line that says it.
+    """What the text's messages prove for this check, with the line that proves it.
 
     The check's own severity wins: of an info check it is a remark, and of a check that warns it is a warning; both
     unless a message shows that it happened. Messages that only warn fail no check. `by_facts`: the check has warned or

@@ -1,4 +1,4 @@
-"""Names under numbers: nvidia-smi's list of GPUs beside what CUDA calls device 0, 1 and so on in a prompt or a log."""
+"""Device numbers and names: nvidia-smi's list of GPUs compared with CUDA's devices 0, 1 ... in a prompt or a log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Around the judge, for a text: what its messages decide, what it leaves open, and what would decide that."""
+"""The judge's wrapper for texts: what the messages decide, what is left open, and what would decide it."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from compat_matrix import Matrix
 
 EFFECTS = frozenset(("gpu-path-not-available", "cuda-init-failed", "torch-import-broken", "gpu-expectation-unmet"))
-"""Checks that say that something fails and not why: on a text without a cause this is UNKNOWN."""
+"""Checks that show that something fails but not why: UNKNOWN for a text that does not show the cause."""
 
 
 def diagnose(snapshot: Snapshot, matrix: Matrix, policy: Policy) -> Report:
-    """Judge the Snapshot of a text as a machine's is judged, and add what only its words can say.
+    """Judge the Snapshot of a text like that of a machine, and add what only its words show.
 
     The report names the lines of the findings and of the whole, and what of the text was not read.
     """
@@ -89,7 +89,7 @@ def _fixed(finding: Finding, s: Snapshot, m: Matrix) -> Finding:
 
 
 def without_causes(examined: Sequence[Examined], s: Snapshot) -> list[Examined]:
-    """Effects whose cause the text does not hold become UNKNOWN; beside a proven cause, what it left untold is none."""
+    """Effects whose cause the text does not show become UNKNOWN; with a proven cause, missing facts do not matter."""
     findings = [f for one in examined for f in one.findings if f.id not in EFFECTS]
     if any(f.status == "fail" for f in findings):
         return [_without_untold(one) for one in examined]

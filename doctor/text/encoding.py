@@ -1,4 +1,4 @@
-"""From bytes in the encodings of terminals and editors to UTF-8; bytes that are no text are told from it."""
+"""Convert bytes from the encodings of terminals and editors to UTF-8, and recognize bytes that are not text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _HEAD = 65536
 
 
 def utf8_of(data: bytes) -> bytes:
-    """The text as UTF-8, b"" where the bytes are none; a byte of another encoding stays as it is."""
+    """The text as UTF-8, b"" if the bytes are not text; a byte in another encoding stays as it is."""
     if data.startswith(codecs.BOM_UTF8):
         return data[len(codecs.BOM_UTF8) :]
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -24,7 +24,7 @@ def utf8_of(data: bytes) -> bytes:
 
 
 def is_text(head: bytes) -> bool:
-    """Whether bytes are a text, in whatever encoding: few of them are signs that none has."""
+    """Whether bytes are a text in any encoding: few of them are characters that no text has."""
     return odd_signs(head) <= min(8, len(head) // 8) + len(head) // 50
 
 

@@ -1,4 +1,4 @@
-"""What follows from a text's facts by the matrix: the capability of a GPU known by name, the build of a release."""
+"""What the matrix adds to a text's facts: the capability of a GPU known by name, the build of a release."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOBILE = lazy(r"(?: ?(?:/|(?:with )?Max-Q(?: Design)?|Mobile|Laptop(?: GPU)?|LH
 
 
 def enriched(s: Snapshot, m: Matrix) -> Snapshot:
-    """The Snapshot of a text with all that follows."""
+    """The Snapshot of a text with everything that follows from it."""
     return with_tag(with_build(with_capabilities(s, m), m))
 
 

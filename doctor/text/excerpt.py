@@ -1,4 +1,4 @@
-"""What of a large text is read: its begin, its end, and between them the lines that could matter.
+"""Which parts of a large text are read: its beginning, its end, and the lines in between that could matter.
 
 Masking and reading cost the same for every line, so of a text above a budget the middle is searched first, which is
 cheap. Left out are lines that differ from earlier ones in their numbers alone, and lines without any word of a fault or

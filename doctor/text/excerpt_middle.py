@@ -1,4 +1,4 @@
-"""The lines of a large text between its begin and its end: those that could matter are taken, the others counted."""
+"""The lines of a large text between its beginning and end: those that could matter are kept, the others counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`nvidia-smi -q -d TEMPERATURE` and the column of power: a GPU near a limit of heat, or busy at its power limit."""
+"""`nvidia-smi -q -d TEMPERATURE` and the power column: a GPU near a temperature limit, or busy at its power limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of the machine: system, kernel, WSL, container, cluster, limits."""
+"""What the text says about the machine: system, kernel, WSL, container, cluster, limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists that people are asked for: `lsmod`, `lspci -nnk`, `ls -l /dev/nvidia*`, `dkms status`, a bare `uname`."""
+"""Lists that people are asked to paste: `lsmod`, `lspci -nnk`, `ls -l /dev/nvidia*`, `dkms status`, a bare `uname`."""
 
 from __future__ import annotations
 

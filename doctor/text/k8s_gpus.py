@@ -1,4 +1,4 @@
-"""`nvidia.com/gpu: N` by the part that holds it: what a node offers, what a pod asks for, what is taken."""
+"""`nvidia.com/gpu: N` by its section: what a node offers, what a pod requests, what is in use."""
 
 from __future__ import annotations
 

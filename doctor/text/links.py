@@ -1,4 +1,4 @@
-"""PCIe links: whose they are in `lspci -vv`, and how wide nvidia-smi says that a GPU's is."""
+"""PCIe links: which device each one in `lspci -vv` belongs to, and the width that nvidia-smi reports for a GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts that are nothing but a list of files: their names are no symptom, whatever they are mostly asked about."""
+"""Texts that are only a list of files: file names are not symptoms, whatever people usually ask about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a value says, by what its key means: one small function each, to facts of the Snapshot."""
+"""From a value to facts of the Snapshot, depending on what its key means: one small function for each."""
 
 from __future__ import annotations
 

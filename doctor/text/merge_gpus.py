@@ -1,4 +1,4 @@
-"""GPUs of a text: numbered lists, tables and sentences that speak of the same boards."""
+"""GPUs in a text: numbered lists, tables and sentences about the same boards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalogue of messages: what each proves, decides and suggests. Written in catalogue/*.toml, read from one file.
+"""The message catalogue: what each message proves, decides and suggests. Built from catalogue/*.toml.
 
 catalogue.json, which `training/catalogue.py` builds: how many there are, a line for each with what finds it, then those
 lines that are parsed when they are needed, since a text holds few of them: for each what it decides, then for each of

@@ -1,4 +1,4 @@
-"""Names of GPUs as people type them: `RTX4090`, `1080ti`, `4080 RTX`, `2*3090 24G` -> how the board is called."""
+"""Names of GPUs as people type them: `RTX4090`, `1080ti`, `4080 RTX`, `2*3090 24G` -> the board's name."""
 
 from __future__ import annotations
 

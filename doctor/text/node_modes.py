@@ -1,4 +1,4 @@
-"""Who may open the GPU's device nodes: `ls -l /dev/nvidia*` beside `id` or `groups`."""
+"""Who can open the GPU's device nodes: `ls -l /dev/nvidia*` together with `id` or `groups`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a message may ask of the rest of its text: each condition is an operator with its argument.
+"""Conditions of a message on the rest of its text: each is an operator with its argument.
 
 `training/conditions.py` says which argument each takes.
 """

@@ -1,4 +1,4 @@
-"""Two lists of the same GPUs in another order: nvidia-smi's, and that of torch, CUDA or a program."""
+"""Two lists of the same GPUs in a different order: from nvidia-smi, and from torch, CUDA or a program."""
 
 from __future__ import annotations
 

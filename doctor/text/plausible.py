@@ -1,4 +1,4 @@
-"""Which causes are plausible where a text comes from, and how a command is typed there."""
+"""Which causes are plausible in the place a text comes from, and how a command is typed there."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _WINDOWS = {
 
 
 def is_ruled_out(s: Snapshot, name: str) -> bool:
-    """Whether what the text tells rules a cause out, though no check could judge it."""
+    """Whether the text rules out a cause, even if no check could judge it."""
     named = {symptom.decides for symptom in s.symptoms}.union(*(symptom.suggests for symptom in s.symptoms))
     if name not in named and (any(name in _EXCLUDES.get(one, ()) for one in _message_ids(s)) or _of_a_file(s, name)):
         return True
@@ -154,7 +154,7 @@ def _message_ids(s: Snapshot) -> set[str]:
 
 
 def is_answered(s: Snapshot, command: str) -> bool:
-    """Whether the text holds what this command prints."""
+    """Whether the text contains what this command prints."""
     if command == "nvidia-smi":
         return s.driver.nvml_init == 0 and any(known(g.memory_used_mib) is not None for g in known(s.gpus) or ())
     if command.endswith("torch.utils.collect_env"):

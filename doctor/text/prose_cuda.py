@@ -1,4 +1,4 @@
-"""CUDA as people tell it beside a framework that brings none itself: the toolkit's, where nothing shows another."""
+"""CUDA versions that people mention with a framework that ships no CUDA: the toolkit's, unless stated otherwise."""
 
 from __future__ import annotations
 

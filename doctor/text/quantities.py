@@ -1,4 +1,4 @@
-"""Numbers of a text against each other: what was asked for and what came, before and after a copy, paths as typed."""
+"""Numbers in a text that contradict each other: requested and received, before and after a copy, mistyped paths."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .statement import Line
 
 _MOST_LINES = 4000
 _ORDERED = lazy(r"(?:--gres[= ]gpu:|--gpus(?:-per-node)?[= ])(?:[a-z]\w{0,30}:)?(\d{1,2})\b")
-"""A job's order to Slurm: `--gres=gpu:a100:4`, `--gpus-per-node=4`."""
+"""A job's request to Slurm: `--gres=gpu:a100:4`, `--gpus-per-node=4`."""
 _COUNTED = lazy(
     r"device_count\(\)[)\s]{0,3}(?:(?:is|returns|gives|==?|->|:)\s{0,3})?(\d{1,2})\b|\bdevice_count\s{0,3}[=:]\s{0,3}(\d{1,2})\b"
 )
@@ -43,7 +43,7 @@ def quantity_symptoms(lines: list[Line], s: Snapshot, found: tuple[Symptom, ...]
 
 
 def _fewer_gpus(lines: list[Line], s: Snapshot) -> Iterator[Symptom]:
-    """A job that ordered more GPUs than its program sees."""
+    """A job that requested more GPUs than its program sees."""
     ordered = next(((int(m[1]), line) for line in lines if (m := _ORDERED.search(line.text))), None)
     if ordered is None:
         return
@@ -146,7 +146,7 @@ def _other_values(lines: list[Line]) -> Iterator[Symptom]:
 
 
 def _mistyped(s: Snapshot, found: tuple[Symptom, ...]) -> Iterator[Symptom]:
-    """A path that is /usr/local but for a slip of the hand: with it the library that is not found would be."""
+    """A path that is /usr/local except for a typo: with the right path, the missing library would be found."""
     lost = next((x for x in found if x.decides in _ABSENT), None)
     variables = known(s.host.environment) or ()
     for item in variables:
@@ -170,7 +170,7 @@ def _mistyped(s: Snapshot, found: tuple[Symptom, ...]) -> Iterator[Symptom]:
 
 
 def spelt(path: str) -> str:
-    """/usr/local/... for /usr/lcoal/...; '' where the path is no slip of it."""
+    """/usr/local/... for /usr/lcoal/...; '' if the path is not a typo of it."""
     parts = path.split("/")
     if len(parts) < 4 or parts[0] or tuple(parts[1:3]) == _ROOT or "cuda" not in path.lower():
         return ""

@@ -1,4 +1,4 @@
-"""`nvidia-smi --query-gpu=... --format=csv`: columns by the header, by the command line, or by what the values are."""
+"""`nvidia-smi --query-gpu=... --format=csv`: columns from the header, from the command line, or from the values."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Questions are answered first: 'driver 535, torch 2.8.0+cu129', 'GTX 1080 and torch 2.11?', 'my GPU is slow'.
 
-Of a short text without an error line. Each answer is a sentence by the matrix, and at most one command.
+Only for a short text without an error line. Each answer is a sentence from the matrix, and at most one command.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _WANTS = lazy(r"(?i)\b(?:which|what|best|newest|latest)\b.{0,30}\b(cuda|torch|py
 
 
 def answers(s: Snapshot, m: Matrix) -> tuple[Answer, ...]:
-    """What the matrix answers to the text's question; nothing where it asks none."""
+    """The matrix's answers to the text's question; nothing if it asks none."""
     if not s.question or any(symptom.decides for symptom in s.symptoms):
         return ()
     if is_about_speed(s.question):
@@ -53,7 +53,7 @@ def answers(s: Snapshot, m: Matrix) -> tuple[Answer, ...]:
 
 
 def _driver(s: Snapshot, m: Matrix) -> str:
-    """The driver told; of a branch alone its newest version. '' where none is told or listed."""
+    """The driver that the text names; for a branch, its newest version. '' if none is named or listed."""
     version = known(s.driver.version) or ""
     row = m.driver_branch(version, driver_platform(s)).row if version else None
     if row is None:
@@ -62,7 +62,7 @@ def _driver(s: Snapshot, m: Matrix) -> str:
 
 
 def _torch(s: Snapshot, m: Matrix, driver: str, gpus: list[str]) -> list[Answer]:
-    """Whether this torch runs there: by the build told, else by each build of the release."""
+    """Whether this torch runs there: the named build, else each build of the release."""
     parts = torch_version(known(s.torch.version) or "")
     release = parts.base if parts else ""
     builds = [b for b in _builds(s, m, release) if parts is None or parts.tag in (None, b.tag)]
@@ -138,7 +138,7 @@ def _of_driver(s: Snapshot, m: Matrix, driver: str) -> list[Answer]:
 
 
 def _best(s: Snapshot, m: Matrix, driver: str, gpus: list[str], release: str) -> list[Answer]:
-    """The line of the best build; where no build of the release is one, that of any."""
+    """The install command of the best build; if no build of the release fits, of any release."""
     from compat_matrix.wish import Wish
 
     python = python_version(s) or ""

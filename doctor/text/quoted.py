@@ -1,4 +1,4 @@
-"""The lines of a text that a finding stands on, and what only the report of a text has."""
+"""The lines of a text that a finding is based on, and what only the report of a text has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the words of a text make likely: a linear model over words and parts of words, trained on solved cases.
+"""Which causes the words of a text make likely: a linear model over words and word parts, trained on solved cases.
 
 `training/ranker.py` writes the file that is read here, and makes its terms with this file's functions.
 """

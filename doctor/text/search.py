@@ -1,4 +1,4 @@
-"""Where a text holds what an entry of a table looks for: a fixed text first, then a pattern on that line alone."""
+"""Where a text contains what a table entry looks for: a fixed text first, then a pattern on that line only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Python prompt, a one-liner or a sentence answers: `>>> torch.cuda.is_available()` and `False` under it."""
+"""Answers at a Python prompt, of a one-liner or a sentence: `>>> torch.cuda.is_available()` and `False` under it."""
 
 from __future__ import annotations
 

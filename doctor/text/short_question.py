@@ -1,4 +1,4 @@
-"""Which short texts ask something: read with the text, answered where it is judged."""
+"""Which short texts ask a question: read with the text, answered when it is judged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SLOW = lazy(
 
 
 def question_of(text: str) -> str:
-    """The text, where it is short enough to be a question and reports no error; else ''."""
+    """The text, if it is short enough to be a question and reports no error; else ''."""
     rows = [row for row in text.splitlines() if row.strip()]
     short = 0 < len(rows) <= _MOST_LINES and len(text) <= _MOST_CHARS
     return " ".join(" ".join(rows).split()) if short and not _NO_QUESTION.search(text) else ""

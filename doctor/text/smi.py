@@ -1,4 +1,4 @@
-"""What nvidia-smi prints: the banner (old, and 610+ with KMD and CUDA UMD), and -q. Beside it nvcc --version."""
+"""What nvidia-smi prints: the banner (old, and 610+ with KMD and CUDA UMD), and -q. Also nvcc --version."""
 
 from __future__ import annotations
 

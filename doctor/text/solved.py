@@ -1,4 +1,4 @@
-"""Threads whose cause was found and whose text is like this one: the nearest of the cases that the ranker knows."""
+"""Threads with a known cause whose text is similar to this one: the nearest of the cases that the ranker has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader gives: one fact with the line that says it."""
+"""What a reader returns: one fact with the line that states it."""
 
 from __future__ import annotations
 

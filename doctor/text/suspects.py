@@ -1,4 +1,4 @@
-"""The causes that a text leaves open, likeliest first, and the commands whose output would decide them."""
+"""The causes that a text leaves open, most likely first, and the commands whose output would decide them."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def speaks_of_a_fault(s: Snapshot) -> bool:
 
 
 def suspected(s: Snapshot, m: Matrix, left: Open, catalogue: Iterable[Registered]) -> tuple[Finding, ...]:
-    """The likeliest cause as a warning with its fix, where such calls have been right often enough; never a failure.
+    """The most likely cause as a warning with its fix, if such guesses have been right often enough; never a failure.
 
     Not where no line says that something fails, or where the program is likelier: a message of that line speaks of it.
     """
@@ -161,7 +161,7 @@ def suspected(s: Snapshot, m: Matrix, left: Open, catalogue: Iterable[Registered
 
 
 def needs(open_causes: tuple[str, ...], s: Snapshot | None = None) -> tuple[Need, ...]:
-    """The one or two commands that decide the most (and the likeliest) of these, and that the text does not hold."""
+    """The one or two commands that decide the most (and most likely) of these and whose output is not in the text."""
     left = list(open_causes)
     found: list[Need] = []
     rows = [need for need in _table() if s is None or not is_answered(s, need.command)]

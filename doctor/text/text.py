@@ -1,4 +1,4 @@
-"""The whole way from a text to a Snapshot."""
+"""All steps from a text to a Snapshot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`nvidia-smi topo -m`: how many GPUs there are, and what lies between each two of them."""
+"""`nvidia-smi topo -m`: how many GPUs there are, and what connects each pair of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A torch that holds code for every GPU of the text did not say that there is none: the library that it called did."""
+"""If torch has code for every GPU in the text, it did not report missing code: the library that it called did."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NO_CODE = ("no-kernel-image", "invalid-device-function")
 """Messages of the CUDA runtime, which do not say whose code it looked for."""
 _TORCH = frozenset(("torch-lacks-new-gpu-sm", "torch-dropped-old-gpu-sm"))
 OF_NO_CODE = frozenset((*_TORCH, "extension-lacks-gpu-arch", "cpu-only-torch", "jetson-generic-wheel"))
-"""Causes whose fix makes these messages ones of the time before."""
+"""Causes whose fix makes these messages outdated."""
 _MEANS = "torch has code for this GPU, but the extension that was called has none"
 
 

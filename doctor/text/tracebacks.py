@@ -1,4 +1,4 @@
-"""Python tracebacks: which package's file raised, which Python, and whether `import torch` itself failed."""
+"""Python tracebacks: which package raised, which Python it was, and whether `import torch` itself failed."""
 
 from __future__ import annotations
 

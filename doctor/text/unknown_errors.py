@@ -1,4 +1,4 @@
-"""Lines of a text that report an error which nothing here knows: they are named, never passed over."""
+"""Lines of a text that report an unrecognized error: they are shown, never ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the report of a large text says of the lines that were not read."""
+"""What the report of a large text says about the lines that were not read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ID = "required-fact-missing"
 
 
 def nothing(data: bytes, part: Excerpt) -> str:
-    """The line for a text without anything to judge."""
+    """The line for a text that contains nothing to judge."""
     if part.unread and part.unread.left:
         return f"The part of this text that was read names no GPU, driver, torch or known error. {words(part.unread)}\n"
     if not data.strip():
@@ -36,7 +36,7 @@ def nothing(data: bytes, part: Excerpt) -> str:
 
 
 def with_unread(report: Report, unread: Unread) -> Report:
-    """The report with a remark on what was not read; without a failure it is UNKNOWN where that may tell of one."""
+    """The report with a note on what was not read; UNKNOWN if it has no failure but the unread part may show one."""
     finding = Finding(
         id=_ID,
         status="pass",
@@ -53,7 +53,7 @@ def with_unread(report: Report, unread: Unread) -> Report:
 
 
 def words(unread: Unread) -> str:
-    """What was not read, by kind, in sentences."""
+    """Sentences about what was not read, by kind."""
     if unread.lines == 1:
         return _ONE_LINE + (_TOO_MANY if unread.left else "")
     sentences = [

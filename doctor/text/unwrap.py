@@ -1,4 +1,4 @@
-"""Lines that a terminal or mail has broken at its width, as one: for messages, which are looked for in whole lines."""
+"""Join lines that a terminal or mail has wrapped: messages are searched for in whole lines."""
 
 from __future__ import annotations
 

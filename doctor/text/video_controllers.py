@@ -1,4 +1,4 @@
-"""Windows' list of graphics boards: `wmic path win32_VideoController get name`, `Get-CimInstance ...`."""
+"""Windows' list of graphics cards: `wmic path win32_VideoController get name`, `Get-CimInstance ...`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Marks of the place that a text comes from: paths, prompts, variables and short phrases, as a table."""
+"""Signs of the place that a text comes from: paths, prompts, variables and short phrases, in a table."""
 
 from __future__ import annotations
 

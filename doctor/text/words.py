@@ -1,4 +1,4 @@
-"""Which words stand in a text at all: a cheap 'no' for the readers and messages that it does not need."""
+"""Which words a text contains at all: a cheap 'no' for the readers and messages that it does not need."""
 
 from __future__ import annotations
 

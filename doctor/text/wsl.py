@@ -1,4 +1,4 @@
-"""Words that say that a text comes from WSL, and from which: `Ubuntu in WSL2`, `WSL version: 2.4.13.0`, `[x] WSL 2`."""
+"""Words that show that a text comes from WSL, and which one: `Ubuntu in WSL2`, `WSL version: 2.4.13.0`, `[x] WSL 2`."""
 
 from __future__ import annotations
 

@@ -23,19 +23,19 @@ class Xid(NamedTuple):
 
 @lru_cache(maxsize=1)
 def table() -> dict[int, Xid]:
-    """All codes that are known."""
+    """All known codes."""
     rows = json.loads(get_data(__package__, "xids.json") or b"[]")
     return {code: Xid(row["meaning"], row["severity"], row["who"], row["do"]) for row in rows for code in row["codes"]}
 
 
 def xid(code: int) -> Xid | None:
-    """The code's meaning; None where the table does not know it."""
+    """The code's meaning; None if it is not in the table."""
     return table().get(code)
 
 
 _SPOKEN = r"(?<![a-z])xid\b(?: ?\([^)]{0,40}\))?(?:[:=]|,? (?:error|code|event|number))?[ :=]{0,3}#?(\d{1,3})\b(?![:.])"
 _MOST = 8
-"""Codes of one text that are told of."""
+"""Codes of one text that are reported."""
 _OF_PROGRAM = "the program's author"
 
 

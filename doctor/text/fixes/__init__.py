@@ -1,1 +1,1 @@
-"""What is offered where a message of a text decides: the checks' own fixes, for the place that the text comes from."""
+"""Fixes for a cause that a message in a text decides: the checks' own fixes, for the place the text comes from."""

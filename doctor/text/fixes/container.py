@@ -1,4 +1,4 @@
-"""What is offered for a told fault of a container, pod or job: how it is started, and what its host must have."""
+"""Fixes for a reported fault of a container, pod or job: how it is started, and what its host needs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _COMPAT = "/usr/local/cuda/compat/libcuda.so.1"
 
 
 def _engine(t: Evidence) -> str:
-    """docker, podman, containerd: by the place, else by the words."""
+    """docker, podman, containerd: from the place, else from the words."""
     kind, lower = container_kind(t.s), t.text.lower()
     if kind == "podman" or "podman" in lower or "stat nvidia.com/gpu" in lower:
         return "podman"
@@ -38,7 +38,7 @@ def _engine(t: Evidence) -> str:
 
 
 def _at_provider(t: Evidence) -> bool:
-    """Whether somebody else starts the container and owns its host."""
+    """Whether a provider or cluster starts the container and owns its host."""
     return container_kind(t.s) == "kubernetes" or (known(t.s.host.provider) or "") in MANAGED
 
 
@@ -79,14 +79,14 @@ def _requirement(t: Evidence) -> Iterable[Fix]:
 
 
 def _own(step: Step) -> Step:
-    """A step on the host of the user whose engine speaks."""
+    """The engine reports from the host, so its user can carry out the step there."""
     from msgspec.structs import replace
 
     return replace(step, possible_here=True)
 
 
 def _in_reach(fix: Fix) -> Fix:
-    """The engine speaks on the host: its user stands there."""
+    """The engine reports from the host, so its user can work there."""
     from msgspec.structs import replace
 
     return replace(fix, steps=tuple(map(_own, fix.steps)))
@@ -162,7 +162,7 @@ def _not_advertised(t: Evidence) -> Iterable[Fix]:
 
 
 def _allocation(t: Evidence) -> Iterable[Fix]:
-    """A GPU is asked for; of a kind that a partition has, where the one that was asked for is nowhere."""
+    """Request a GPU; if no partition has the requested kind, one of a kind that a partition has."""
     if t.symptom.id == "slurm-devices-not-constrained":
         return (written(t.s, "constrain-devices"),)
     if t.symptom.id == "fewer-gpus-than-ordered":  # a GPU was asked for: its own words say what more
@@ -173,7 +173,7 @@ def _allocation(t: Evidence) -> Iterable[Fix]:
 
 
 def _shm(t: Evidence) -> Iterable[Fix]:
-    """Larger, where this user starts the container or owns the machine; else a program that needs less."""
+    """A larger one if this user starts the container or owns the machine; else a program that needs less."""
     if known(t.s.container.kind) == "none":
         larger = written(t.s, "more-shared-memory", changes={"host.shm_mib": 16384})
     else:

@@ -1,4 +1,4 @@
-"""What is offered for a told fault of the driver: its versions, modules, and what holds the card."""
+"""Fixes for a reported fault of the driver: its versions, its modules, and what holds the card."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _open_module(t: Evidence) -> Iterable[Fix]:
 
 
 def _released(t: Evidence) -> Iterable[Fix]:
-    """By the driver that the text names; only a whole word is nova, others end so."""
+    """Depends on the driver that the text names; nova only as a whole word, because other words end in it."""
     lower = t.text.lower()
     if driver_platform(t.s) == "windows":
         return (update_windows_driver(t.s),)
@@ -120,7 +120,7 @@ def _no_wsl_gpu(t: Evidence) -> Iterable[Fix]:
 
 
 def _tcc(t: Evidence) -> Iterable[Fix]:
-    """The card's number stands in the row of nvidia-smi that names the mode."""
+    """The card's number is in the row of nvidia-smi that shows the mode."""
     row = re.search(r"\|\s{0,4}(\d{1,2})\s[^|]{2,60}\bTCC\b", t.text)
     return (written(t.s, "wddm-mode", number=row[1] if row else "0"),)
 

@@ -1,4 +1,4 @@
-"""What is offered for a told fault of a compiled extension: which one it is, and the version that fits torch."""
+"""Fixes for a reported fault of a compiled extension: which one it is, and the version that fits torch."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def _file(t: Evidence) -> str:
 
 
 def _unnamed(t: Evidence) -> tuple[Fix, ...]:
-    """Where no package could be named: what the message itself has to say stays, unless any package says so."""
+    """If no package could be named, the message's own fix stays, unless any package can print that message."""
     return (written(t.s, "name-the-extension"),) if t.symptom.id in OF_ANY_PACKAGE else ()
 
 
 def _other_torch(t: Evidence) -> Iterable[Fix]:
-    """The release that goes with this torch (the matrix lists pins of some), else built here."""
+    """The release that matches this torch (the matrix lists pins of some), else built here."""
     d = _named(t)
     if d is None:
         name = _file(t)
@@ -92,7 +92,7 @@ def _other_torch(t: Evidence) -> Iterable[Fix]:
 
 
 def _no_arch(t: Evidence) -> Iterable[Fix | None]:
-    """Too old a GPU: without it. Else a newer one, or built here for this GPU."""
+    """If the GPU is too old, run without it. Otherwise a newer one, or built here for this GPU."""
     if t.symptom.id in _OF_THE_GPU:
         return ()
     d = _named(t)

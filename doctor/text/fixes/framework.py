@@ -1,4 +1,4 @@
-"""What is offered where a program that is not torch does not find its CUDA libraries."""
+"""Fixes for a program other than torch that does not find its CUDA libraries."""
 
 from __future__ import annotations
 

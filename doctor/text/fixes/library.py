@@ -1,4 +1,4 @@
-"""What is offered for a told fault of CUDA libraries: torch's own, cuDNN, NCCL, and what feeds the GPU."""
+"""Fixes for a reported fault of CUDA libraries: torch's own, cuDNN, NCCL, and what feeds the GPU."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _OF_COMPILERS = ("ptxas-ptx-older", "headers-of-other-compiler")
 def _mixed(t: Evidence) -> Iterable[Fix]:
     """The wheels of the other CUDA go first: removing them takes the shared files away too.
 
-    Where the compiler's wheel is what is apart: that one alone.
+    If only the compiler's wheel differs, replace just that one.
     """
     if t.symptom.id in _OF_COMPILERS and (apart := compilers_apart(t.s)):
         return [compiler_of_runtime(t.s, nvcc, runtime) for nvcc, runtime in apart]

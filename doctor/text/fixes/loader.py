@@ -1,4 +1,4 @@
-"""What is offered where the text tells that the loader does not find the driver's libraries."""
+"""Fixes for a text that shows that the loader does not find the driver's libraries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FILE = lazy(r"(/[\w./+-]{3,120})/libcuda\.so")
 
 
 def libcuda_folder(s: Snapshot) -> str:
-    """Where the driver's library lies: Apptainer's folder, WSL's, the distribution's."""
+    """Where the driver's library is: Apptainer's folder, WSL's, or the distribution's."""
     if container_kind(s) == "apptainer":
         return _APPTAINER
     if known(s.host.wsl) == 2:

@@ -1,4 +1,4 @@
-"""What is offered for a told fault of the hardware, of its firmware, and of who holds the GPU."""
+"""Fixes for a reported fault of the hardware or its firmware, and for a GPU that is in use."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _firmware(t: Evidence) -> Iterable[Fix]:
 
 
 def _held(t: Evidence) -> Iterable[Fix]:
-    """Own leftovers first, in the words of the place."""
+    """The user's own leftover processes first, with the commands of the place."""
     if notebook(t.s):
         return (written(t.s, "restart-session-colab" if notebook(t.s) == "Colab" else "restart-session"),)
     if driver_platform(t.s) == "windows" and known(t.s.host.wsl) != 1:

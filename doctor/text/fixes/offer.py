@@ -1,4 +1,4 @@
-"""What a check offers where a message of a text decides it: its own fixes, for the place that the text comes from."""
+"""The fixes of a check that a message in a text decides: its own fixes, for the place the text comes from."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def builders() -> dict[str, Builder]:
 
 
 def made(finding: Finding, make: Callable[[], Finding]) -> tuple[Finding, ...]:
-    """The finding that `make` gives; where that raises, the finding as it was, and a remark that shows the fault.
+    """The finding that `make` returns; if that raises, the finding as it was, and a note that shows the bug.
 
-    No odd fact of a text may cost the report, and no fault of a fix may hide in it.
+    An odd fact in a text must not cost the report, and a bug in a fix must not go unnoticed.
     """
     try:
         return (make(),)
@@ -75,7 +75,7 @@ def made(finding: Finding, make: Callable[[], Finding]) -> tuple[Finding, ...]:
 
 
 def doable(finding: Finding, s: Snapshot, m: Matrix) -> Finding:
-    """The finding with fixes for where the text comes from: those that this user can carry out come first."""
+    """The finding with fixes for the place the text comes from; those that this user can carry out come first."""
     fixes = _offered(finding, s, m) or finding.fixes
     fixes = tuple(sorted(map(_host_of_others(s), fixes), key=lambda fix: not fix.possible_here))
     if known(s.host.system) == "windows":

@@ -1,4 +1,4 @@
-"""What is offered for a told fault of a framework beside torch: JAX, ONNX Runtime, TensorFlow and others."""
+"""Fixes for a reported fault of a framework other than torch: JAX, ONNX Runtime, TensorFlow and others."""
 
 from __future__ import annotations
 

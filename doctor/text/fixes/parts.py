@@ -1,4 +1,4 @@
-"""What a builder of fixes is given."""
+"""What a fix builder receives."""
 
 from __future__ import annotations
 

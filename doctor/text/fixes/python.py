@@ -1,4 +1,4 @@
-"""What is offered for a told fault of torch's build and its companions."""
+"""Fixes for a reported fault of torch's build and its companions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NEW = ("9.0", "10.0", "12.0")
 
 
 def _generation(t: Evidence, usual: Sequence[str], title: str) -> Iterable[Fix | None]:
-    """The build for the GPU that is told; where none is, one for its generation."""
+    """The build for the GPU that the text names; if it names none, one for its generation."""
     if capabilities(t.s, t.m):
         return (compatible_torch(t.s, t.m),)
     return (install_torch(t.s, t.m, gpus=usual, title=title) or new_python_fix(t.s, t.m, usual),)
@@ -85,7 +85,7 @@ def _python(t: Evidence) -> Iterable[Fix | None]:
 
 
 def _bits(s: Snapshot, note: str) -> str:
-    """Wheels are there, and pip found none: its Python is of 32 bits, or its index is another."""
+    """There are wheels, but pip found none: its Python is 32-bit, or it uses a different index."""
     note_command = f"  {executable(s)} -c 'import struct; print(struct.calcsize(\"P\") * 8)'"
     return "\n".join(
         [note, "If pip still finds none, its Python is not 64-bit (a 64-bit Python prints 64 here):", note_command]
@@ -93,7 +93,7 @@ def _bits(s: Snapshot, note: str) -> str:
 
 
 def torch_again(t: Evidence, why: str) -> Fix:
-    """torch with everything that it pins, once more; its own build where its version is told."""
+    """Reinstall torch with everything that it pins; the same build if its version is known."""
     if torch_version(known(t.s.torch.version) or ""):
         return reinstall_torch(t.s, t.m, why)
     return written(t.s, "reinstall-torch", why=why)
@@ -132,7 +132,7 @@ _DROPPED_BY_13 = (7, 5)
 
 
 def _nvrtc(t: Evidence) -> Iterable[Fix | None]:
-    """A torch of a newer CUDA: its NVRTC knows the GPU; the newest GPUs that a build for this Python serves."""
+    """A torch for a newer CUDA, whose NVRTC supports the GPU; the newest GPUs that a build for this Python supports."""
     caps = tuple(capabilities(t.s, t.m))
     of_torch = "torch" in t.text.lower() or known(t.s.torch.version) is not None
     if caps and all(numbers(cap) < _DROPPED_BY_13 for cap in caps):  # NVRTC is newer than the GPU

@@ -1,4 +1,4 @@
-"""What is offered where a text tells of compilers, toolkits, Triton and the C library."""
+"""Fixes for a reported fault of compilers, toolkits, Triton or the C library."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .parts import Evidence
 from .written import written
 
 _USUAL_CUDA = "12.8"
-"""The toolkit where torch's CUDA version was not told."""
+"""The toolkit if torch's CUDA version is unknown."""
 
 
 def _libc(t: Evidence) -> Iterable[Fix]:
@@ -38,7 +38,7 @@ def _libc(t: Evidence) -> Iterable[Fix]:
 
 
 def _toolkit(t: Evidence) -> Iterable[Fix | None]:
-    """One that is there already, named; else one of torch's CUDA version, which is asked first where it is not told."""
+    """An installed one; else one of torch's CUDA version, which is looked up first if it is unknown."""
     windows = known(t.s.host.system) == "windows"
     built = torch_cuda(t.s, t.m)
     if not built and t.symptom.decides == "nvcc-torch-cuda-mismatch":
@@ -70,12 +70,12 @@ def _host_compiler(t: Evidence) -> Iterable[Fix | None]:
 
 
 def _module(t: Evidence, name: str, version: str) -> Fix:
-    """A module of the cluster: its users install no packages of the system."""
+    """A module of the cluster, whose users cannot install system packages."""
     return written(t.s, "load-module", module=name, exact=f"{name}/{version}" if version else name)
 
 
 def _toolchain(t: Evidence) -> Iterable[Fix | None]:
-    """What is missing by its name: Python.h, ninja, CUDA's headers, a compiler."""
+    """Depends on what is missing: Python.h, ninja, CUDA's headers, a compiler."""
     lower = t.text.lower()
     if t.symptom.id == "jit-header-missing-windows":
         return (_python_for_windows(t),)
@@ -119,7 +119,7 @@ def _triton_gpu(t: Evidence) -> Iterable[Fix | None]:
 
 
 def _triton_link(t: Evidence) -> Iterable[Fix]:
-    """Where the driver's library lies: Apptainer's folder, WSL's, the distribution's."""
+    """Where the driver's library is: Apptainer's folder, WSL's, or the distribution's."""
     if known(t.s.host.system) == "windows":
         return (written(t.s, "install-triton-windows"),)
     found = installed(t.s, ("triton", "pytorch-triton"))

@@ -1,4 +1,4 @@
-"""Fixes that only a text asks for, whose words and commands stand in a table: tables/fixes.toml, built to
+"""Fixes used only for texts, whose wording and commands are in a table: tables/fixes.toml, built into
 fixes.json."""
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def written(
     changes: dict[str, Any] | None = None,
     **words: str,
 ) -> Fix:
-    """The fix of a row, for this place; `words` take the place of those in braces.
+    """The fix of a row, for this place; `words` replace the names in braces.
 
     `request`: what it installs, with `after` behind the line; `changes`: facts that it sets. Raises KeyError where
     there is no such row.

@@ -1,4 +1,4 @@
-"""Notes whose fragments each tell one thing: `rented a 4090, flash-attn 2.5.8, nvcc 11.5`."""
+"""Notes whose fragments each state one fact: `rented a 4090, flash-attn 2.5.8, nvcc 11.5`."""
 
 from __future__ import annotations
 

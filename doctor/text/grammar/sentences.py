@@ -1,4 +1,4 @@
-"""Sentences that tell a fact: `The installed driver is 535.54`.
+"""Sentences that state a fact: `The installed driver is 535.54`.
 
 The forms are rows of the table; what is asked for, supposed, or of another time or machine is not read.
 """
