@@ -187,8 +187,7 @@ def _make_nodes(s: Snapshot, root: str) -> Fix:
         steps=(
             on_host(
                 s,
-                "Load the module and create the device nodes; with nvidia-persistenced they are there after a reboot, "
-                "too.",
+                "Load the module and create the device nodes; with nvidia-persistenced they also exist after a reboot.",
                 f"{root}modprobe nvidia-uvm && {root}nvidia-modprobe -c=0 -u",
                 start_changes(driver__modules=_with_uvm(s)),
             ),

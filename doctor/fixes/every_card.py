@@ -56,7 +56,7 @@ _INSTALLS = lazy(r"install-|equal-driver-packages")
 
 def for_reboot(s: Snapshot, m: Matrix, finding: Finding) -> Finding:
     """The finding; fixes that reboot or load the module again are judged by the driver that then runs: of another
-    branch than the module that is loaded, it may drive fewer GPUs. A branch that drives all takes their place."""
+    branch than the module that is loaded, it may support fewer GPUs. A branch that supports all replaces them."""
     loaded = known(s.driver.kernel_version) or ""
     disk = known(s.driver.nvml_library_version) or ""
     branch, before = _branch(disk), _branch(loaded)

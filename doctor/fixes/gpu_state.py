@@ -103,7 +103,7 @@ def replace_board(s: Snapshot, key: str) -> tuple[Fix, ...]:
 
 
 def elsewhere(s: Snapshot) -> Fix:
-    """Another host, with the provider told about this one."""
+    """A different host; the provider is told about this one."""
     return other_host(s, "with healthy GPUs (and tell the provider about this one)")
 
 

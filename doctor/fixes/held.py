@@ -29,7 +29,7 @@ def _other_gpu(s: Snapshot, gpu: Gpu, free: Gpu) -> Fix:
     index = known(free.index)
     uuid = known(free.uuid)
     step = Step(
-        text=f"Use {known(free.name) or 'a GPU'} ({index}), which no process holds.",
+        text=f"Use {known(free.name) or 'a GPU'} ({index}), which no process is using.",
         command=f"export CUDA_VISIBLE_DEVICES={uuids_of([free])}",
         where="shell",
         changes=cuda_changes(
@@ -59,7 +59,7 @@ def _ask_owner(s: Snapshot, gpu: Gpu, holders: Sequence[GpuProcess]) -> Fix:
 def _end_own(s: Snapshot, gpu: Gpu, pid: int) -> Fix:
     left = tuple(p for p in known(gpu.processes) or () if p.pid != pid)
     step = Step(
-        text="It is your own, from another session. If it is no longer needed, end it.",
+        text="It is your own process, from another session. If it is no longer needed, end it.",
         command=f"kill {pid}",
         where="shell",
         destructive=True,

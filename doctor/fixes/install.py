@@ -34,9 +34,9 @@ class Install(Struct, frozen=True, kw_only=True):
     index: str = ""
     """The only index to ask; empty for the default one."""
     extra_index: str = ""
-    """Asked beside the default one: the first of the two for uv, both at once for pip."""
+    """Used in addition to the default one: uv asks it first, pip asks both at once."""
     more_indexes: tuple[str, ...] = ()
-    """Further ones beside `extra_index`."""
+    """More indexes in addition to `extra_index`."""
     find_links: str = ""
     again: tuple[str, ...] = ()
     """Names of packages that are reinstalled even if their version is already installed."""
@@ -59,7 +59,7 @@ class Install(Struct, frozen=True, kw_only=True):
 
 
 def ways(s: Snapshot, *requests: Install, before: str = "", after: str = "") -> dict[str, Any]:
-    """The fields `command` and `alternatives` of a step; `before` and `after`: what stands around the line."""
+    """The fields `command` and `alternatives` of a step; `before` and `after`: what surrounds the line."""
     own = tool_of(s)
     other = "pip" if own == "uv" else "uv"
 
@@ -97,7 +97,7 @@ def _with_variable(request: Install, name: str, value: str) -> Install:
 
 
 def pip_line(request: Install, pip: str = "pip") -> str:
-    """`pip install ...`, quoted for a shell; two commands where only some packages are written anew."""
+    """`pip install ...`, quoted for a shell; two commands if only some packages are reinstalled."""
     first = ""
     names = {name_of(package) for package in request.packages}
     if request.again and not request.all_again and (request.deps or set(request.again) != names):

@@ -32,7 +32,7 @@ def without_folders(word: str) -> str:
 
 
 def _now_loads(s: Snapshot, then: LibraryFile | None, folders: list[str] | None = None) -> dict[str, Any]:
-    """What changes once the loader takes `then` (None: not known which) and LD_LIBRARY_PATH is `folders`."""
+    """What changes once the loader uses `then` (None: unknown which) and LD_LIBRARY_PATH is `folders`."""
     changes = cuda_changes(
         driver__libcuda_path=(then.real_path or then.path) if then else RECHECK,
         driver__libcuda_version=then.version if then else RECHECK,

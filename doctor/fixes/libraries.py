@@ -56,7 +56,7 @@ def install_pins(
     if drop:
         steps.append(
             Step(
-                text="Remove the wheels of the other CUDA version.",
+                text="Remove the wheels for the other CUDA version.",
                 command=uninstall_command(s, drop),
                 where="environment",
             )

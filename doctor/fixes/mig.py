@@ -61,7 +61,7 @@ def switch_off(s: Snapshot, key: str) -> Fix:
 
 
 def _choice(s: Snapshot, key: str) -> str:
-    """nvidia-smi's option for one GPU: without it, it takes all of them."""
+    """nvidia-smi's option for one GPU; without it, the command applies to all of them."""
     found = [g for g in known(s.gpus) or () if g.key == key]
     numbers = [known(number) for g in found for number in (g.index, g.pci_address) if known(number) is not None]
     return f" -i {numbers[0]}" if numbers else ""

@@ -77,7 +77,7 @@ def off_first_copy(s: Snapshot, copies: list[Distribution]) -> Fix | None:
 
 
 def both_installers(s: Snapshot, copies: list[Distribution]) -> Step | None:
-    """Remove torch by conda and by pip, where both wrote it into one folder: each takes the other's files for its own,
+    """Remove torch with conda and pip if both wrote it into one folder: each considers the other's files its own,
     and conda installs nothing that its own records list already. None elsewhere."""
     if len({d.location for d in copies}) != 1 or len({d.installer == "conda" for d in copies}) != 2:
         return None
@@ -98,7 +98,7 @@ def _after(first: Step, fix: Fix) -> Fix:
 
 
 def _without(s: Snapshot, folder: str) -> dict[str, Any]:
-    """What changes once nothing is imported from a folder any more."""
+    """What changes once nothing is imported from a folder anymore."""
     left = known(s.python.distributions)
     rest = RECHECK if left is None else tuple(d for d in left if d.location != folder)
     return {**_rechecked(s), "python.distributions": rest}

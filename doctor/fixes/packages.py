@@ -71,7 +71,7 @@ def with_distributions(
 
 
 def site_packages(s: Snapshot) -> str:
-    """Where an install would go: beside the torch that is there, else the first site-packages folder."""
+    """Where an install would go: next to the installed torch, else the first site-packages folder."""
     for distribution in installed(s, ("torch", "pip")):
         return distribution.location
     folders = known(s.python.patient.site_packages)

@@ -62,7 +62,7 @@ def _row(row: str) -> list[str]:
 
 
 def _inside(value: str) -> str:
-    """A POSIX shell's word as it stands inside of PowerShell's double quotes."""
+    """A POSIX shell's word as it is written inside PowerShell's double quotes."""
     words = "".join(
         literal.replace("$", "`$") + _VARIABLE.sub(r"${env:\1\2}", double + bare)
         for literal, double, bare in _PART.findall(without_paste(value))

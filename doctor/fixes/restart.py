@@ -71,8 +71,8 @@ def reboot(s: Snapshot, why: str, changes: dict[str, Any] | None = None) -> Fix:
 
 
 def power_cycle(s: Snapshot, why: str = "", changes: dict[str, Any] | None = None) -> Fix:
-    """Take the power off and on again: what a reboot does not reset. `why`, told first, where a shutdown would wait
-    for something: then the system's own shutdown is no way."""
+    """Turn the power off and on, for what a reboot does not reset. `why`, shown first, if a shutdown would wait
+    for something: then the system's own shutdown is not an option."""
     changes = driver_changes() if changes is None else changes
     virtual = known(s.host.virtualization) not in (None, "none") or bool(known(s.host.provider))
     after = "If it happens again, check power cables, seating and heat, and look for Xid lines in 'sudo dmesg'."
@@ -115,7 +115,7 @@ def power_cycle(s: Snapshot, why: str = "", changes: dict[str, Any] | None = Non
 
 
 def reload_module(s: Snapshot) -> tuple[Fix, ...]:
-    """Bring module and libraries to one version: the modules loaded again, a reboot, or a container started anew."""
+    """Bring module and libraries to one version: reload the modules, reboot, or restart the container."""
     again = anew(
         s,
         "it then gets the libraries that the host has now. If the image itself contains driver packages "

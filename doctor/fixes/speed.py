@@ -93,7 +93,7 @@ def fewer_launches() -> Fix:
 
 
 def more_workers(cores: float | None) -> Fix:
-    """Load data beside the training."""
+    """Load data in parallel with the training."""
     count = max(2, min(16, int(cores) - 1)) if cores else 4
     return in_code(
         "more-loader-workers",
@@ -107,7 +107,7 @@ def local_data() -> Fix:
     """Take the disk out of the loop."""
     return in_code(
         "local-data",
-        "Keep the data on a local disk, decoded",
+        "Keep the data, decoded, on a local disk",
         "Many small files and remote disks are slow: copy the files once, or pack them (WebDataset, Parquet, one "
         "tensor).",
     )

@@ -102,7 +102,7 @@ def gcc_limit(m: Matrix, nvcc: str) -> int | None:
 
 
 def older_gcc(s: Snapshot, limit: int) -> Fix:
-    """Another gcc beside the system's, named in CC and CXX."""
+    """A second gcc next to the system's, named in CC and CXX."""
     if container_kind(s) == "apptainer":
         step = _older_gcc(s, limit)
         return install_packages(

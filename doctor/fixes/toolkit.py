@@ -16,7 +16,7 @@ _KEYRING = "/usr/share/keyrings/nvidia-container-toolkit-keyring.gpg"
 
 
 def install_toolkit(s: Snapshot, engine: str, *, rootless: bool = False, snap: bool = False) -> tuple[Fix, ...]:
-    """Install, configure, restart. The engine speaks on the host: its user stands there."""
+    """Install, configure, restart. The engine reports from the host, so its user can work there."""
     root = "" if known(s.host.user_is_root) else "sudo "
     steps = (
         []

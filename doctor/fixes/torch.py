@@ -67,7 +67,7 @@ def install_torch(
     names = ["torch", *(name for name in COMPANIONS if installed(s, (name,)) and not _stays(s, m, build, name))]
     old = [d.name for d in installed(s, names)]
     names += [name for name in also if name not in names]
-    if _is_partial(s):  # a few packages are told: those that go with torch may be there too
+    if _is_partial(s):  # only a few packages are known: torch's companions may be installed too
         some = len(known(s.python.distributions) or ()) < _A_LIST
         names += [name for name in COMPANIONS if some and name in build.companions and name not in names]
         old = [*names, *(name for name in old if name not in names)]
@@ -121,7 +121,7 @@ def _whole_again(s: Snapshot, m: Matrix, build: RankedBuild) -> Fix:
 
 
 def _is_partial(s: Snapshot) -> bool:
-    """Whether a torch that is installed is told of beside a part of its packages."""
+    """Whether an installed torch is known together with only some of the packages."""
     if isinstance(s.torch.version, Missing) and s.torch.version.reason == "absent":
         return False
     facts = (s.torch.version, s.torch.build, s.torch.cuda, s.torch_run.cuda_available, s.torch_run.first_call_code)

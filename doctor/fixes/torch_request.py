@@ -36,7 +36,7 @@ def request_for(s: Snapshot, m: Matrix, build: RankedBuild, names: Sequence[str]
         elif companion := next((e for e in m.companions(build.torch) if e.package == name), None):
             packages.append(f"{name}=={companion.version}")
             beside = True
-    seen = {"torch", *(d.name for d in installed(s, old))}  # a companion that is only guessed is not written anew
+    seen = {"torch", *(d.name for d in installed(s, old))}  # a companion that is only guessed is not reinstalled
     named = [(name_of(package), package) for package in packages]
     again = tuple(name for name, package in named if name in old and name in seen and _same(s, package))
     return Install(

@@ -87,7 +87,7 @@ def guest(s: Snapshot) -> bool:
 
 
 def sudo(s: Snapshot) -> str:
-    """`sudo ` for a user who is not root (or may not be); containers seldom have it, their user is mostly root."""
+    """`sudo ` for a user who is not root (or may not be); containers seldom have it, and their user is usually root."""
     root = known(s.host.user_is_root)
     if root is None:
         root = container_kind(s) not in ("", "apptainer")
@@ -134,7 +134,7 @@ def another_machine(s: Snapshot, what: str, changes: dict[str, Any], by_driver: 
     elif container_kind(s) == "kubernetes":
         text = f"Schedule the pod on a node {what} (nodeSelector or node affinity)"
     elif batch_job(s):
-        text = f"Submit the job to a node {what}, and tell the administrators of this one"
+        text = f"Submit the job to a node {what}, and tell the administrators about this one"
         command = "sbatch --exclude=NODE JOB" if known(s.host.scheduler) == "slurm" else ""
     text += ", start there, and run gpudoctor check again."
     own = not name and (container_kind(s) == "kubernetes" or batch_job(s))

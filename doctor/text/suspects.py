@@ -51,7 +51,7 @@ class Open(NamedTuple):
 
 
 def left_open(s: Snapshot, findings: tuple[Finding, ...], results: Iterable[CheckResult]) -> Open:
-    """The causes that the text's words make likely and its facts do not rule out; none beside a proven failure."""
+    """The causes that the text's words make likely and its facts do not rule out; none with a proven failure."""
     if not s.ranked or any(f.status == "fail" for f in findings):
         return Open()
     from .ranker import NOTHING, model, probability
@@ -119,7 +119,7 @@ def of_messages(s: Snapshot, results: Iterable[CheckResult]) -> tuple[MessageCau
 
 
 def ruled_out(s: Snapshot, results: Iterable[CheckResult]) -> Callable[[str], bool]:
-    """Whether the facts of a text deny a cause: its check passed, or what is told of the place excludes it."""
+    """Whether the facts of a text deny a cause: its check passed, or what is known about the place excludes it."""
     passed = {result.id for result in results if result.status == "pass"}
     return lambda name: name in passed or is_ruled_out(s, name)
 

@@ -56,7 +56,7 @@ def xid_symptoms(haystack: Haystack, decided: set[int]) -> tuple[Symptom, ...]:
             id=f"{kind}-xid-{code}" if harmless else f"xid-{code}-logged",
             line=line.number,
             text=line.text.strip()[:300],
-            means=f"Xid {code}: {row.meaning} (to act: {row.who})",
+            means=f"Xid {code}: {row.meaning} (who must act: {row.who})",
             fix=row.do,
             suggests=() if harmless else ("gpu-recovery-action-needed", "gpu-hardware-ecc-fault", "gpu-fell-off-bus"),
         )
