@@ -55,7 +55,7 @@ def decided(about: Check, s: Snapshot, by_facts: bool = False) -> Findings:
     say = {"fail": about.fail, "warn": about.warn, "pass": about.remark}[status]
     yield say(
         means,
-        f"Found in the text: {lines}",
+        f"{lines[:1].upper()}{lines[1:]}",
         facts={"message": first.id, "line": first.line},
         fixes=_own_fix(about, first, s) if status != "pass" else (),
         **({"severity": severity} if status == "fail" else {}),
