@@ -152,7 +152,7 @@ def need_whole(s: Snapshot, *lists: CapOf) -> None:
     for name in lists:
         if cap := s.cap(name):
             fact = {"cuda-devices": "driver.cuda_devices"}.get(name, name)
-            raise NeedsFact(fact, Missing("not-asked", f"gpudoctor looked at {cap.words}"))
+            raise NeedsFact(fact, Missing("not-asked", f"gpudoctor examined {cap.words}"))
 
 
 def version_numbers(version: str) -> tuple[int, ...]:

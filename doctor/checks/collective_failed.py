@@ -14,7 +14,7 @@ How to fix it: fix the findings above this one first; give a container a larger 
 NCCL_DEBUG=INFO, write the output to a file and read its last lines. Run once with NCCL_P2P_DISABLE=1: if that works,
 peer-to-peer is the cause.
 
-What was looked at: one child process for the pairs and one for each rank. A child that is still loading torch from a
+What was examined: one child process for the pairs and one for each rank. A child that is still loading torch from a
 slow disk when its time is up, or that gets no processor core, proves nothing and is reported as 'not over in time'.
 
 Source: pairs of GPUs and one all-reduce (NCCL, else gloo) in `gpudoctor prove`; NCCL user guide, troubleshooting.

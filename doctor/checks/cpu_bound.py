@@ -19,7 +19,7 @@ is slower under other Python versions (0.68 times the speed of 3.11 in 3.9, 0.72
 builds of the same version differ by 20 %; a server core from 2020 does 80 million operations per second and needs 10 to
 20 us per kernel. This check warns; it never fails.
 
-What was looked at, in `gpudoctor watch`: each process and its threads, time without a core, GPU utilization with power,
+What was examined, in `gpudoctor watch`: each process and its threads, time without a core, GPU utilization with power,
 SM activity (GPM) and memory, and how full the PCIe link was. A nearly full link takes precedence over the processor,
 because the main thread then spins in a synchronize call, which is CUDA's default. The check does not examine which line
 of the program is slow.

@@ -17,7 +17,7 @@ number of workers. Both are measured under the same Python, so its version makes
 core alone reduce it to about 60 %, passing the batches through one main process reduces it further, and 40 leaves room
 for both. This check warns; it never fails. Large batches that take longer to prepare than their step takes are a note.
 
-What was looked at: CPU time of the main process and of its loader workers, their number, and their time in disk sleep;
+What was examined: CPU time of the main process and of its loader workers, their number, and their time in disk sleep;
 not which files were read, nor how fast the disk is.
 
 Source: processes and GPU use from `gpudoctor watch`; DataLoader throughput by number of workers from `gpudoctor prove`.

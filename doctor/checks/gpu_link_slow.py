@@ -100,7 +100,7 @@ def _finding(s: Snapshot, low: list[Link]) -> Finding:
     }
     subject = f"{worst.pair.source}>{worst.pair.target}"
     if all(link.busy for link in low):
-        words.append("Another program was using these GPUs, so this says little: measure again when they are free.")
+        words.append("Another program was using these GPUs, so this says little: measure again when the GPUs are free.")
         return CHECK.remark(title, " ".join(words), facts=facts, subject=subject)
     if worst.way == "nvlink":
         words.append("Most likely, links between the two are down, so data goes over PCIe.")

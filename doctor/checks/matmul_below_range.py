@@ -81,7 +81,7 @@ def _explain(s: Snapshot, low: list[Ranged]) -> tuple[str, tuple[Fix, ...]]:
     elif load and share(load, "power-brake", "hw-slowdown") > 0:
         words = "Its hardware protection slowed it down during the measurement (power supply, power brake)."
     elif clock and most and clock < 0.6 * most:
-        words = f"Its SM clock was {clock:.0f} MHz of at most {most} MHz: suspect power, heat or locked clocks."
+        words = f"Its SM clock was {clock:.0f} MHz (maximum: {most} MHz): suspect power, heat or locked clocks."
     elif len(low) == 1 and low[0].rate.what not in ("fp32",):
         words = (
             "Only this data type is slow, most likely because torch or cuBLAS is too old to have kernels for this GPU."
@@ -90,7 +90,7 @@ def _explain(s: Snapshot, low: list[Ranged]) -> tuple[str, tuple[Fix, ...]]:
     elif load is None:
         words = "NVML did not report its clocks during the measurement."
     elif clock and most and clock >= 0.9 * most:
-        words = f"Its SM clock was {clock:.0f} of at most {most} MHz, and neither heat nor power slowed it down. "
+        words = f"Its SM clock was {clock:.0f} MHz (maximum: {most} MHz), and neither heat nor power slowed it down. "
         if known(load.others) == 0:
             words += "Most likely this torch has poor kernels for this GPU. No other program was using it."
             return words, (again,)

@@ -68,7 +68,7 @@ def _explain(s: Snapshot, low: list[Ranged]) -> tuple[str, tuple[Fix, ...]]:
     locked = measured_again((clocks_reset(s, gpu.key, memory=True),)) if gpu else ()
     if clock and most and clock < 0.95 * most:
         words = (
-            f"Its memory clock was {clock:.0f} MHz of at most {most} MHz: suspect locked clocks, a power state or heat."
+            f"Its memory clock was {clock:.0f} MHz (maximum: {most} MHz): suspect locked clocks, a power state or heat."
         )
         return words, locked
     if load and share(load, "sw-thermal", "hw-thermal") > 0:

@@ -14,7 +14,7 @@ normal: large matrix multiplications do so on most boards, so in that case it is
 
 Threshold: power_cap_samples_percent (25), slowed_samples_percent (10) for a power brake.
 
-What was looked at: at least five NVML samples in a phase under load. Event reasons show that a limit was reached, not
+What was examined: at least five NVML samples in a phase under load. Event reasons show that a limit was reached, not
 that it cost speed: they explain a low rate only if at least 90 % of the limit was drawn and the clock was as low.
 
 Source: NVML clock event reasons and power limits, sampled while `gpudoctor prove` or a watched program was running.

@@ -15,7 +15,7 @@ another machine, image or processor without it. A PYTHONHOME that points elsewhe
 How to fix it: restore the Python that the link points to, if uv or pyenv can; otherwise, create a new environment in
 the same place and install the packages again.
 
-What was looked at: the file, where its links lead, and one test start without its site-packages (`python -S -c`). If
+What was examined: the file, where its links lead, and one test start without its site-packages (`python -S -c`). If
 it is only slow, the result is UNKNOWN.
 
 Source: PEP 405 (a virtual environment's home key and links); execve(2) for the errors.

@@ -41,7 +41,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     found = measured(s)
     sends = known(found.sends) or ()
     if not sends or not any(group.backend == "nccl" for group in known(found.link_groups) or ()):
-        raise NotExamined("no messages between GPUs were timed: gpudoctor prove --links")
+        raise NotExamined("no messages between GPUs were timed; run gpudoctor prove --links")
     from ..fixes.speed import here
 
     for same in (True, False):

@@ -48,7 +48,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns if the interface that a library chooses by itself is a loopback or a bridge."""
     groups = [group for group in known(measured(s).link_groups) or () if group.nodes > 1 and not group.variant]
     if not groups:
-        raise NotExamined("no links between nodes were measured: gpudoctor prove --links --nodes")
+        raise NotExamined("no links between nodes were measured; run gpudoctor prove --links --nodes")
     from ..fixes.speed import here
 
     ends = [end for end in s.measured.ended if end.agent == "collective_speed" and end.fault not in PROVES_NOTHING]

@@ -50,7 +50,7 @@ _LISTED = 12
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails for each GPU (or the CPU) with a rate that fell by the policy's percentage, beyond both spreads."""
     if p.baseline is None:
-        raise NotExamined("no baseline was given: gpudoctor prove --baseline old.json")
+        raise NotExamined("no baseline was given; run gpudoctor prove --baseline old.json")
     measured(s)
     from ..findings.measured_baseline import compared
 
@@ -91,7 +91,7 @@ def _lost(s: Snapshot, base: Baseline, key: str, lost: list[Change]) -> Finding:
     worst = min(lost, key=lambda change: change.percent)
     words = [f"{'; '.join(map(_words, sorted(lost, key=lambda c: c.percent)))}. {_software(s, base)}."]
     if busy:
-        words.append("Another program was on this GPU: measure again when it is free.")
+        words.append("Another program was on this GPU: measure again when the GPU is free.")
     name = name_of(gpu) if gpu else device.replace(">", " to ")
     return (CHECK.warn if busy else CHECK.fail)(
         f"{name} is {-worst.percent:.0f} % slower than in the baseline: {_name(worst)}"

@@ -57,7 +57,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     soak = measured(s).soak
     if isinstance(soak, Missing):
         if soak.reason == "not-asked":
-            raise NotExamined("no sustained load was requested: gpudoctor prove --soak 300")
+            raise NotExamined("no sustained load was requested; run gpudoctor prove --soak 300")
         raise NeedsFact("measured.soak", soak)
     from ..findings.measured_gpu import gpu_of
     from ..findings.measured_rates import number

@@ -10,7 +10,7 @@ system that does not respond, too little memory.
 
 How to fix it: follow the finding above this one; if there is none, reinstall the same version of `torch`.
 
-What was looked at: what Python printed in a child process, and whether that process was still making progress (CPU
+What was examined: what Python printed in a child process, and whether that process was still making progress (CPU
 time, page-ins, bytes read). An import that is still reading or computing, or has no core to run on, gets five times as
 long. If that is not enough, the result is UNKNOWN, with what the import was waiting for, and nothing is reported as
 broken. --timeout gives the import more time.

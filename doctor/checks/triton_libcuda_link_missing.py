@@ -61,7 +61,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if not failed:
         cuda_build(s)
         if known(s.host.system) not in ("linux", None):
-            raise Skip("only judged on Linux")
+            raise Skip("only checked on Linux")
         if not has_gpu(s):
             raise Skip("there is no GPU to compile for", without="gpu")
         if isinstance(path := s.host.env("TRITON_LIBCUDA_PATH"), str) and path:

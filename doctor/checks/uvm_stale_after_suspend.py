@@ -41,7 +41,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if need_cuda_code(s) != CUDA_UNKNOWN:
         return
     if is_wsl(s) or container_kind(s):
-        raise Skip("not judged in WSL or in a container")
+        raise Skip("not checked in WSL or in a container")
     need("driver.device_nodes", s.driver.device_nodes)
     if need("driver.nvml_init", s.driver.nvml_init) != 0 or not nodes_of(s, "uvm"):
         return

@@ -91,7 +91,7 @@ def drop_folder(s: Snapshot, folder: str, what: str, then: LibraryFile | None = 
                 changes=_now_loads(s, then, left),
             ),
         ),
-        note="Also remove it where it was added: Dockerfile ENV, ~/.bashrc, module file or job script.",
+        note="Also remove it wherever it was added: Dockerfile ENV, ~/.bashrc, module file or job script.",
     )
 
 
@@ -127,7 +127,7 @@ def remove_compat(s: Snapshot, path: str, then: LibraryFile | None = None) -> tu
             package,
         )
     if batch_job(s):
-        text = "Also remove it where it is set: a module, ~/.bashrc, the job script."
+        text = "Also remove it wherever it is set: a module, ~/.bashrc, the job script."
         changes = _now_loads(s, then)
         step = Step(text=text, command=without_folders("compat"), where="shell", changes=changes)
         title = "Remove the forward-compatibility libraries from the library path"

@@ -21,7 +21,7 @@ def unset_gpu_selection(s: Snapshot, name: str) -> Fix:
 def unset(s: Snapshot, name: str, why: str = "", changes: dict[str, Any] | None = None) -> Fix:
     """Remove a variable; `changes`: other facts than the environment."""
     step = Step(
-        text="Also remove it where it is set: the script, the notebook, ENV in the image, the job file.",
+        text="Also remove it wherever it is set: the script, the notebook, ENV in the image, the job file.",
         command=f"unset {name}",
         where="shell",
         changes={**(changes or {}), "host.environment": environment_with(s, name, None)},

@@ -131,7 +131,7 @@ def _by_metadata(s: Snapshot, m: Matrix, d: Distribution, have: tuple[int, ...])
         exact = broken[0][1] == "==" and not broken[0][3]
         required = numbers(broken[0][2])
         certain = exact and required[:2] != have[:2]
-        return Misfit(f"Its metadata asks for torch{found[1].strip()}", {"asks_for": found[1].strip()}, certain)
+        return Misfit(f"Its metadata requires torch{found[1].strip()}", {"asks_for": found[1].strip()}, certain)
     return None
 
 
