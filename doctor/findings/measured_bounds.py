@@ -161,10 +161,10 @@ def slow_host(m: Measured, step: Step, python: str = "", limits: dict[str, float
     least, most = least * loop_factor(python), most * host_factor(python)
     score, each = known(m.cpu.single_core) if m.cpu else None, step.us_per_kernel
     if score is not None and score < least and (each is None or each > most / 2):
-        return f"one core does {score:.0f} million Python operations a second, {least:.0f} and more are usual"
+        return f"one core does {score:.0f} million Python operations per second (usual: {least:.0f} or more)"
     if each is not None and each > most:
-        return f"the host needs {each:.0f} us for each kernel, {most:.0f} or less are usual"
+        return f"the host needs {each:.0f} us per kernel (usual: {most:.0f} or less)"
     throttled = known(m.cpu.throttled_percent) if m.cpu else None
     if throttled is not None and throttled >= THROTTLED_PERCENT:
-        return f"the container's CPU quota stopped it in {throttled:.0f} % of its periods"
+        return f"the container's CPU quota throttled it in {throttled:.0f} % of its periods"
     return ""

@@ -33,12 +33,14 @@ def compatibility(s: Snapshot, m: Knows) -> Compatibility:
     if not proofs and (s.measured.watch is None or known(s.measured.watch.gpu_busy_percent) is None):
         return Compatibility("unknown", path.reason)
     if not proofs and s.measured.watch and shared(s.measured.watch):
-        return Compatibility("unknown", "others were on the GPU too, and NVML does not tell whose kernels ran")
+        return Compatibility("unknown", "other programs used the GPU too, and NVML does not show whose kernels ran")
     if any(known(proof.code) == "ptx-jit" for proof in proofs):
-        return Compatibility("suspect", "torch's kernels were compiled from PTX: it has no machine code for this GPU")
+        return Compatibility(
+            "suspect", "torch's kernels were compiled from PTX because torch has no native code for this GPU"
+        )
     native = _native(s, m, proofs)
     if not native:
-        return Compatibility("unknown", "whether torch has machine code for this GPU is not known")
+        return Compatibility("unknown", "it is unknown whether torch has native code for this GPU")
     products = [r for r in ranged(s, m, "matmul") if r.band.basis != "unknown" and r.rate.what in _PLAIN]
     low = [r for r in products if r.low and r.rate.value < _FAR * r.band.typical and not r.busy]
     if low:
@@ -55,12 +57,12 @@ def sentence(s: Snapshot, m: Knows) -> str:
     found = compatibility(s, m)
     if found.word == "cleared":
         return f"CUDA compatibility is not the cause: {found.reason}."
-    return f"CUDA compatibility is not cleared: {found.reason}."
+    return f"CUDA compatibility is not ruled out: {found.reason}."
 
 
 def _native(s: Snapshot, m: Knows, proofs: list[TorchProof]) -> str:
     if proofs and all(known(proof.code) == "native" for proof in proofs):
-        return "machine code for this GPU ran"
+        return "native code for this GPU ran"
     sass = known(s.torch.sass)
     keys = s.measured.watch.gpu_keys if s.measured.watch else ()
     gpus = [gpu_of(s, proof.device) for proof in proofs] or [gpu_of(s, "", key) for key in keys or ("",)]
@@ -68,10 +70,10 @@ def _native(s: Snapshot, m: Knows, proofs: list[TorchProof]) -> str:
     if not sass or not found or not all(cc and m.code_for_gpu(cc, sass).kind == "sass" for cc in found):
         return ""
     ran = "the program's kernels ran on the GPU" if not proofs else "torch's kernels ran on the GPU"
-    return f"{ran}, for which torch holds machine code"
+    return f"{ran}, for which torch has native code"
 
 
 def _speed(products: list[Ranged]) -> str:
     best = next((r for what in _PLAIN for r in products if r.rate.what == what), products[0])
-    share = f"{100 * best.rate.value / best.band.peak:.0f} % of the peak" if best.band.peak else "what is normal"
+    share = f"{100 * best.rate.value / best.band.peak:.0f} % of the peak" if best.band.peak else "the normal rate"
     return f"large {best.rate.what} products reach {share}"

@@ -33,10 +33,10 @@ def driver_words(m: Measured, device: str = "", key: str = "") -> str:
         return ""
     right = [proof for proof in proofs if known(proof.right)]
     if len(right) == len(proofs):
-        return "A kernel through libcuda alone gave right results: the driver works, torch does not."
+        return "A kernel run through libcuda alone gave correct results: the driver works, but torch does not."
     if right:
-        return f"A kernel through libcuda alone gave right results on {len(right)} of {len(proofs)} GPUs."
+        return f"A kernel run through libcuda alone gave correct results on {len(right)} of {len(proofs)} GPUs."
     bad = next(proof for proof in proofs if not known(proof.right))
     if known(bad.right) is False:
-        return f"A kernel through libcuda alone gives wrong results too (device {bad.device})."
-    return f"A kernel through libcuda alone fails too: {driver_error(bad)}. So the cause is the driver or the GPU."
+        return f"A kernel run through libcuda alone gives wrong results too (device {bad.device})."
+    return f"A kernel run through libcuda alone fails too: {driver_error(bad)}. So the cause is the driver or the GPU."

@@ -12,7 +12,7 @@ from .measured_rates import Knows, load_of, number
 Way: TypeAlias = Literal["nvlink", "switch", "host", "nodes", "unknown"]
 """What copies go over: NVLink; PCIe below one switch; through a processor; between NUMA nodes."""
 WORDS: dict[Way, str] = {
-    "nvlink": "NVLink", "switch": "PCIe, one switch", "host": "PCIe through the processor",
+    "nvlink": "NVLink", "switch": "PCIe, one switch", "host": "PCIe through the CPU",
     "nodes": "PCIe between NUMA nodes", "unknown": "PCIe",
 }  # fmt: skip
 ALIKE_SHARE = 0.6
@@ -53,7 +53,7 @@ class Link(NamedTuple):
         words = f"{self.names} {number(self.gb_s)} GB/s"
         if self.band.basis != "unknown":
             words += f" (normal: {number(self.band.low)} to {number(self.band.high)})"
-        return words + (f" (pairs joined alike: {number(self.alike)})" if self.alike else "")
+        return words + (f" (pairs with the same kind of link: {number(self.alike)})" if self.alike else "")
 
 
 def links(s: Snapshot, m: Knows) -> list[Link]:

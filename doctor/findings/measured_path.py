@@ -55,7 +55,7 @@ def paths(s: Snapshot) -> list[Path]:
     found = [_watched(m, m.watch)] if m.watch else []
     if cpu_was_measured(m):
         if known(m.torch_devices) == ():
-            found.append(Path("gpu-path-unused", "measured on the CPU, as asked; torch offers no GPU here"))
+            found.append(Path("gpu-path-unused", "measured on the CPU, as requested; torch sees no GPU here"))
         return found
     proofs = cuda_proofs(m)
     found += [_proven(proof, m) for proof in proofs]
@@ -77,13 +77,13 @@ def paths(s: Snapshot) -> list[Path]:
     counted, offered = len(known(s.driver.cuda_devices) or ()), len(known(m.torch_devices) or ())
     cap = s.cap("measured-devices")
     if m.device == "cuda" and cap:
-        found.append(Path("unknown", f"the proof was made on {cap.looked} of {cap.listed} GPUs that torch lists"))
+        found.append(Path("unknown", f"the test ran on {cap.looked} of the {cap.listed} GPUs that torch lists"))
     elif m.device == "cuda" and 0 < offered < counted:
-        found.append(Path("unknown", f"torch offers {offered} of the {counted} GPUs that libcuda counts"))
+        found.append(Path("unknown", f"torch sees {offered} of the {counted} GPUs that libcuda reports"))
     return found + [
         Path(
             "gpu-wrong-results",
-            f"{proof.wrong_elements or 'some'} results of a kernel by libcuda alone are wrong",
+            f"{proof.wrong_elements or 'some'} results of a kernel run through libcuda alone are wrong",
             f"cuda:{proof.device}",
             proof.key,
         )
@@ -95,9 +95,9 @@ def paths(s: Snapshot) -> list[Path]:
 def _ended(end: StepEnd, m: Measured) -> str:
     offered = known(m.torch_devices)
     if offered and end.device not in offered:
-        return f"{end.device} was asked for, and torch offers {in_short(offered)}"
+        return f"{end.device} was requested, but torch sees {in_short(offered)}"
     detail = f" ({end.detail})" if end.detail else ""
-    return f"torch's proof on {end.device} did not finish: {end.fault} in {end.step}{detail}"
+    return f"torch's test on {end.device} did not finish: {end.fault} in {end.step}{detail}"
 
 
 def _not_reached(m: Measured, reached: set[str]) -> list[Path]:
@@ -108,7 +108,7 @@ def _not_reached(m: Measured, reached: set[str]) -> list[Path]:
     ends = [end for end in m.ended if end.agent == "torch_proof" and end.fault in PROVES_NOTHING]
     skipped = ends[0] if ends else None
     why = f": {skipped.detail}" if skipped and skipped.detail else ""
-    return [Path("unknown", f"torch's proof was not made on {', '.join(left)}{why}")]
+    return [Path("unknown", f"torch was not tested on {', '.join(left)}{why}")]
 
 
 def _failed_alone(m: Measured, reported: set[str]) -> list[Path]:
@@ -121,7 +121,7 @@ def _failed_alone(m: Measured, reported: set[str]) -> list[Path]:
     return [
         Path(
             "gpu-path-unused",
-            f"{_named(f'cuda:{proof.device}', proof.name)}: a kernel through libcuda alone failed, "
+            f"{_named(f'cuda:{proof.device}', proof.name)}: a kernel run through libcuda alone failed, "
             f"{driver_error(proof)}",
             f"cuda:{proof.device}",
             proof.key,
@@ -137,19 +137,19 @@ def _nothing_ran(m: Measured) -> Path:
     slow = next((end for end in m.ended if end.agent == "torch_proof" and end.fault in SLOW), None)
     if not isinstance(devices, Missing):
         if not devices:
-            return Path("gpu-path-unused", "torch offers no GPU: torch.cuda.is_available() is False")
+            return Path("gpu-path-unused", "torch sees no GPU: torch.cuda.is_available() is False")
         wanted = known(m.device) or "cuda"
         absent = [name for name in wanted.split(",") if name not in ("cuda", *devices)]
         if absent:
-            words = f"{', '.join(absent)} was asked for, and torch offers {', '.join(devices)}"
+            words = f"{', '.join(absent)} was requested, but torch sees {', '.join(devices)}"
             return Path("gpu-path-unused", words, absent[0])
     elif slow is not None and not ends:
-        return Path("unknown", f"torch's proof did not come to its end in the time that it had: {slow.detail}")
+        return Path("unknown", f"torch's test did not finish in the time that it had: {slow.detail}")
     elif devices.reason in ("error", "absent"):
-        return Path("gpu-path-unused", f"torch could not be asked for a GPU ({devices.detail or devices.reason})")
+        return Path("gpu-path-unused", f"torch could not be queried for GPUs ({devices.detail or devices.reason})")
     if ends:
         return Path("gpu-path-unused", f"torch's test did not finish: {ends[0].fault} in {ends[0].step}")
-    return Path("unknown", "torch's proof gave no result")
+    return Path("unknown", "torch's test gave no result")
 
 
 def _named(device: str, name: str) -> str:
@@ -167,14 +167,14 @@ def _proven(proof: TorchProof, m: Measured) -> Path:
             why += f" ({proof.error})" if why else f": {proof.error}"
         memory = known(proof.error_code) == OUT_OF_MEMORY or "out of memory" in proof.error.lower()
         if proof.fault in PROVES_NOTHING or memory or not why:
-            return Path("unknown", what + why + (". No memory was free for the proof" if memory else ""), *about)
+            return Path("unknown", what + why + (". No memory was free for the test" if memory else ""), *about)
         return Path("gpu-path-unused", what + why, *about)
     if not proof.right:
         return Path("gpu-wrong-results", f"torch's results on {name} are wrong: {_errors(proof)}", *about)
     if wrong := wrong_results(m, proof.device):
         return Path("gpu-wrong-results", f"{name}: {'; '.join(wrong)}", *about)
     if proof.tensor_device and not proof.tensor_device.startswith("cuda"):
-        where = f"the results asked of {name} are on {proof.tensor_device}"
+        where = f"the results that should be on {name} are on {proof.tensor_device}"
         unseen = known(proof.process_seen) is False
         return Path("gpu-path-unused", where + (", and NVML did not see the process" if unseen else ""), *about)
     return Path("gpu-path-used", _shown(proof, name), *about)
@@ -187,13 +187,13 @@ def _errors(proof: TorchProof) -> str:
         for what, error in (("product", known(proof.matmul_error)), ("convolution", known(proof.conv_error)))
         if error is not None and (limit is None or not error <= limit)
     ]
-    return " and ".join(words or ["they are not what float64 on the CPU gives"]) + (
+    return " and ".join(words or ["they differ from float64 on the CPU"]) + (
         f" (allowed: {limit:.2g})" if limit is not None else ""
     )
 
 
 def _shown(proof: TorchProof, name: str) -> str:
-    words = [f"torch computed on {name}, and the results are right"]
+    words = [f"torch computed on {name}, and the results are correct"]
     if (peak := known(proof.peak_mib)) is not None:
         words.append(f"{peak:.0f} MiB allocated there")
     seen = known(proof.process_seen)
@@ -212,20 +212,20 @@ def _watched(m: Measured, w: Watch) -> Path:
     if used is None:
         detail = w.uses_gpu.detail if isinstance(w.uses_gpu, Missing) else ""
         why = f": {detail}" if detail else ""
-        return Path("unknown", f"whether {w.program} used a GPU could not be seen{why}", "watch", key)
+        return Path("unknown", f"it could not be seen whether {w.program} used a GPU{why}", "watch", key)
     early = ended_early(w)
     if not used:
         span = f"{w.seconds:.0f} s" if w.seconds >= 1 else "less than a second"
-        ran = f"{w.program} {'was watched for' if w.attached else 'ran'} {span} and held no GPU"
+        ran = f"{w.program} {'was watched for' if w.attached else 'ran'} {span} and used no GPU"
         if early:
             return Path("unknown", f"{ran}; it {early}, so this proves nothing", "watch", key)
         return Path("gpu-path-unused", ran, "watch", key)
     if busy is None:
-        return Path("gpu-path-used", f"{w.program} held a GPU; how busy it was is not known", "watch", key)
+        return Path("gpu-path-used", f"{w.program} had a GPU open; how busy it was is unknown", "watch", key)
     memory = known(w.gpu_memory_max_mib)
-    held = f" and held {memory:.0f} MiB there" if memory is not None else ""
+    held = f" and used {memory:.0f} MiB of its memory" if memory is not None else ""
     if busy < BUSY_PERCENT and early:
-        return Path("unknown", f"{w.program} opened a GPU{held}; it {early} before it gave it work", "watch", key)
+        return Path("unknown", f"{w.program} opened a GPU{held}; it {early}, and no work on it was seen", "watch", key)
     if busy < BUSY_PERCENT:
         return _idle_by_utilization(m, w, f"{w.program} opened a GPU{held}", key)
     if shared(w):
@@ -247,8 +247,8 @@ def _idle_by_utilization(m: Measured, w: Watch, opened: str, key: str) -> Path:
             return Path("gpu-path-used", f"{opened}; {ran}", "watch", key)
     if not activity and loader_at_limit(w):
         # The workers explain an idle GPU, and without the SMs' activity nothing shows that no kernel ran.
-        return Path("unknown", f"{opened}; whether it ran the few short kernels that leave no trace", "watch", key)
-    return Path("gpu-path-unused", f"{opened}, and gave it no work", "watch", key)
+        return Path("unknown", f"{opened}; it may have run a few short kernels that leave no trace", "watch", key)
+    return Path("gpu-path-unused", f"{opened}, but gave it no work", "watch", key)
 
 
 def shared(w: Watch) -> bool:

@@ -72,7 +72,7 @@ class Ranged(NamedTuple):
             return words
         if self.band.basis == "peak" and self.band.peak:
             share, least = (100 * part / self.band.peak for part in (self.rate.value, self.band.low))
-            return f"{words} ({share:.0f} % of peak; boards of its kind reach {least:.0f} % and more)"
+            return f"{words} ({share:.0f} % of peak; similar boards reach {least:.0f} % or more)"
         return f"{words} (normal: {number(self.band.low)} to {number(max(self.band.high, self.band.typical))})"
 
     def facts(self) -> dict[str, Any]:

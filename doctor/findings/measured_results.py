@@ -9,7 +9,7 @@ from ..snapshot.device_names import in_short
 from ..snapshot.measured_proof import PROVES_NOTHING
 
 WAYS = {
-    "d2d": "inside the GPU's memory", "h2d-pinned": "from pinned host memory", "d2h-pinned": "to pinned host memory",
+    "d2d": "within the GPU's memory", "h2d-pinned": "from pinned host memory", "d2h-pinned": "to pinned host memory",
     "h2d-far": "from host memory of another NUMA node", "d2h-far": "to host memory of another NUMA node",
     "h2d-pageable": "from pageable host memory", "d2h-pageable": "to pageable host memory",
 }  # fmt: skip
@@ -43,7 +43,7 @@ def wrong_results(m: Measured, device: str) -> list[str]:
         if known(copy.right) is False:
             numbers = f"{copy.wrong_numbers:,} numbers of 4 bytes" if copy.wrong_numbers else "some bytes"
             found.append(
-                f"copies {WAYS.get(copy.what, copy.what)} return other bytes: {numbers} in {copy.copies} copies of "
+                f"copies {WAYS.get(copy.what, copy.what)} return wrong bytes: {numbers} in {copy.copies} copies of "
                 f"{copy.mib:.0f} MiB"
             )
     return found
@@ -59,7 +59,7 @@ def _wrong_product(p: ProductProof) -> str:
         )
     if p.wrong_elements:
         return (
-            f"{p.what} products ({shape}) are wrong now and then: {p.differing_repeats} of {p.repeats} repeats differ, "
+            f"{p.what} products ({shape}) are sometimes wrong: {p.differing_repeats} of {p.repeats} repeats differ, "
             f"and {p.wrong_elements} of the elements that differ are off from float64 by more than rounding can explain"
         )
     return f"{p.what} products ({shape}) are wrong"
@@ -154,12 +154,12 @@ def checked_words(m: Measured, device: str, short: bool = False) -> str:
         same = [p for p in right if p.repeats and not p.differing_repeats]
         repeats = min((p.repeats for p in same), default=0)
         alike = f", {repeats} repeats with the same bits" if repeats and len(same) == len(right) else ""
-        words.append(f"{_list([p.what for p in right])} products right against float64{alike}")
+        words.append(f"{_list([p.what for p in right])} products correct against float64{alike}")
     words += [f"{p.what} products: {_outcome(p)}" for p in products if _worse(p) > 1]
     same_bytes = [c.what for c in copies if known(c.right)]
     if same_bytes:
         words.append(f"{'' if short else _list(same_bytes) + ' '}copies with the same bytes")
-    words += [f"copies {WAYS.get(c.what, c.what)}: other bytes" for c in copies if not known(c.right)]
+    words += [f"copies {WAYS.get(c.what, c.what)}: wrong bytes" for c in copies if not known(c.right)]
     return "; ".join(words)
 
 
@@ -169,7 +169,7 @@ def _outcome(p: ProductProof) -> str:
     if not p.differing_repeats:
         count = f"{known(p.suspect_blocks):,} of {p.blocks:,}"
         return f"{count} sums off by up to {p.over_expected:.3g} times the expected error, all within the bound"
-    return f"{p.differing_repeats} of {p.repeats} repeats with other bits, all within rounding"
+    return f"{p.differing_repeats} of {p.repeats} repeats with different bits, all within rounding"
 
 
 def unchecked(m: Measured, device: str) -> list[str]:
@@ -178,7 +178,7 @@ def unchecked(m: Measured, device: str) -> list[str]:
     done = {p.what for p in products_of(m, device)} | {c.what for c in copies_of(m, device)}
     names = {r.what: f"{r.what} products" for r in timed if r.kind == "matmul"}
     if any((r.kind, r.what) == ("memory", "copy") for r in timed):
-        names["d2d"] = "copies inside its memory"
+        names["d2d"] = "copies within its memory"
     names |= {r.what: f"{r.what} copies" for r in timed if r.kind == "copy"}
     return [words for what, words in names.items() if what not in done]
 

@@ -30,7 +30,7 @@ class Expect(Struct, frozen=True):
             return cls(kind=word.lower())  # type: ignore[arg-type]
         found = re.fullmatch(r"(?:(\d{1,4})(?:\s*[xX×]\s*|$))?([A-Za-z][\w .+-]{0,60})?", word)
         if not word or not found or (found[1] is not None and int(found[1]) == 0):
-            raise ValueError(f"--expect {text!r}: say gpu, any, none, a count such as 8, or a model such as 8xH100")
+            raise ValueError(f"--expect {text!r}: must be gpu, any, none, a count such as 8, or a model such as 8xH100")
         return cls(kind="gpu", count=int(found[1] or 0), model=(found[2] or "").strip())
 
     def __str__(self) -> str:

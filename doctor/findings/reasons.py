@@ -8,8 +8,8 @@ from .patterns import lazy
 
 REASON = lazy(r"([a-z_]+(?:\.[\w./-]+)*): (absent|denied|timeout|error|not-asked|conflict|recheck)(?:: (.*))?", re.S)
 WHY = {
-    "absent": "not there", "denied": "no permission", "timeout": "no answer in time", "error": "an error",
-    "not-asked": "not looked at", "conflict": "the sources disagree", "recheck": "only a new look can tell",
+    "absent": "missing", "denied": "no permission", "timeout": "no answer in time", "error": "error",
+    "not-asked": "not examined", "conflict": "the sources disagree", "recheck": "run gpudoctor check again to find out",
 }  # fmt: skip
 
 
@@ -28,6 +28,6 @@ def reason_words(reason: str) -> str:
 
 
 def by_root(reason: str) -> bool:
-    """Whether the reason says that only root is told: then it says all, with what to type."""
+    """Whether the reason says that only root can read the fact: then it says everything, with what to type."""
     found = REASON.fullmatch(reason)
     return bool(found and found[2] == "denied" and (found[3] or "").startswith("only root"))

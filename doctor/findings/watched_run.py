@@ -74,17 +74,20 @@ def watched(m: Measured, w: Watch) -> Watched:
     if known(w.uses_gpu) is False:
         return _host(w, "it used no GPU", alone=True)._replace(alone=True)
     if not known(w.uses_gpu) or busy is None:
-        return Watched("unknown", "how busy its GPU was is not known")
+        return Watched("unknown", "how busy its GPU was is unknown")
     loads = [load for load in known(m.loads) or () if load.phase == "watch" and load.key in w.gpu_keys]
     share = f"the GPU was busy {busy:.0f} % of the time"
     others = known(w.others_on_gpu)
     if busy >= BUSY_PERCENT and w.gpu_busy_by == "device" and others:
-        return Watched("unclear", f"{share}, and others were on it too")
+        return Watched("unclear", f"{share}, but other programs used it too")
     copies = _copies(w, loads, share, busy)
     full = [load for load in loads if (known(load.utilization_percent) or 0.0) >= BUSY_PERCENT]
     if busy < BUSY_PERCENT and full and len(full) < len(loads):
         return _resident(
-            w, full, f"{len(full)} of its {len(loads)} GPUs had a kernel nearly all the time, the others little", copies
+            w,
+            full,
+            f"{len(full)} of its {len(loads)} GPUs had a kernel running nearly all the time, the others rarely",
+            copies,
         )
     if busy >= BUSY_PERCENT:
         return _resident(w, loads, share, copies)
@@ -98,9 +101,9 @@ def _in_turn(w: Watch, share: str) -> Watched:
     thread = known(w.busiest_thread)
     thread = known(w.main_cores) if thread is None else thread
     if thread is None:
-        return Watched("unclear", f"{share}; how busy its processor cores were is not known")
+        return Watched("unclear", f"{share}; how busy its CPU cores were is unknown")
     if thread < ONE_CORE:
-        return Watched("unclear", f"{share}: neither it nor the host is the limit alone", turns=True)
+        return Watched("unclear", f"{share}: neither the GPU nor the host alone is the limit", turns=True)
     return Watched("launches", f"{share}, with gaps between kernels, and one thread used {thread:.1f} cores")
 
 
@@ -113,13 +116,13 @@ def _resident(w: Watch, loads: list[Load], share: str, copies: Watched | None) -
     if copies is not None and not working_ones:
         return copies
     if waiting:
-        words = f"{share}, and did little: {_evidence(waiting[0])}"
+        words = f"{share}, but did little: {_evidence(waiting[0])}"
         nvlink = max((known(load.nvlink_mb_s) or 0.0 for load in waiting), default=0.0)
         if nvlink >= EXCHANGE_MB_S and not working_ones:
             return Watched("copies", f"{words}; its kernels moved {nvlink / 1000:.0f} GB/s over NVLink")
         if working_ones:
             some = f"{len(waiting)} of its {len(states)} GPUs waited inside a kernel"
-            return Watched("waiting", f"{some} ({_evidence(waiting[0])}), {working_ones[0].key} was at work")
+            return Watched("waiting", f"{some} ({_evidence(waiting[0])}), {working_ones[0].key} was working")
         if not any(stays(load) for load in waiting):
             return _in_turn(w, words)
         return Watched("waiting", words, ranks=_ranks(w))
@@ -127,8 +130,8 @@ def _resident(w: Watch, loads: list[Load], share: str, copies: Watched | None) -
         return Watched("gpu", f"{share}, at {_evidence(working_ones[0])}")
     if loads and all(has_gaps(load) for load in loads):
         return _in_turn(w, share)
-    unseen = "whether its kernels worked or only waited there cannot be told"
-    return Watched("unclear", f"{share}; {unseen}: neither its power nor its SMs' activity decides")
+    unseen = "it is unclear whether its kernels worked or only waited"
+    return Watched("unclear", f"{share}; {unseen}: neither its power draw nor its SM activity shows it")
 
 
 def working(load: Load) -> bool | None:
@@ -183,15 +186,15 @@ def _power_share(load: Load) -> float | None:
 
 
 def _evidence(load: Load) -> str:
-    """`128 of 700 W, 2 % of the SMs at work`."""
+    """`128 of 700 W, 2 % of the SMs active`."""
     power, limit = known(load.power_w), known(load.power_limit_w)
     sm, memory = known(load.sm_activity_percent), known(load.memory_activity_percent)
     moved = known(load.memory_busy_percent) if memory is None else None
     words = [
         f"{power:.0f} of {limit:.0f} W" if power is not None and limit else "",
-        f"{sm:.0f} % of the SMs at work" if sm is not None else "",
+        f"{sm:.0f} % of the SMs active" if sm is not None else "",
         f"{memory:.0f} % of the memory's bandwidth" if memory is not None else "",
-        f"its memory in use {moved:.0f} % of the time" if moved is not None else "",
+        f"its memory busy {moved:.0f} % of the time" if moved is not None else "",
     ]
     return ", ".join(word for word in words if word)
 
@@ -216,7 +219,7 @@ def _copies(w: Watch, loads: list[Load], share: str, busy: float) -> Watched | N
     if percent >= FULL_LINK:
         return Watched("copies", f"{share}, and {link} was {percent:.0f} % full")
     if busy < BUSY_PERCENT and percent >= _USED_LINK and percent + busy >= _IN_TURN:
-        words = f"{share}, and {link} carried {percent:.0f} % of what it can: they take turns"
+        words = f"{share}, and {link} carried {percent:.0f} % of what it can: GPU and link take turns"
         return Watched("copies", words, slow_copies=percent < _SLOW_LINK)
     main = known(w.main_cores) or 0.0
     if busy < IDLE_PERCENT and percent >= _COPYING_LINK and main >= ONE_CORE and not loader_at_limit(w):
@@ -231,7 +234,7 @@ def ended_early(w: Watch) -> str:
         return f"ended with exit code {code}"
     if known(w.signal) is not None and w.seconds < STOPPED_S:
         return "was stopped early"
-    return "was watched too shortly" if w.seconds < SHORT_S else ""
+    return "was not watched long enough" if w.seconds < SHORT_S else ""
 
 
 def loader_at_limit(w: Watch) -> bool:
@@ -249,27 +252,27 @@ def _host(w: Watch, waits: str, alone: bool = False, sleeps: bool = False) -> Wa
     cores, total = known(w.cores), known(w.cpu_cores)
     blocked, kept = known(w.blocked_percent) or 0.0, known(w.core_wait_percent) or 0.0
     if blocked >= _DISK_PERCENT:
-        return Watched("dataloader", f"{waits}; the main thread waited for a disk in {blocked:.0f} % of it", True)
+        return Watched("dataloader", f"{waits}; the main thread waited for a disk {blocked:.0f} % of the time", True)
     full = loader_at_limit(w)
     if main is not None and main >= ONE_CORE and (alone or not full):
-        return Watched("cpu", f"{waits}, and its process used {main:.1f} cores without a pause")
+        return Watched("cpu", f"{waits}, and its process used {main:.1f} cores without pause")
     if full:
         words = f"{waits}; its {workers} loader workers used {worker_cores:.1f} cores"
-        less = f", and its main thread waited for one in {kept:.0f} % of the time" if kept >= _KEPT_PERCENT else ""
+        less = f", and its main thread waited for a core {kept:.0f} % of the time" if kept >= _KEPT_PERCENT else ""
         return Watched("dataloader", words + less)
     if main is not None and kept >= _KEPT_PERCENT and main + kept / 100 >= ONE_CORE:
-        used = f"its process used {main:.1f} cores and waited for one in {kept:.0f} % of the time"
-        return Watched("cpu", f"{waits}; {used} (other programs or a CPU quota had it)")
+        used = f"its process used {main:.1f} cores and waited for a core {kept:.0f} % of the time"
+        return Watched("cpu", f"{waits}; {used} (other programs or a CPU quota took it)")
     stuck = known(w.workers_blocked_percent) or 0.0
     if workers and stuck >= _DISK_PERCENT:
-        return Watched("dataloader", f"{waits}; its loader workers waited for a disk in {stuck:.0f} % of it", True)
+        return Watched("dataloader", f"{waits}; its loader workers waited for a disk {stuck:.0f} % of the time", True)
     fed = workers and (worker_cores or 0.0) >= FED_BY_WORKERS * workers and (main or 0.0) < _WAITS_FOR_THEM
     if fed and not alone:
         return Watched("dataloader", f"{waits}; its {workers} loader workers used {worker_cores:.1f} cores")
     if total is not None and cores and total >= WORKERS_FULL * cores:
         return Watched("cpu", f"{waits}, and all of its {cores:g} cores were in use")
     if main is None and total is None:
-        words = "how busy its processor cores were is not known"
+        words = "how busy its CPU cores were is unknown"
         return Watched("unknown" if alone else "unclear", f"{waits}; {words}")
     early = ended_early(w) if w.seconds < STOPPED_S else ""
     if early:
@@ -277,6 +280,8 @@ def _host(w: Watch, waits: str, alone: bool = False, sleeps: bool = False) -> Wa
     idle = (total if total is not None else main or 0.0) < _SLEEPS_CORES
     idle = idle or (known(w.cpu_idle_percent) or 0.0) >= _SLEEPS_PERCENT
     if (alone or sleeps) and idle and kept < _KEPT_PERCENT:
-        return Watched("sleep", f"{waits}, and hardly a core: it waited for something else", pauses=True)
+        return Watched(
+            "sleep", f"{waits}, and it used hardly any CPU time while it waited for something else", pauses=True
+        )
     neither = "neither its main process nor its loader workers were at their limit"
     return Watched("unclear", f"{waits}; {neither}", pauses=True)

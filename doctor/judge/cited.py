@@ -86,14 +86,18 @@ def matrix_notes(matrix: Matrix, judged_on: str, used: Iterable[MatrixRow]) -> M
     days = (day - date.fromisoformat(matrix.version.replace(".", "-"))).days
     if days > OLD_DAYS:
         names = ", ".join(one.name for one in old if one.row.table in JUDGED_BY)
-        tables = f" Older than their publishers' usual interval (gpudoctor matrix age): {names}." if names else ""
-        what = f"it knows no newer GPU, driver or torch.{tables} Update gpudoctor, or give a newer matrix with --matrix"
+        about = " Tables older than their publishers' usual interval (gpudoctor matrix age)"
+        tables = f"{about}: {names}." if names else ""
+        what = (
+            f"newer GPUs, drivers and torch releases are not in it.{tables} Update gpudoctor, or give a newer "
+            f"matrix with --matrix"
+        )
         return MatrixNotes((*notes, f"The matrix is {days} days old: {what}"))
     rests_on = [one for one in old if any(_is_of(row, one) for row in used)]
     if rests_on:
-        text = f"This verdict used tables that are due for newer releases (gpudoctor matrix age): {_named(rests_on)}"
+        text = f"This verdict used tables that are due for an update (gpudoctor matrix age): {_named(rests_on)}"
         return MatrixNotes((*notes, text))
-    overdue = f"Tables of the matrix that are due for newer releases (gpudoctor matrix age): {_named(old)}"
+    overdue = f"Tables of the matrix that are due for an update (gpudoctor matrix age): {_named(old)}"
     return MatrixNotes(notes, overdue if old else "")
 
 

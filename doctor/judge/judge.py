@@ -141,7 +141,7 @@ def result_of(one: Examined) -> CheckResult:
     )
 
 
-NOT_NAMED, LEFT_OUT = "not named by --only", "left out by --skip"
+NOT_NAMED, LEFT_OUT = "not named by --only", "skipped by --skip"
 NO_GPU = "this machine has no NVIDIA GPU"
 
 
@@ -160,7 +160,7 @@ def run_check(check: Registered, snapshot: Snapshot, matrix: Matrix, policy: Pol
     if why := left_out(check.id, policy):
         return Result("skipped", why, [], "not-examined")
     if check.about.needs_gpu and policy.expect.kind == "none":
-        return Result("skipped", "no GPU is expected where this runs (--expect none)", [], "does-not-apply")
+        return Result("skipped", "no GPU is expected here (--expect none)", [], "does-not-apply")
     if check.about.needs_gpu and check.id != "no-nvidia-gpu" and policy.expect.kind == "any" and no_card(snapshot):
         return Result("skipped", NO_GPU, [], "does-not-apply")
     findings: list[Finding] = []
@@ -172,7 +172,7 @@ def run_check(check: Registered, snapshot: Snapshot, matrix: Matrix, policy: Pol
             if check.about.needs_gpu and no_card(snapshot):
                 return Result("skipped", NO_GPU, findings, "not-examined")
             if check.about.needs_gpu and not _gpu_expected(snapshot, policy):
-                return Result("skipped", "nothing here shows an NVIDIA GPU", findings, "does-not-apply")
+                return Result("skipped", "nothing here indicates an NVIDIA GPU", findings, "does-not-apply")
             return Result("unknown", str(lack), findings)
     except Skip as skip:
         if not findings:

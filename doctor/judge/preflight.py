@@ -13,7 +13,7 @@ from .judge import judge
 from .preflight_answer import Grade, HostAnswer, Label
 from .report import Report, Verdict
 
-_LOOK = " (--layers looks into it)"
+_LOOK = " (--layers reads the layers)"
 _NO_CODE = ("torch-lacks-new-gpu-sm", "torch-dropped-old-gpu-sm", "driver-too-old-for-gpu", "driver-dropped-gpu",
             "open-kernel-module-required", "cpu-only-torch", "torch-build-for-other-vendor")  # fmt: skip
 """Findings after which no driver version helps, or none of this torch's code runs."""
@@ -133,13 +133,15 @@ def _other_machine(image: Snapshot, host: Snapshot) -> tuple[Grade, str, str] | 
     ours, theirs = known(image.host.architecture), known(host.host.architecture)
     if not ours or not theirs or ours == theirs:
         return None
-    return "impossible", "", f"the image is for {ours}, and this host is {theirs}"
+    return "impossible", "", f"the image is for {ours}, but this host is {theirs}"
 
 
 def _left_open(s: Snapshot, m: Matrix, report: Report, answer: Required | None) -> str:
     """What keeps a success from being certain; empty where nothing does."""
     if answer and answer.hook.satisfied is None:
-        return f"whether {answer.hook.variable} lets it start ({answer.hook.term}) depends on the GPU's brand: name it"
+        return (
+            f"whether {answer.hook.variable} lets it start ({answer.hook.term}) depends on the GPU's brand: specify it"
+        )
     if not _code_unknown(s, m, report):
         return ""
     named = known(s.torch.version) is not None
@@ -175,9 +177,9 @@ def _graded(s: Snapshot, m: Matrix, cuda: str, what: str, report: Report) -> tup
     if stopped:
         return "impossible", "", stopped.title
     if not cuda:
-        return "unknown", "", f"nothing that was read of the image says which CUDA it needs{_look(s)}"
+        return "unknown", "", f"nothing that was read from the image says which CUDA it needs{_look(s)}"
     if not driver:
-        return "unknown", "", "the host's driver is not known"
+        return "unknown", "", "the host's driver is unknown"
     grade = m.driver_for_cuda(driver, cuda)
     why = f"{what}: {grade.reason}"
     if grade.grade == "native":
@@ -236,7 +238,7 @@ def _label(answer: Required | None, by_driver: str, what: str, lowest: str) -> t
     if answer.hook.satisfied is False and runs:
         term = answer.hook.term or answer.hook.error or answer.hook.variable
         needs = f"what is inside ({what}) needs only driver {lowest}" if lowest else f"what is inside runs ({what})"
-        return "stricter", f"{answer.hook.variable} asks for {term}; {needs}"
+        return "stricter", f"{answer.hook.variable} requires {term}; {needs}"
     if answer.hook.satisfied and not runs:
-        return "looser", f"the image's own requirement ({answer.requested[0][0]}) lets it start all the same"
+        return "looser", f"the image's own requirement ({answer.requested[0][0]}) still allows it to start"
     return "agrees", ""

@@ -224,7 +224,7 @@ def config_notes(policy: Policy, not_silenced: tuple[str, ...] = ()) -> tuple[st
     notes = [f"Configured by {policy.config}"] if policy.config else []
     if policy.found:
         name = policy.found.path
-        notes.append(f"Configured by {name}, which was found here and is not trusted")
+        notes.append(f"Configured by {name}, which was found here but is not trusted")
         lost = [*policy.found.ignored]
         lost += [f"silencing {', '.join(not_silenced)}"] if not_silenced else []
         if lost:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ..findings import Check, Finding, Policy
 from .report import CheckResult, Report
 
-_ONLY_IN_A_TEXT = "only a log or an error message shows it (gpudoctor explain)"
+_ONLY_IN_A_TEXT = "can only be seen in a log or an error message (gpudoctor explain)"
 
 
 def not_checked(
@@ -31,7 +31,7 @@ def not_checked(
             status="unknown",
             severity="warning",
             title="Nothing was checked",
-            detail=f"--skip leaves out {len(left_out)} checks, and none of the others applies here.",
+            detail=f"--skip excludes {len(left_out)} checks, and none of the others applies here.",
             facts={"skipped": len(left_out)},
         )
 

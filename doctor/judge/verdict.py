@@ -75,7 +75,7 @@ def _advice(s: Snapshot, m: Matrix, swept: list[Sweep], run: Watched | None, ids
     for sweep in swept:
         yield from _of_sweep(s, sweep)
     if "cpu-bound" in ids and any(sweep.waiting() for sweep in swept):
-        yield "A faster processor core would help at every batch that waits for launches."
+        yield "A faster CPU core would help at every batch size that waits for launches."
     if swept:
         yield from _together(s, m)
 
@@ -83,54 +83,55 @@ def _advice(s: Snapshot, m: Matrix, swept: list[Sweep], run: Watched | None, ids
 def _of_run(run: Watched) -> Iterator[str]:
     if run.bound == "gpu":
         yield (
-            "The GPU has work nearly all the time: a faster core or more loader workers do not help; larger "
-            "kernels (a larger batch, mixed precision, torch.compile), less work or a faster GPU do."
+            "The GPU is busy nearly all the time: a faster core or more loader workers will not help; larger kernels "
+            "(a larger batch, mixed precision, torch.compile), less work or a faster GPU will."
         )
     elif run.bound == "waiting":
         ranks = (
-            "In a distributed job this is how a rank looks that waits in NCCL for a slower one: watch the other ranks "
-            "too; the one that does not wait holds up all of them (its data, its core, its GPU). "
+            "In a distributed job, a rank that waits in NCCL for a slower one looks like this. Watch the other ranks "
+            "too: the one that does not wait holds up all of them (its data, its core, its GPU). "
         )
         yield (
-            f"A kernel that waits counts as busy. {ranks if run.ranks else ''}On one GPU alone its kernels use few of "
-            "the SMs: a larger batch, torch.compile or fewer, larger kernels would help; a faster GPU would not."
+            f"A waiting kernel counts as busy. {ranks if run.ranks else ''}If there is only one GPU, its kernels use "
+            f"few of the SMs: a larger batch, torch.compile or fewer, larger kernels would help; a faster GPU would "
+            f"not."
         )
     elif run.bound == "launches":
         yield (
-            "One thread gives the GPU its kernels more slowly than the GPU ends them: CUDA graphs, torch.compile, a "
+            "One thread launches kernels more slowly than the GPU finishes them: CUDA graphs, torch.compile, a "
             "larger batch or fewer, larger operations would help, and so would a faster core; another GPU would not. "
-            "Where that thread prepares data too, move that into loader workers: py-spy top --pid PID shows it."
+            "If that thread also prepares data (py-spy top --pid PID shows it), move that work into loader workers."
         )
     elif run.bound == "copies":
         yield (
-            "Copies set the pace: fewer or smaller ones (data kept on the GPU, smaller types, less offloading) or a "
-            "wider link would help; a faster core or a GPU with more SMs would not. A main thread at one full core "
-            "only waits for them: CUDA spins there by default."
+            "Copies are the bottleneck: fewer or smaller ones (data kept on the GPU, smaller types, less offloading) "
+            "or a wider link would help; a faster core or a GPU with more SMs would not. A main thread at one full "
+            "core only waits for them: CUDA spins there by default."
         )
         if run.slow_copies:
             yield (
-                "These copies use less than two thirds of what this link carries from pinned memory: use "
+                "These copies use less than two thirds of what this link can carry from pinned memory: use "
                 "pin_memory=True (or Tensor.pin_memory()) with non_blocking=True, and fewer, larger copies."
             )
     elif run.bound == "cpu" and run.alone:
-        yield "The program computes on the processor: a GPU helps only once it uses one."
+        yield "The program computes on the CPU: a GPU helps only once the program uses it."
     elif run.bound == "cpu":
         yield (
-            "One processor core sets the pace: a larger batch, torch.compile or CUDA graphs, work moved into loader "
+            "One CPU core is the bottleneck: a larger batch, torch.compile or CUDA graphs, work moved into loader "
             "workers, or a faster core would help; another GPU would not."
         )
     elif run.bound == "dataloader":
-        what = "data on a faster disk" if run.disk else "more loader workers or less work for each sample"
-        yield f"The data come too slowly: {what} would help; another GPU would not."
+        what = "data on a faster disk" if run.disk else "more loader workers or less work per sample"
+        yield f"Data arrives too slowly: {what} would help; another GPU would not."
     elif run.bound == "unclear" and run.turns:
         yield (
-            "GPU and host take turns: let them overlap (loader workers, pinned memory and non_blocking copies, no "
+            "GPU and host take turns: make them overlap (loader workers, pinned memory and non_blocking copies, no "
             ".item() or print in the loop), or give the GPU a larger batch."
         )
     elif run.bound in ("unclear", "sleep") and run.pauses:
         yield (
-            "Neither GPU nor CPU was at its limit: it waited for something else, such as a network, a remote disk, "
-            "other ranks, a lock or a sleep. Where its threads stand, py-spy dump --pid PID shows."
+            "Neither the GPU nor the CPU was at its limit: the program waited for something else, such as a network, a "
+            "remote disk, other ranks, a lock or a sleep. py-spy dump --pid PID shows where its threads are."
         )
 
 
@@ -148,19 +149,19 @@ def _of_sweep(s: Snapshot, sweep: Sweep) -> Iterator[str]:
     waiting = sweep.waiting()
     if not waiting:
         if sweep.crossover == sweep.steps[0].point.batch and not _shared(s, sweep.device):
-            yield f"{name} is the limit at every batch of {_MODEL}: a faster GPU would help there."
+            yield f"{name} is the limit at every batch of {_MODEL}: a faster GPU would help."
         return
     last = waiting[-1].point.batch
     share = waiting[-1].gpu_percent
-    idle = f" (it has work in {share:.0f} % of the time there)" if share is not None else ""
+    idle = f" (it is busy {share:.0f} % of the time there)" if share is not None else ""
     if sweep.crossover:
         yield (
-            f"Use a larger batch where you can: with {_MODEL}, {name} waits for the host up to batch "
+            f"Use a larger batch if you can: with {_MODEL}, {name} waits for the host up to batch "
             f"{last:,}{idle}, where another GPU would not help, and sets the time from batch "
-            f"{sweep.crossover:,} on. On which side your own training is, gpudoctor watch tells."
+            f"{sweep.crossover:,} on. gpudoctor watch shows which side your own training is on."
         )
     else:
-        beyond = f", about {sweep.beyond:,} would" if sweep.beyond else ""
+        beyond = f" (about {sweep.beyond:,} would)" if sweep.beyond else ""
         yield (
             f"No batch of {_MODEL} up to {sweep.steps[-1].point.batch:,} fills {name}{beyond}: "
             "it waits for the host, and another GPU would not help there."
@@ -169,9 +170,7 @@ def _of_sweep(s: Snapshot, sweep: Sweep) -> Iterator[str]:
     graph = known(step.graph_ms)
     if graph and step.step_ms >= _GRAPH * graph:
         gain = number(step.step_ms / graph)
-        yield (
-            f"CUDA graphs (torch.compile with mode reduce-overhead) make its batch {step.batch:,} {gain} times as fast."
-        )
+        yield (f"CUDA graphs (torch.compile with mode reduce-overhead) make batch {step.batch:,} {gain} times as fast.")
 
 
 def _together(s: Snapshot, m: Matrix) -> Iterator[str]:
@@ -189,4 +188,4 @@ def _together(s: Snapshot, m: Matrix) -> Iterator[str]:
         gpu = gpu_of(s, device)
         rows = m.gpu(known(gpu.name), known(gpu.pci_device_id), None, None).rows if gpu else ()
         mig = " (MIG keeps them apart)" if any(row.mig for row in rows) else " (MPS lets them share it better)"
-        yield f"{enough} trainings at once on {device} do {number(gain)} times the work of one{mig}."
+        yield f"{enough} training runs at once on {device} do {number(gain)} times the work of one{mig}."

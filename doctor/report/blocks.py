@@ -73,13 +73,15 @@ def cause(
     if folded:
         rows = [row for row in rows if row != BLANK]
         if under:
-            rows.append(line(Span(f"  This also shows as {several(len(under), 'other finding')}: -v", "bold")))
+            rows.append(
+                line(Span(f"  This also causes {several(len(under), 'other finding')} (-v lists them)", "bold"))
+            )
     elif under:
-        rows += [BLANK, line(Span("  This also shows as:", "bold"))]
+        rows += [BLANK, line(Span("  This also causes:", "bold"))]
         for other, times in alike(finding, under):
             sign, style = SIGNS[other.status]
             rows += wrap(f"{other.title} [{other.id}]{times}", width, "  ", first=Span(f"└ {sign.split()[1]} ", style))
-    return rows + wrap(f"Why and how: gpudoctor explain {finding.id}", width, "  ", style="dim")
+    return rows + wrap(f"Details: gpudoctor explain {finding.id}", width, "  ", style="dim")
 
 
 def alike(root: Finding, under: list[Finding]) -> list[tuple[Finding, str]]:

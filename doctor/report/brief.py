@@ -42,7 +42,7 @@ def render_brief(report: Report, titles: Mapping[str, str], preface: Sequence[st
         rows += [f"- {one.chance} {one.id} {escape(one.words)}" for one in open_["possible"][:3]]
         rows += [f"- {escape(_cut(words))}" for words in open_["known_causes"]]
         if report.needs:
-            rows += ["", "What would decide it:", "", *fenced("\n".join(n.command for n in report.needs[:3])), ""]
+            rows += ["", "To decide:", "", *fenced("\n".join(n.command for n in report.needs[:3])), ""]
     rows += [f"- {name}: {_cut(value)}" for name, value in facts.table(report.snapshot, bool(report.text))]
     made = f"gpudoctor {report.tool.version}, matrix {report.matrix.version}, {report.generated_at}"
     return "\n".join([*rows[: MOST_LINES - 2], "", f"<sub>{escape(made)}</sub>"]) + "\n"
@@ -54,7 +54,7 @@ def _before(preface: Sequence[str]) -> list[str]:
     head, *sentences = preface
     rows = [f"- {escape(_cut(words))}" for words in sentences[:_MOST_BEFORE]]
     left = len(sentences) - _MOST_BEFORE
-    rows += [f"- and {left} more: `--format markdown` has all"] if left > 0 else []
+    rows += [f"- and {left} more: `--format markdown` lists all"] if left > 0 else []
     return [f"## {escape(head)}", "", *rows, ""]
 
 
@@ -78,7 +78,7 @@ def _fix(fix: Fix, count: int) -> list[str]:
         if 0 < len(lines) <= _MOST_COMMAND:
             rows += ["", *(f"   {row}" for block in fenced(step.command) for row in block.split("\n")), ""]
     left = len(fix.steps) - _MOST_STEPS
-    return [*rows, *([f"{several(left, 'more step')}: `--format markdown` has all"] if left > 0 else []), ""]
+    return [*rows, *([f"{several(left, 'more step')}: `--format markdown` shows all"] if left > 0 else []), ""]
 
 
 def _cut(text: str) -> str:

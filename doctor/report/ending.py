@@ -9,6 +9,7 @@ from ..judge.report import Report
 from ..judge.selection import nothing_to_check
 from ..snapshot import known
 from .again import AS_BEFORE, again_flags
+from .amounts import several
 from .blocks import marks
 from .groups import exit_words, tally
 from .lines import Line, Span, Style, command, wrap
@@ -49,7 +50,7 @@ def in_short(report: Report, width: int) -> list[Line]:
         return [*rows, *wrap(pasted.next_step(report), width)]
     rows += wrap(f"{'Likely: ' if likely else ''}{first.title.rstrip('.')}.", width, style="bold")
     if not first.fixes:
-        return [*rows, *wrap(f"Why, and what helps: gpudoctor explain {first.id}", width)]
+        return [*rows, *wrap(f"Cause and fixes: gpudoctor explain {first.id}", width)]
     return [*rows, *_step(first.fixes[0].steps[0], width), *wrap("Then run on that machine: gpudoctor check", width)]
 
 
@@ -59,21 +60,24 @@ def _first(report: Report, word: str, style: Style, count: str, width: int) -> l
 
 def _next(report: Report, width: int, verbose: int, alone: bool) -> list[Line]:
     first = next((f for f in report.findings if f.status == report.verdict), None)
-    unknown = any(c.status == "unknown" for c in report.checks)
+    unknown = sum(c.status == "unknown" for c in report.checks)
     if first is not None:
         rows = [] if report.verdict == "fail" else wrap(_NOT_FAILED[report.verdict], width)
         return [*rows, *_again(first, width), *_type(report, first, width, alone)]
     if unknown:
-        rest = "." if verbose else ": -v shows what."
-        return [*wrap(f"Nothing failed. Not everything could be looked at{rest}", width), *_prove(report, width)]
+        rest = "." if verbose else " (-v lists them)."
+        return [
+            *wrap(f"No problems found, but {several(unknown, 'check')} could not run{rest}", width),
+            *_prove(report, width),
+        ]
     if nothing_to_check(report):
         return []
-    return [*wrap("Nothing failed in what was looked at.", width), *_prove(report, width)]
+    return [*wrap("No problems found.", width), *_prove(report, width)]
 
 
 _NOT_FAILED = {
-    "unknown": "Nothing failed, but a fact that the verdict needs could not be read.",
-    "warn": "Nothing failed. The first warning:",
+    "unknown": "No check failed, but a fact needed for the verdict could not be read.",
+    "warn": "No check failed. The first warning:",
 }
 
 
@@ -88,14 +92,14 @@ def _type(report: Report, first: Finding, width: int, alone: bool) -> list[Line]
     again = f"gpudoctor {_command(report, first)}"
     step = first.fixes[0].steps[0] if first.fixes else None
     if step is None:
-        return wrap(f"Why, and what helps: gpudoctor explain {first.id}", width)
+        return wrap(f"Cause and fixes: gpudoctor explain {first.id}", width)
     rows = _step(step, width)
     more = len(first.fixes[0].steps) > 1 or _others(report, first)
-    named = " ".join(again.split()[:2]) in step.text  # "... there", which needs other flags
+    named = " ".join(again.split()[:2]) in step.text  # "... there", which needs different flags
     if (named or step.where == "operator") and not more:
         return rows
     steps = f"{_all_steps(report, alone)} " if more else ""
-    return rows + wrap(f"{steps}Then look again: {again}", width)
+    return rows + wrap(f"{steps}Then check again: {again}", width)
 
 
 def _step(step: Step, width: int) -> list[Line]:
@@ -115,7 +119,7 @@ def _all_steps(report: Report, alone: bool) -> str:
     flags = again_flags(report.policy, report.snapshot, "fix")
     if report.target.kind == "live" and known(report.snapshot.measured.level) is None and flags != AS_BEFORE:
         return f"All steps: gpudoctor fix{flags}."
-    return "All steps: without -q." if alone else "All steps stand above."
+    return "Run without -q for all steps." if alone else "All steps are listed above."
 
 
 def _others(report: Report, first: Finding) -> bool:
@@ -143,4 +147,4 @@ def _prove(report: Report, width: int) -> list[Line]:
     s = report.snapshot
     if known(s.measured.level) is not None or not (known(s.gpus) or known(s.driver.cuda_devices)):
         return []
-    return wrap(f"To let the GPU itself prove it: gpudoctor prove{again_flags(report.policy, s, 'prove')}", width)
+    return wrap(f"To test on the GPU itself: gpudoctor prove{again_flags(report.policy, s, 'prove')}", width)

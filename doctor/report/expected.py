@@ -14,10 +14,10 @@ LIMITS = {
 }  # fmt: skip
 """What bounds a step, in a word or two."""
 PACE = {
-    "gpu": "The GPU sets the pace", "cpu": "The CPU sets the pace", "dataloader": "Loading data sets the pace",
-    "waiting": "Kernels on the GPU wait", "launches": "Kernel launches set the pace",
-    "copies": "Copies set the pace", "sleep": "It sleeps",
-    "unclear": "What sets the pace is not clear", "unknown": "What sets the pace is not known",
+    "gpu": "The GPU sets the pace", "cpu": "The CPU sets the pace", "dataloader": "Data loading sets the pace",
+    "waiting": "GPU kernels are waiting", "launches": "Kernel launches set the pace",
+    "copies": "Copies set the pace", "sleep": "The program is idle",
+    "unclear": "What sets the pace is unclear", "unknown": "What sets the pace is unknown",
 }  # fmt: skip
 """What bound a watched run."""
 

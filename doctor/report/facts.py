@@ -26,7 +26,7 @@ def gpus(s: Snapshot) -> str:
     counts: dict[str, int] = {}
     for gpu in found:
         failed = isinstance(gpu.name, Missing) and gpu.name.reason == "error"
-        name = known(gpu.name) or ("GPU that does not answer" if failed else "unnamed GPU")
+        name = known(gpu.name) or ("unresponsive GPU" if failed else "unnamed GPU")
         name += _mig(gpu) if isinstance(gpu, Gpu) else ""
         counts[name] = counts.get(name, 0) + 1
     listed = known(s.driver.cuda_devices) if s.driver.cu_init == 0 else None

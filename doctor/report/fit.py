@@ -18,20 +18,22 @@ def fit_lines(q: Question, found: Answer, width: int) -> list[Line]:
     width = max(60, min(width, 100))
     rows = wrap(f"{_amount(q.count)} parameters ({q.name})", width, style="bold")
     rows += wrap(_work_words(q), width)
-    share = f", {100 * q.share:.0f} % of it to be used" if q.share < 1 else ""
+    share = f", {100 * q.share:.0f} % of it usable" if q.share < 1 else ""
     memory = q.board.memory / q.share
     smallest = f", the smallest of {len(q.sizes) + 1} memory sizes" if q.sizes else ""
     rows += wrap(f"{q.board.count}x {q.board.name}: {_gib(memory)} each{share}{smallest}", width)
     rows += [row for note in q.notes for row in wrap(note, width, style="dim")]
     rows += [BLANK, *headline(q, found, width), BLANK]
-    rows += [line(Span("Memory of one GPU that holds everything", "bold"))]
+    rows += [line(Span("Memory needed if one GPU holds everything", "bold"))]
     for part in found.whole.parts:
         rows.append(_row(_TITLES.get(part.name, part.name), _range(part.low, part.high), part.note))
     if found.whole.shared:
-        rows.append(_row("freed gradients save", f"-{_gib(found.whole.shared)} to 0", "they come as activations go"))
+        rows.append(
+            _row("freed gradients save", f"-{_gib(found.whole.shared)} to 0", "they appear as activations are freed")
+        )
     rows.append(_row("together", _range(found.whole.low, found.whole.high), _schools(q)))
     if len(found.rungs) > 1:
-        rows += [BLANK, line(Span("Ways, the plainest first", "bold")), _way("", "each GPU", "sent", "time", "")]
+        rows += [BLANK, line(Span("Options, simplest first", "bold")), _way("", "each GPU", "sent", "time", "")]
         for rung in found.rungs:
             how = {True: "fits", None: "may fit", False: ""}[rung.within(q.board.memory)]
             sent = _bytes(rung.sent) if rung.sent else ""
@@ -42,11 +44,11 @@ def fit_lines(q: Question, found: Answer, width: int) -> list[Line]:
         rate = (
             f"{_short(q.board.link_gb_s)} GB/s one way{_link_name(q)}"
             if q.board.link_gb_s
-            else "which is not known: see --network"
+            else "unknown: see --network"
         )
         rows += wrap(
-            f"sent: bytes per {per} and GPU; time: of these bytes on the link at its full rate "
-            f"({rate}), without what overlaps with computing.",
+            f"sent: bytes per {per} and GPU; time: to send these bytes at the link's full rate "
+            f"({rate}), ignoring overlap with computation.",
             width,
             style="dim",
         )
@@ -68,19 +70,19 @@ def headline(q: Question, found: Answer, width: int) -> list[Line]:
         rows = wrap(f"It does not fit on one GPU: {need} of {have}.", width, first=Span("✗ ", "fail"), style="title")
     if found.first is not None:
         held = _range(found.first.held.low, found.first.held.high)
-        words = f"The first way that fits: {found.first.name}, {held} on each GPU ({found.first.words})."
+        words = f"Simplest option that fits: {found.first.name}, {held} per GPU ({found.first.words})."
         rows += wrap(words, width, "  ", first=Span("✓ ", "pass"))
         if found.enough:
-            words = f"Training all weights fits on {found.enough[0]} such GPUs, by {found.enough[1]}."
+            words = f"Training all weights fits on {found.enough[0]} such GPUs, with {found.enough[1]}."
             rows += wrap(words, width, "  ")
     elif found.perhaps is not None:
         held = _range(found.perhaps.held.low, found.perhaps.held.high)
-        rows += wrap(f"Nothing here fits for sure; {found.perhaps.name} may: {held} on each GPU.", width, "  ")
+        rows += wrap(f"Nothing is certain to fit; {found.perhaps.name} may: {held} per GPU.", width, "  ")
     elif found.within is False:
         least = min(found.rungs, key=lambda rung: rung.held.low)
-        more = f" {found.enough[0]} such GPUs would hold it, by {found.enough[1]}." if found.enough else ""
-        more = " Slices cannot hold it together: none reaches another." if q.board.mig else more
-        words = f"No way here fits: the least is {least.name} with {_gib(least.held.low)} on each GPU.{more}"
+        more = f" It would fit on {found.enough[0]} such GPUs, with {found.enough[1]}." if found.enough else ""
+        more = " MIG slices cannot share it, because they cannot reach each other." if q.board.mig else more
+        words = f"Does not fit: the smallest option ({least.name}) needs {_gib(least.held.low)} per GPU.{more}"
         rows += wrap(words, width, "  ")
     return [*rows, *_sizes(q, found, width)]
 
@@ -89,8 +91,8 @@ def _sizes(q: Question, found: Answer, width: int) -> list[Line]:
     """One line for each board of the same name that has more memory."""
     rows = []
     for one in found.sizes:
-        way = "as it is" if one.way == "none" else f"by {one.way}"
-        words = f"it fits {way}" if one.sure else f"it may fit {way}" if one.way else "no way here fits"
+        way = "as it is" if one.way == "none" else f"with {one.way}"
+        words = f"it fits {way}" if one.sure else f"it may fit {way}" if one.way else "it does not fit"
         if one.solved is not None:
             words = f"{_spread(one.solved)} {_SOLVED[q.solve]}" if one.solved.perhaps else "not even one fits"
         mark = {0: Span("✓ ", "pass"), 1: Span("✗ ", "fail")}.get(one.exit_code, Span("? ", "unknown"))
@@ -99,7 +101,7 @@ def _sizes(q: Question, found: Answer, width: int) -> list[Line]:
     return rows
 
 
-_SOLVED = {"batch": "sequences on each GPU", "seq": "tokens in a sequence", "concurrency": "requests at once"}
+_SOLVED = {"batch": "sequences per GPU", "seq": "tokens per sequence", "concurrency": "concurrent requests"}
 
 
 def _spread(solved: Solved) -> str:
@@ -112,7 +114,7 @@ def _solved(q: Question, found: Answer, width: int) -> list[Line]:
     if not solved.perhaps:
         words = f"Not even one fits: {_gib(solved.at.low)} of {_gib(q.board.memory)}."
         return wrap(words, width, first=Span("✗ ", "fail"), style="title")
-    words = f"{_spread(solved)} {_SOLVED[q.solve]}; what ends it: {_TITLES.get(solved.part, solved.part)}."
+    words = f"{_spread(solved)} {_SOLVED[q.solve]}; limited by: {_TITLES.get(solved.part, solved.part)}."
     return wrap(words, width, first=Span("✓ ", "pass"), style="title")
 
 
@@ -123,11 +125,11 @@ def _work_words(q: Question) -> str:
         weights = f"as stored ({w.stored.words})" if w.stored else f"in {w.dtype}"
         return f"inference, weights {weights}, {requests} of {w.sequence} tokens, KV cache in {w.kv_dtype}"
     frozen = f"as stored ({w.stored.words})" if w.stored and not w.base else f"in {w.base or 'bf16'}"
-    how = f"adapters of rank {w.lora} on weights {frozen}, " if w.lora else ""
+    how = f"rank-{w.lora} adapters on weights {frozen}, " if w.lora else ""
     kind = "mixed precision" if w.dtype == "mixed" else w.dtype
     spare = ", checkpointing" if w.checkpointing else ""
-    spare += f", {w.accumulation} batches summed into a step" if w.accumulation > 1 else ""
-    return f"training, {how}{kind}, {w.optimizer}, {w.batch} x {w.sequence} tokens on each GPU{spare}"
+    spare += f", {w.accumulation} batches accumulated per step" if w.accumulation > 1 else ""
+    return f"training, {how}{kind}, {w.optimizer}, {w.batch} x {w.sequence} tokens per GPU{spare}"
 
 
 def _schools(q: Question) -> str:
@@ -136,8 +138,8 @@ def _schools(q: Question) -> str:
         return ""
     low, high = found[0], found[-1]
     if low[1] == high[1]:
-        return f"{low[1]:g} bytes a parameter ({low[0]})"
-    return f"{low[1]:g} ({low[0]}) to {high[1]:g} ({high[0]}) bytes a parameter"
+        return f"{low[1]:g} bytes per parameter ({low[0]})"
+    return f"{low[1]:g} ({low[0]}) to {high[1]:g} ({high[0]}) bytes per parameter"
 
 
 def _link_name(q: Question) -> str:

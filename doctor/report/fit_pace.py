@@ -19,7 +19,7 @@ def pace_lines(q: Question, found: Answer, width: int) -> list[Line]:
         own = Compared(q.board, found.first.name if found.first else "", True, found.pace)
         all_of_them = (own, *found.compared)
         wide = max(len(_name(one.board)) for one in all_of_them) + 2
-        rows += [BLANK, line(Span("The same work elsewhere", "bold"))]
+        rows += [BLANK, line(Span("The same work on other GPUs", "bold"))]
         rows.append(_row(wide, "", "", "what fits", "GPU", "host", "pace"))
         for one in all_of_them:
             way = one.way if one.sure or not one.way else f"perhaps {one.way}"
@@ -31,41 +31,53 @@ def sentences(q: Question, p: Pace) -> list[str]:
     """The bound with its figures, then what changes it."""
     step = "token" if q.work.task == "inference" else "step"
     b = q.board
-    launches = f"its {p.kernels[0]} to {p.kernels[1]} launches the host {_ms(p.host_ms)}"
+    launches = f"and its {p.kernels[0]} to {p.kernels[1]} launches take the host {_ms(p.host_ms)}"
     both = f"each {step} takes the GPU {_ms(p.gpu_ms)}, {launches}"
     if p.bound == "host":
         more = (
-            f" {p.copies} such runs at once on one GPU cost little; more divide it among them." if p.copies > 1 else ""
+            f" Running up to {p.copies} such jobs on one GPU costs little; beyond that they share its speed."
+            if p.copies > 1
+            else ""
         )
         return [
-            f"The CPU core, which launches the kernels: {both}. A faster GPU changes nothing.",
-            f"What does: a batch of about {p.busy_from} or more, CUDA graphs or torch.compile, a faster core.{more}",
+            f"The CPU core, which launches the kernels: {both}. A faster GPU would not help.",
+            (
+                f"What would: a batch of about {p.busy_from} or more, CUDA graphs or torch.compile, or a faster "
+                f"core.{more}"
+            ),
         ]
     if p.bound == "link":
         return [
-            f"The link: its bytes take {_figure(p.link_ms)} ms, {both}.",
-            "What helps: GPUs that NVLink joins, fewer of them, more accumulation between the exchanges.",
+            f"The link: sending takes {_figure(p.link_ms)} ms; {both}.",
+            "What would help: GPUs connected by NVLink, fewer GPUs, or more accumulation between exchanges.",
         ]
     if p.bound == "products":
         if p.products == "CUDA cores":
             times = f"{b.half_tflops / b.fp32_tflops:.0f} times as fast on paper here"
             return [
-                f"Products on the CUDA cores: {both}.",
-                f"TF32 or mixed precision lets the tensor cores do them, {times}; another GPU counts by its FP32 rate.",
+                f"Matrix products on the CUDA cores: {both}.",
+                f"TF32 or mixed precision moves them to the tensor cores, {times}; compare other GPUs by FP32 rate.",
             ]
-        return [f"Products on the tensor cores: {both}. Another GPU counts by its dense rate in half precision."]
+        return [f"Matrix products on the tensor cores: {both}. Compare other GPUs by their dense half-precision rate."]
     if p.bound == "memory":
         return [
-            f"The GPU's memory bandwidth ({b.memory_gb_s:.0f} GB/s): {both}. Another GPU counts by its bandwidth; "
-            + ("fewer bits a weight, or more requests at once, use it better." if step == "token" else "fusing helps.")
+            f"The GPU's memory bandwidth ({b.memory_gb_s:.0f} GB/s): {both}. Compare other GPUs by their bandwidth; "
+            + (
+                "fewer bits per weight or more concurrent requests make better use of it."
+                if step == "token"
+                else "fusing helps."
+            )
         ]
     slow = (
-        "CUDA graphs (vLLM, TensorRT-LLM) take the host out of it"
+        "CUDA graphs (vLLM, TensorRT-LLM) remove the host's share"
         if step == "token"
-        else ("CUDA graphs or torch.compile take the host out of it")
+        else ("CUDA graphs or torch.compile remove the host's share")
     )
     return [
-        f"The CPU core or the GPU, by how fast this core is: {both}. {slow}; `gpudoctor prove` measures which it is."
+        (
+            f"The CPU core or the GPU, depending on how fast this core is: {both}. {slow}; `gpudoctor prove` measures "
+            f"which it is."
+        )
     ]
 
 
@@ -74,7 +86,12 @@ def _network(p: Pace) -> list[str]:
     if not high:
         return []
     rates = f"{_figure(low)} to {_figure(high)} GB/s ({_figure(8 * low)} to {_figure(8 * high)} Gb/s)"
-    return [f"The first way's bytes hide behind the backward pass on a link of {rates} for each GPU, or faster."]
+    return [
+        (
+            f"With the simplest option that fits, sending is hidden behind the backward pass if each GPU's link has "
+            f"{rates} or more."
+        )
+    ]
 
 
 _BOUNDS = {"host": "CPU core", "products": "products", "memory": "memory", "link": "link", "open": "either"}

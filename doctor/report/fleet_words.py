@@ -235,8 +235,8 @@ def remark(one: RemarkAbout) -> str:
 
 
 REMARKS = {
-    "skipped": "{detail} was left out by --skip on {nodes}",
-    "not-requested": "{nodes} answered without being in --nodes",
+    "skipped": "{detail} was skipped (--skip) on {nodes}",
+    "not-requested": "{nodes} answered but are not listed in --nodes",
     "answered-as": "{nodes} answered for {detail}",
     "silent-before": "{nodes} answered after an earlier report: {detail}",
 }

@@ -58,7 +58,7 @@ def sound_words(report: Report) -> str:
     """A sentence for a report without findings."""
     if nothing := nothing_to_check(report):
         return f"{nothing[0].upper()}{nothing[1:]}."
-    return f"Nothing failed in what was looked at: {counted(report.checks)}."
+    return f"No problems found: {counted(report.checks)}."
 
 
 def group_lines(report: Report, layers: Mapping[str, Layer], width: int, verbose: int) -> list[Line]:

@@ -18,15 +18,17 @@ RUNS: dict[str, tuple[str, Style]] = {
 }  # fmt: skip
 _FORWARD = {
     "possible": "allowed on this GPU", "not-on-this-gpu": "not allowed on this GPU",
-    "not-on-this-driver": "not for this driver branch", "unknown": "not known whether allowed",
+    "not-on-this-driver": "not for this driver branch", "unknown": "unknown whether it is allowed",
 }  # fmt: skip
 
 
-CHECKED_BY = "docker --gpus, and --runtime=nvidia before toolkit 1.18; not by CDI, nor by --runtime=nvidia since"
+CHECKED_BY = (
+    "docker --gpus, and --runtime=nvidia before toolkit 1.18; not with CDI, nor with --runtime=nvidia from 1.18 on"
+)
 """Toolkit: modes legacy (libnvidia-container), csv (its own evaluator, on Jetson), cdi and jit-cdi (none). Sources:
 NVIDIA/nvidia-container-toolkit, CHANGELOG v1.18.0-rc.1, internal/info/auto.go, internal/modifier/csv.go."""
 _COUNTED = {
-    "fail": "does not run on", "unknown": "not known on", "warn": "runs, with a warning, on", "pass": "runs on",
+    "fail": "does not run on", "unknown": "unknown on", "warn": "runs, with a warning, on", "pass": "runs on",
 }  # fmt: skip
 _SOURCES = {"docker": " (in the Docker engine here)", "podman": " (in Podman here)"}
 _IN_FULL = 2
@@ -67,7 +69,7 @@ def image_lines(answer: Preflight, width: int) -> list[Line]:
 
 def summary(image: ImageAbout) -> list[str]:
     """In a few words each: CUDA, torch, Python, platform, size."""
-    torch = f"torch {image.torch}" if image.torch else "torch not named"
+    torch = f"torch {image.torch}" if image.torch else "no torch version given"
     parts = [f"CUDA {image.cuda}" if image.cuda else "no CUDA_VERSION", torch]
     parts += [f"Python {image.python}"] if image.python else []
     parts += [image.platform] if image.platform else []
@@ -81,11 +83,11 @@ def details(image: ImageAbout) -> list[tuple[str, str]]:
     """Label and text of what decides."""
     rows = []
     if image.torch_source:
-        rows.append(("torch by", image.torch_source))
+        rows.append(("torch from", image.torch_source))
     for variable, expression in image.requires:
         first, *rest = expression.split() or [""]
         more = f", or one of {len(rest)} alternatives" if rest else ""
-        rows.append((f"{variable} asks for", f"{first}{more}"))
+        rows.append((f"{variable} requires", f"{first}{more}"))
     if image.requires:
         rows.append(("checked by", CHECKED_BY))
     if image.requires_disabled:
@@ -117,7 +119,7 @@ def _layers(read: tuple[LayerAnswer, ...], image: ImageAbout) -> str:
     if checked:
         text += f", {checked} of them {'agrees with its digest' if checked == 1 else 'agree with their digests'}"
     for one in left[:1]:
-        text += f"; {one.digest[:19]}: digest not checked" + (f", nor of {len(left) - 1} more" if left[1:] else "")
+        text += f"; {one.digest[:19]}: digest not checked" + (f", nor for {len(left) - 1} more" if left[1:] else "")
     return text
 
 
@@ -147,8 +149,11 @@ def _evaluators(host: HostAnswer) -> str:
     """What both tools that read NVIDIA_REQUIRE_* say of it; empty where the image asks for nothing."""
     if host.label == "none":
         return ""
-    words = {True: "met", False: "not met", None: "not known"}
-    return f"its requirement: {words[host.hook]} by libnvidia-container, {words[host.toolkit]} by Jetson's csv mode"
+    words = {True: "met", False: "not met", None: "unknown"}
+    return (
+        f"its requirement: {words[host.hook]} according to libnvidia-container, {words[host.toolkit]} according "
+        f"to Jetson's csv mode"
+    )
 
 
 def _causes(host: HostAnswer, width: int, verbose: int, short: bool) -> list[Line]:
@@ -182,14 +187,14 @@ def _start(answer: Preflight, verbose: int, width: int) -> list[Line]:
     rows: list[Line] = []
     for start in starts:
         for engine, text in start if verbose else start[:1]:
-            head = "Without the check of its label:" if "NVIDIA_DISABLE_REQUIRE" in text else f"Start it with {engine}:"
+            head = "To skip the check of its label:" if "NVIDIA_DISABLE_REQUIRE" in text else f"Start it with {engine}:"
             rows += [*wrap(head, width), *command(text, "  ")]
     return [*rows, BLANK] if rows else []
 
 
 def _ending(answer: Preflight, width: int) -> list[Line]:
     if not answer.hosts:
-        text = "Judged against no host: name one with --driver 535.183 --gpu 'RTX A5000', or --against report.json."
+        text = "No host to judge against: give one with --driver 535.183 --gpu 'RTX A5000', or --against report.json."
         return wrap(text, width)
     counts = [(word, sum(one.verdict == verdict for one in answer.hosts)) for verdict, word in _COUNTED.items()]
     total = len(answer.hosts)

@@ -113,7 +113,7 @@ def cause_rows(finding: Finding, under: list[Finding], lines: Sequence[str], err
     for index, fix in enumerate(finding.fixes):
         rows += _fix(fix, "Or" if index else "Fix")
     if under:
-        rows += ["This also shows as:", ""]
+        rows += ["This also causes:", ""]
         rows += [f"- {_SIGN[o.status]} {escape(o.title)} (`{o.id}`){times}" for o, times in alike(finding, under)]
         rows.append("")
     return rows

@@ -25,7 +25,7 @@ _PATH: dict[str, tuple[str, Style]] = {
 _CUDA: dict[str, tuple[str, str, Style]] = {
     "cleared": ("✓", "CUDA compatibility is not a problem", "pass"),
     "suspect": ("▲", "CUDA compatibility may be the problem", "warn"),
-    "unknown": ("?", "CUDA compatibility is not cleared", "unknown"),
+    "unknown": ("?", "CUDA compatibility is not ruled out", "unknown"),
 }
 
 
@@ -94,7 +94,7 @@ def _also(report: Report, more: list[Path], width: int) -> list[Line]:
     names = {path.device for path in more}
     proofs = [p for p in known(report.snapshot.measured.torch) or () if p.device in names]
     errors = [e for p in proofs for e in (known(p.matmul_error), known(p.conv_error)) if e is not None]
-    words = ["right too" + (f", error at most {max(errors):.1e}" if errors else "")]
+    words = ["also correct" + (f", error at most {max(errors):.1e}" if errors else "")]
     words += ["native code on all"] if proofs and all(known(p.code) == "native" for p in proofs) else []
     text = f"{', '.join(path.device for path in more)}: {'; '.join(words)}"
     return headed(Span("✓ GPU path used  ", "pass"), text, width)
@@ -117,7 +117,7 @@ def _cpu_proof(m: Measured, width: int) -> list[Line]:
     for proof in known(m.torch) or ():
         if proof.device == "cpu":
             right = known(proof.right)
-            text = evidence(proof) if right else proof.error or "the results are not what float64 gives"
+            text = evidence(proof) if right else proof.error or "the results differ from float64"
             rows += wrap(f"cpu: {text}", width, "  ", first=mark(right or False))
     return rows
 

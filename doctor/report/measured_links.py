@@ -76,12 +76,14 @@ def variant_words(m: Measured) -> list[str]:
         whole = next((r for r in _plain(m) if other and (r.operation, r.bytes) == (other.operation, other.bytes)), None)
         if other and whole:
             rows.append(
-                f"all-reduce of {size(other.bytes)} {words}: {number(other.bus_gb_s)} GB/s on the bus, with it "
-                f"{number(whole.bus_gb_s)}"
+                f"all-reduce of {size(other.bytes)} {words}: {number(other.bus_gb_s)} GB/s bus bandwidth, compared "
+                f"with {number(whole.bus_gb_s)} with it"
             )
     in_network = max((r for r in _plain(m) if r.in_network_gb_s), key=_bytes, default=None)
     if in_network:
-        rows.append(f"all-reduce inside the switch (NVLS): {number(in_network.in_network_gb_s)} GB/s by (n+1)/n")
+        rows.append(
+            f"all-reduce inside the switch (NVLS): {number(in_network.in_network_gb_s)} GB/s, counted as (n+1)/n"
+        )
     return rows
 
 
@@ -98,17 +100,17 @@ def ddp_words(m: Measured) -> list[str]:
         wrong = "; the ranks' weights differ" if known(run.right) is False else ""
         rows.append(
             f"DDP{how}, {number(run.parameters / 1e6)} M parameters, {run.ranks} ranks, batch {run.batch} each: "
-            f"{run.steps} steps in {number(run.seconds)} s, {number(run.alone_seconds)} s without sums of gradients; "
-            f"the links explain {percent(links_percent(run))} of it ({number(sent_mib(run))} MiB from each rank a step)"
-            f"{wrong}"
+            f"{run.steps} steps in {number(run.seconds)} s, {number(run.alone_seconds)} s without gradient "
+            f"all-reduces; the links explain {percent(links_percent(run))} of the difference ({number(sent_mib(run))} "
+            f"MiB from each rank per step){wrong}"
         )
     first = runs[0] if runs else None
     for run in runs[1:]:
         if first and run.variant == "no-p2p" and not first.variant:
             a, b = first.seconds / first.steps, run.seconds / run.steps
             rows.append(
-                f"{number(a * first.steps)} s against {number(b * first.steps)} s for {first.steps} steps: with "
-                f"direct access between GPUs (NVLink, where there is one) {percent(less_percent(a, b))} less time"
+                f"{number(a * first.steps)} s instead of {number(b * first.steps)} s for {first.steps} steps: with "
+                f"direct access between GPUs (NVLink, if present) it takes {percent(less_percent(a, b))} less time"
             )
     return rows
 
@@ -121,7 +123,7 @@ def _row(m: Measured, r: CollectiveRate, fastest: float, verbose: int) -> Row:
     smallest = min((o for o in _plain(m) if o.operation == r.operation), key=lambda o: o.bytes)
     words = [f"{size(r.bytes)} in {time_words(r.us)}"]
     words += [f"{size(smallest.bytes)} in {time_words(smallest.us)}"] if smallest != r and not verbose else []
-    words += [] if known(r.right) else ["the data came wrong" if known(r.right) is False else "not checked"]
+    words += [] if known(r.right) else ["the data arrived wrong" if known(r.right) is False else "not checked"]
     share = r.bus_gb_s / fastest if fastest else 0.0
     mark = ("✗", "fail") if known(r.right) is False else ("", "")
     return Row(NAMES.get(r.operation, r.operation), number(r.bus_gb_s), "GB/s", ", ".join(words), share, mark=mark)  # type: ignore[arg-type]
@@ -131,7 +133,7 @@ def send_note(send: SendRate) -> str:
     """`latency 39 us`, and what is wrong with it."""
     words = [f"latency {time_words(send.latency_us)}"]
     words += [] if send.same_node else ["between nodes"]
-    words += ["the data came wrong"] if known(send.right) is False else []
+    words += ["the data arrived wrong"] if known(send.right) is False else []
     return ", ".join(words)
 
 
@@ -146,4 +148,4 @@ def group_words(group: LinkGroup) -> str:
 
 def wait_words(wait: RankWait) -> str:
     """`5.8 ms at work, 7.3 ms in the all-reduce (cpu)`."""
-    return f"{amount(wait.work_ms, 'ms')} at work, {amount(wait.collective_ms, 'ms')} in the all-reduce ({wait.device})"
+    return f"{amount(wait.work_ms, 'ms')} of work, {amount(wait.collective_ms, 'ms')} in the all-reduce ({wait.device})"

@@ -26,7 +26,7 @@ _VERDICTS = {
     "gpu-path-used": "used", "gpu-path-unused": "not used", "gpu-wrong-results": "wrong results",
     "unknown": "not proven",
 }  # fmt: skip
-_CUDA = {"cleared": "not a problem", "suspect": "may be the problem", "unknown": "not cleared"}
+_CUDA = {"cleared": "not a problem", "suspect": "may be the problem", "unknown": "not ruled out"}
 _SWEEP = (
     "Batch", "Step, ms", "GPU at work", "Copy", "Making the batch", "GPU waits", "Samples/s", "CUDA graph, ms", "Limit",
 )  # fmt: skip
@@ -49,7 +49,7 @@ def sheets(report: Report) -> list[Sheet]:
     found += [_operations(m), *_training(m)]
     found += [_sweep(report, device) for device in devices(m)]
     found += [_counted(m, "loader", "Loader", "Workers")]
-    found += [_counted(m, "copies", "Several copies of a model at once", "Copies")]
+    found += [_counted(m, "copies", "Several copies of a model in parallel", "Copies")]
     found += [_cpu(m), _loads(m), _together(m), *_links(m), _soaked(m), _ended(m)]
     return [sheet for sheet in found if sheet.rows]
 
@@ -105,7 +105,7 @@ def _speed(report: Report) -> Sheet:
             spread = percent(r.spread_percent) if r.runs > 1 else ""
             words = range_words(r, band(report, r))
             rows.append((device, f"{r.kind} {r.what}", *_value(r), words, spread, str(r.runs or "")))
-    header = ("Device", "What", "Median", "Unit", "Of the peak, and normal", "Spread", "Runs")
+    header = ("Device", "What", "Median", "Unit", "Share of peak, and normal range", "Spread", "Runs")
     return Sheet("Speed", header, rows, (2, 5, 6))
 
 
@@ -162,10 +162,10 @@ def _cpu(m: Measured) -> Sheet:
     if c is None:
         return Sheet("CPU", (), [])
     rows = [("model", c.model), ("one core", amount(c.single_core, "million Python operations/s")),
-            ("a core with all at work", amount(c.under_load, "million Python operations/s")),
+            ("per core with all cores busy", amount(c.under_load, "million Python operations/s")),
             ("cores available", _plain(c.cores)), ("cores seen", _plain(c.cores_seen)), ("clock", amount(c.mhz, "MHz")),
-            ("highest clock", amount(c.mhz_max, "MHz")), ("stopped by the quota", percent(c.throttled_percent)),
-            ("threads of torch", _plain(c.torch_threads))]  # fmt: skip
+            ("highest clock", amount(c.mhz_max, "MHz")), ("throttled by the quota", percent(c.throttled_percent)),
+            ("torch threads", _plain(c.torch_threads))]  # fmt: skip
     return Sheet("CPU", ("", ""), [row for row in rows if row[1]])
 
 
@@ -196,7 +196,7 @@ def _load(load: Load, names: dict[str, str]) -> tuple[str, ...]:
 def _together(m: Measured) -> Sheet:
     rows = [(f"{p.source} to {p.target}", pair_words(m, p)) for p in known(m.pairs) or ()]
     c = m.collective
-    rows += [(f"all-reduce by {c.backend} over {c.ranks} devices", collective_words(c))] if c is not None else []
+    rows += [(f"all-reduce with {c.backend} over {c.ranks} devices", collective_words(c))] if c is not None else []
     return Sheet("Between GPUs", ("What", "Result"), rows)
 
 
@@ -222,9 +222,9 @@ def _links(m: Measured) -> list[Sheet]:
     return [
         Sheet(f"Collectives{about}", head, rates_, (1, 2, 3, 4, 5)),
         Sheet("Messages from rank to rank", ("Ranks", "GB/s", "Latency", "Data"), sent, (1, 2)),
-        Sheet("Who waits for whom", ("Rank", "Mean of a step"), waits),
-        Sheet("One sum in three ways", ("Way", "What it cost"), ways),
-        Sheet("Training by DDP", ("",), [(words,) for words in (*variant_words(m), *ddp_words(m))]),
+        Sheet("Waiting between ranks", ("Rank", "Mean of a step"), waits),
+        Sheet("One all-reduce, three algorithms", ("Way", "What it cost"), ways),
+        Sheet("DDP training", ("",), [(words,) for words in (*variant_words(m), *ddp_words(m))]),
     ]
 
 

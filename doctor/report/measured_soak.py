@@ -22,7 +22,7 @@ def soak_lines(report: Report, width: int) -> list[Line]:
 
 def soak_words(course: Course) -> list[str]:
     """`bf16 742 to 735 TFLOP/s (-1 %)`, `1,980 to 1,755 MHz`, `688 W`, `at most 71 C`, `400 results alike`."""
-    rates = f"{course.what} {number(course.first)} at first, {amount(course.last, course.unit)} at last"
+    rates = f"{course.what} {number(course.first)} at the start, {amount(course.last, course.unit)} at the end"
     words = [f"{rates} ({course.percent:+.0f} %)"]
     if course.clocks:
         words.append(f"{number(course.clocks[0])} to {number(course.clocks[1])} MHz")

@@ -36,9 +36,9 @@ def device_lines(report: Report, device: str, width: int, verbose: int) -> list[
         return []
     found += _load(m, device, width)
     name = name_of(report, device)
-    head = f"How fast {device}" + (f", {name}" if name else "") + " is"
+    head = f"Speed of {device}" + (f" ({name})" if name else "")
     load = max((r.detail.get("load_percent", 0) for r in known(m.rates) or () if r.device == device), default=0)
-    busy = wrap(f"busy machine (load {load / 100:.1f} per core): the best of the runs", width, "  ") if load else []
+    busy = wrap(f"busy machine (load {load / 100:.1f} per core): best of several runs", width, "  ") if load else []
     return [*wrap(head, width, style="bold"), *busy, *found]
 
 
@@ -98,8 +98,8 @@ def _node(copy: Rate) -> str:
     if gpu is None or host is None:
         return ""
     if host < 0:
-        return f"no core of the GPU's node {gpu} is allowed here"
-    return f"memory of the GPU's node {gpu}" if host == gpu else f"memory of node {host}, GPU on node {gpu}"
+        return f"no core on the GPU's node {gpu} may be used here"
+    return f"memory on the GPU's node {gpu}" if host == gpu else f"memory of node {host}, GPU on node {gpu}"
 
 
 def range_words(found: Rate, expected: Band | None) -> str:
@@ -155,7 +155,7 @@ def _operations(m: Measured, device: str, width: int, verbose: int) -> list[Line
                 moved = amount(r.detail["gb_s"], "GB/s") if "gb_s" in r.detail else ""
                 note = ", ".join(w for w in (group, f"{number(intensity(r))} FLOP/byte", moved) if w)
                 rows.append(Row(r.what, number(shown(r)[0]), shown(r)[1], note, r.value / fastest))
-    return [line("  operations (bars: of the fastest)"), *table(rows, width, "    ")]
+    return [line("  operations (bars: share of the fastest)"), *table(rows, width, "    ")]
 
 
 def _passes(m: Measured, device: str, width: int) -> list[Line]:

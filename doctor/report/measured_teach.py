@@ -15,7 +15,9 @@ def teach_lines(m: Measured, width: int) -> list[Line]:
     ways = known(m.ways) or ()
     if not ways:
         return []
-    rows: list[Line] = [line(f"  one sum of {size(ways[0].bytes)} over {ways[0].ranks} ranks, in three ways")]
+    rows: list[Line] = [
+        line(f"  one all-reduce of {size(ways[0].bytes)} over {ways[0].ranks} ranks, with three algorithms")
+    ]
     for way in ways:
         words = "; ".join(way_words(way))
         rows += wrap(f"{NAMES.get(way.name, way.name)}: {words}", width, "    ", hang=4)
@@ -31,16 +33,16 @@ def way_words(way: SumWay) -> list[str]:
         what = f"{size(sent)} out and {size(received)} in"
         n = way.ranks
         if way.name == "ring":
-            words.append(f"2(N-1) = {2 * (n - 1)} steps of an N-th")
-            words.append(f"every rank sends {what}" if len(set(way.links.values())) == 1 else f"the busiest {what}")
-            words.append(f"by theory 2(N-1)/N of the data = {size(expected)}")
+            words.append(f"2(N-1) = {2 * (n - 1)} steps, each with 1/N of the data")
+            words.append(f"every rank: {what}" if len(set(way.links.values())) == 1 else f"the busiest rank: {what}")
+            words.append(f"in theory 2(N-1)/N of the data = {size(expected)}")
         else:
-            words.append(f"through the root alone {what}: its link is the hot spot")
-            words.append(f"by theory (N-1) times the data = {size(expected)}")
+            words.append(f"the root alone: {what}; its link is the bottleneck")
+            words.append(f"in theory (N-1) times the data = {size(expected)}")
     if way.held_bytes:
         words.append(f"{'the root' if way.name != 'ring' else 'each rank'} holds {size(way.held_bytes)}")
     if way.counted_bytes and way.nodes > 1:
-        words.append(f"the kernel counted {size(way.counted_bytes)} out of the first node")
+        words.append(f"the kernel counted {size(way.counted_bytes)} leaving the first node")
     elif way.counted_bytes:
         share = percent(100 * way.counted_bytes / (2 * (way.ranks - 1) * way.bytes)) if way.ranks > 1 else ""
         words.append(f"the kernel counted {size(way.counted_bytes)} in all, {share} of 2(N-1) times the data")

@@ -29,12 +29,12 @@ def training_lines(report: Report, width: int, verbose: int) -> list[Line]:
     for device in swept if verbose else swept[:1]:
         rows += _sweep(report, device, width, verbose)
     rows += _counted(m, "loader", "loader workers", width, verbose)
-    rows += _counted(m, "copies", "copies of a model at once", width, verbose)
+    rows += _counted(m, "copies", "copies of a model in parallel", width, verbose)
     return rows + _cpu(m, width) + _together(m, width, verbose)
 
 
 def _step(step: TrainingStep, width: int) -> list[Line]:
-    speed = [amount(step.samples_per_s, "samples/s"), amount(step.step_ms, "ms a step")]
+    speed = [amount(step.samples_per_s, "samples/s"), amount(step.step_ms, "ms per step")]
     head = f"Training step on {printable(step.device)}"
     why = f" ({step.step_ms.detail or step.step_ms.reason})" if isinstance(step.step_ms, Missing) else ""
     rows = headed(Span(f"{head}  ", "bold"), ", ".join(w for w in speed if w) or f"not timed{why}", width)
@@ -55,7 +55,7 @@ def _sweep(report: Report, device: str, width: int, verbose: int) -> list[Line]:
     head = Span(f"Batch sweep on {printable(device)}  ", "bold")
     found = [_point(p, bounds.get(p.batch, ""), verbose) for p in points]
     split = any(row.parts for row in found)
-    bars = ", the bar: what its time goes to" if split else ""
+    bars = "; the bars show where its time goes" if split else ""
     rows = headed(head, f"one training step of a small model{bars}", width)
     rows += table(found, width)
     there = [name for i, name in enumerate(STEP_PARTS) if any(p.parts and p.parts[i] > 0 for p in found)]
@@ -77,7 +77,7 @@ def crossing(report: Report, device: str) -> str:
     batch, judged = crossover(report, device), limits(report, device)
     if batch is not None:
         return f"The GPU sets the time {'at every batch' if batch <= min(judged) else f'from batch {batch:,} on'}."
-    return f"At the largest batch of the sweep the limit is: {judged[max(judged)]}." if judged else ""
+    return f"Limit at the largest batch of the sweep: {judged[max(judged)]}." if judged else ""
 
 
 def _counted(m: Measured, kind: str, words: str, width: int, verbose: int) -> list[Line]:
@@ -100,11 +100,11 @@ def _cpu(m: Measured, width: int) -> list[Line]:
     c = m.cpu
     cores, seen = known(c.cores), known(c.cores_seen)
     words = [
-        f"{number(score)} million Python operations a second on one core" if (score := known(c.single_core)) else "",
-        f"{number(score)} a core with all at work" if (score := known(c.under_load)) else "",
+        f"{number(score)} million Python operations per second on one core" if (score := known(c.single_core)) else "",
+        f"{number(score)} per core with all cores busy" if (score := known(c.under_load)) else "",
         f"{number(cores)} cores" + (f" of {seen}" if seen and seen != cores else "") if cores else "",
         f"{number(mhz)} MHz" if (mhz := known(c.mhz)) else "",
-        f"stopped by the quota in {percent(t)} of its periods" if (t := known(c.throttled_percent)) else "",
+        f"throttled by the quota in {percent(t)} of its periods" if (t := known(c.throttled_percent)) else "",
         c.model,
     ]
     return wrap(", ".join(w for w in words if w), width, first=Span("CPU  ", "bold"), hang=2)
@@ -123,6 +123,6 @@ def _together(m: Measured, width: int, verbose: int) -> list[Line]:
         rows += wrap(text, width, "  ", first=mark(known(pair.right), pair.fault is not None))
     c = m.collective
     if c is not None:
-        text = f"all-reduce by {c.backend} over {c.ranks} devices: {collective_words(c)}"
+        text = f"all-reduce with {c.backend} over {c.ranks} devices: {collective_words(c)}"
         rows += wrap(text, width, "  ", first=mark(known(c.right), c.fault is not None))
     return [line(Span("Between GPUs", "bold")), *rows] if rows else []

@@ -45,16 +45,16 @@ def about(m: Measured) -> str:
     seconds = known(m.import_seconds)
     words += f", torch imported in {number(round(seconds, 1))} s" if seconds is not None else ""
     together = at_once(known(m.rates) or ())
-    return words + (f", products and memory on {together} GPUs all at once" if together > 1 else "")
+    return words + (f", with products and memory on {together} GPUs in parallel" if together > 1 else "")
 
 
 def _devices(m: Measured, device: str) -> str:
-    """`cuda`, `cpu`; `cuda:0, cuda:2, as asked, and not on cuda:1, cuda:3`."""
+    """`cuda`, `cpu`; `cuda:0, cuda:2, as requested, and not on cuda:1, cuda:3`."""
     if "," not in device and ":" not in device:
         return device
     wanted = device.split(",")
     others = [name for name in known(m.torch_devices) or () if name not in wanted]
-    return in_short(wanted) + (f", as asked, and not on {in_short(others)}" if others else "")
+    return in_short(wanted) + (f", as requested, and not on {in_short(others)}" if others else "")
 
 
 def evidence(proof: TorchProof) -> str:
@@ -63,7 +63,7 @@ def evidence(proof: TorchProof) -> str:
     errors = [e for e in (known(proof.matmul_error), known(proof.conv_error)) if e is not None]
     if known(proof.right):
         off = f", error at most {max(errors):.1e}" if errors else ""
-        words.append(f"matrix product and convolution checked against float64: right{off}")
+        words.append(f"matrix product and convolution match float64{off}")
     code = known(proof.code)
     if code:
         first = amount(proof.first_launch_ms, "ms")
@@ -74,12 +74,12 @@ def evidence(proof: TorchProof) -> str:
         words.append(
             f"NVML {'saw' if seen else 'did not see'} the process" + (f" with {inside}" if inside and seen else "")
         )
-        words[-1] += f" and the GPU up to {busy} busy" if busy else ""
+        words[-1] += f" and the GPU was up to {busy} busy" if busy else ""
     work, cpu = known(proof.work_ms), known(proof.cpu_ms)
     if work and cpu and proof.device != "cpu":
         words.append(f"{number(cpu / work)} times as fast as the CPU")
     if proof.busy:
-        words.append("another process was at work on it, so its speed says little")
+        words.append("another process was using it, so its speed says little")
     return "; ".join(words)
 
 
@@ -93,9 +93,11 @@ def driver_evidence(proof: DriverProof) -> str:
     if not proof.right:
         return f"{name}: {proof.wrong_elements:,} of {proof.elements:,} elements are wrong"
     context, mib, loaded = amount(proof.context_ms, "ms"), memory(proof.context_mib), amount(proof.module_ms, "ms")
-    words = [f"context made in {context}" if context else "", f"it takes {mib}" if mib else ""]
+    words = [f"context created in {context}" if context else "", f"the context takes {mib}" if mib else ""]
     words += [f"PTX loaded in {loaded}" if loaded else ""]
-    return "; ".join(w for w in (f"{name}: our PTX kernel is right on {proof.elements:,} elements", *words) if w)
+    return "; ".join(
+        w for w in (f"{name}: gpudoctor's PTX kernel computed {proof.elements:,} elements correctly", *words) if w
+    )
 
 
 def ended(m: Measured) -> list[tuple[StepEnd, str]]:
@@ -127,7 +129,7 @@ def model_of(step: TrainingStep) -> str:
     """`85 million parameters, batch 64 x 256, bf16`."""
     shape = f"batch {step.batch}" + (f" x {step.sequence}" if step.sequence else "")
     words = [f"{number(step.parameters / 1e6)} million parameters", shape, step.precision]
-    return ", ".join(word for word in words if word) + ("; made smaller, memory ran out" if step.shrunk else "")
+    return ", ".join(word for word in words if word) + ("; made smaller because memory ran out" if step.shrunk else "")
 
 
 def bytes_rule(step: TrainingStep) -> str:
@@ -135,24 +137,24 @@ def bytes_rule(step: TrainingStep) -> str:
     each, rule = known(step.bytes_per_parameter), known(step.expected_bytes_per_parameter)
     if each is None:
         return ""
-    return f"{number(each)} bytes a parameter" + (f" (rule: {number(rule)})" if rule else "")
+    return f"{number(each)} bytes per parameter" + (f" (rule: {number(rule)})" if rule else "")
 
 
 def pair_words(m: Measured, pair: PairProof) -> str:
-    """`data right, 371 GB/s, 2.9 us, peer access`."""
+    """`data correct, 371 GB/s, 2.9 us, peer access`."""
     speed = _speed_of(m, pair)
     right = known(pair.right)
-    outcome = "data right" if right else "wrong data" if right is False else pair.error or pair.fault or "not proven"
+    outcome = "data correct" if right else "wrong data" if right is False else pair.error or pair.fault or "not proven"
     words = [outcome, amount(speed, "GB/s") if speed else "", amount(pair.latency_us, "us")]
     words.append("peer access" if known(pair.peer_access) else "")
     return ", ".join(word for word in words if word)
 
 
 def pairs_words(m: Measured, right: list[PairProof]) -> str:
-    """`56 pairs of GPUs: data right, 318 to 371 GB/s, peer access`."""
+    """`56 pairs of GPUs: data correct, 318 to 371 GB/s, peer access`."""
     speeds = [speed for pair in right if (speed := _speed_of(m, pair))]
     peers = sum(known(pair.peer_access) is True for pair in right)
-    words = [f"{len(right)} pairs of GPUs: data right"]
+    words = [f"{len(right)} pairs of GPUs: data correct"]
     if speeds:
         low, high = number(min(speeds)), number(max(speeds))
         words.append(f"{low} GB/s" if low == high else f"{low} to {high} GB/s")
@@ -167,9 +169,9 @@ def _speed_of(m: Measured, pair: PairProof) -> float | None:
 
 
 def collective_words(c: CollectiveProof) -> str:
-    """`the sum is right, 0.4 s`."""
+    """`the sum is correct, 0.4 s`."""
     right = known(c.right)
-    outcome = "the sum is right" if right else "wrong sum" if right is False else c.error or c.fault or "not proven"
+    outcome = "the sum is correct" if right else "wrong sum" if right is False else c.error or c.fault or "not proven"
     return outcome + (f", {took}" if (took := amount(c.seconds, "s")) else "")
 
 
@@ -177,5 +179,5 @@ def without_driver(report: Report) -> str:
     """Why there is no proof through libcuda; empty where there is one, or nobody asked."""
     driver = report.snapshot.measured.driver
     if isinstance(driver, Missing) and driver.reason != "not-asked":
-        return f"libcuda alone could not be proved: {driver.detail or driver.reason}"
+        return f"the driver alone (libcuda) could not be tested: {driver.detail or driver.reason}"
     return ""

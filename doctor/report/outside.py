@@ -34,12 +34,16 @@ def remarks(s: Snapshot) -> list[str]:
         return []
     driver, own = known(host.kernel_version), known(s.driver.libcuda_version)
     if driver and own and own != driver:
-        found.append(f"The container's libcuda {own} is not of the host's driver {driver}: it comes from the image.")
+        found.append(
+            f"The container's libcuda {own} does not belong to the host's driver {driver}; it comes from the image."
+        )
     given, have = known(s.driver.device_nodes), known(host.nodes)
     if given is not None and have:
         count, all_of_them = _gpus(node.path for node in given), _gpus(have)
         if count < all_of_them:
-            found.append(f"{all_of_them - count} of the host's {several(all_of_them, 'GPU')} were not given to it.")
+            found.append(
+                f"{all_of_them - count} of the host's {several(all_of_them, 'GPU')} were not passed to the container."
+            )
     return found
 
 
@@ -48,7 +52,7 @@ def _gpus(paths: Iterable[str]) -> int:
 
 
 def _text(value: str | Missing) -> str:
-    return _UNKNOWN.get(value.reason, "not known") if isinstance(value, Missing) else value
+    return _UNKNOWN.get(value.reason, "unknown") if isinstance(value, Missing) else value
 
 
 def _library(path: str | Missing, version: str | Missing) -> str:

@@ -26,9 +26,11 @@ def topo_page(found: Answer) -> str:
     ]
     if ways:
         head = ("way", "sent", "time", "")
-        parts.append(part("Ways of splitting", [question], [Sheet("", head, [tuple(row) for row in ways], (1, 2))]))
+        parts.append(
+            part("Ways to split the model", [question], [Sheet("", head, [tuple(row) for row in ways], (1, 2))])
+        )
     if found.missing:
-        parts.append(part("Not known", list(found.missing)))
+        parts.append(part("Unknown", list(found.missing)))
     return rendered("gpudoctor topo", plain=plain("Links between devices", found.verdict, parts))
 
 
@@ -57,8 +59,8 @@ def image_page(answer: Preflight) -> str:
 
 def text_page(title: str, heading: str, verdict: str, commands: Sequence[str], text: str) -> str:
     """Commands to copy, and below them the whole answer as the terminal has it."""
-    parts = [part("To paste", commands=list(commands))] if commands else []
-    return rendered(title, plain=plain(heading, verdict, [*parts, part("All of it", pre=text)]))
+    parts = [part("To copy and paste", commands=list(commands))] if commands else []
+    return rendered(title, plain=plain(heading, verdict, [*parts, part("Full report", pre=text)]))
 
 
 def plain(heading: str, verdict: str, parts: list[dict[str, Any]]) -> dict[str, Any]:

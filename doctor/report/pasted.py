@@ -17,12 +17,12 @@ _LONGEST = 160
 _WORTH_TELLING = 0.1
 _AFTER_ALL = 0.2
 """Probability of a cause that is told of a text which seems sound."""
-_UNKNOWN_ERROR = "There is an error that I do not know: line {}"
+_UNKNOWN_ERROR = "Unrecognized error on line {}"
 _OPEN = {
-    "not-proven": "The text does not prove it", "undecided": "This text alone does not decide the cause",
-    "unknown-error": _UNKNOWN_ERROR, "sound": "I see no environment problem in this text",
+    "not-proven": "This text does not prove the cause", "undecided": "This text is not enough to find the cause",
+    "unknown-error": _UNKNOWN_ERROR, "sound": "No environment problem found in this text",
 }  # fmt: skip
-_DECIDE = "To decide it, run there and explain the text again with the output in it:"
+_DECIDE = "To decide, run this on that machine, then explain the text again with the output added:"
 
 
 def worth_telling(report: Report) -> tuple[Finding, ...]:
@@ -42,7 +42,7 @@ def named(s: Snapshot) -> list[str]:
     """What the text tells of the machine, in the words of the header; what it does not tell is left out."""
     known_parts = [facts.gpus(s), facts.driver(s), facts.torch(s), facts.python(s)]
     return [words for words in known_parts if not words.endswith(" unknown")] or [
-        "no GPU, driver, torch or Python is told"
+        "the text names no GPU, driver, torch or Python"
     ]
 
 
@@ -102,7 +102,7 @@ class Possible(NamedTuple):
     chance: str
     """`62 %`."""
     id: str
-    """'' where nothing of the environment is wrong."""
+    """'' where not an environment problem."""
     words: str
     quote: str
     """The line that weighs most for it; '' where it stands above already."""
@@ -124,7 +124,7 @@ def possible(report: Report, titles: Mapping[str, str]) -> list[Possible]:
     ]
     if shown and report.text.nothing >= _WORTH_TELLING:
         chance = report.text.nothing
-        shown.append((chance, Possible(_percent(chance), "", "nothing of the environment is wrong", "")))
+        shown.append((chance, Possible(_percent(chance), "", "not an environment problem", "")))
     quoted = set() if suspect(report) else {_quoted(quote) for quote in report.text.errors}  # stands above already
     found = []
     for _, one in sorted(shown, key=lambda row: -row[0]):
@@ -137,7 +137,7 @@ def known_causes(report: Report, titles: Mapping[str, str]) -> list[str]:
     """What the messages of the text are known to come from, where the report names none of their causes otherwise."""
     shown = {one.id for one in possible(report, titles)} | {f.id for f in report.findings}
     return [
-        f"Line {row.line}: {row.means}. It can come from: "
+        f"Line {row.line}: {row.means}. Possible causes: "
         f"{'; '.join(f'{name} ({titles.get(name, name)})' for name in row.causes[:_MOST_CAUSES])}"
         for row in (report.text.messages if report.text else ())
         if shown.isdisjoint(row.causes)
@@ -149,7 +149,7 @@ def _percent(chance: float) -> str:
 
 
 def _possible_words(report: Report) -> str:
-    return "Less likely:" if report.likely else "Possible, likeliest first, with how often such a guess was right:"
+    return "Possible causes, most likely first, with how often such a guess was right:"
 
 
 def open_lines(report: Report, titles: Mapping[str, str], width: int) -> list[Line]:
@@ -166,15 +166,15 @@ def open_lines(report: Report, titles: Mapping[str, str], width: int) -> list[Li
         for one in shown:
             rows += wrap(one.words, width, "    ", first=f"{one.chance:>5}  {one.id + '  ' if one.id else ''}", hang=11)
             rows += wrap(one.quote, width, "           ", style="dim") if one.quote else []
-        rows += wrap(f"What each means: gpudoctor explain {report.possible[0]}", width, "    ", style="dim")
+        rows += wrap(f"To look one up: gpudoctor explain {report.possible[0]}", width, "    ", style="dim")
     for words in known_causes(report, titles):
         rows += wrap(words, width, "    ", first="- ")
-    decide = "To be sure, run there:" if text.open == "sound" else _DECIDE
+    decide = "To be sure, run on that machine:" if text.open == "sound" else _DECIDE
     rows += [(), line(Span(f"  {decide}", "bold"))]
     for need in report.needs:
         rows += [*command(need.command, "      "), *wrap(need.why, width, "        ", style="dim")]
     if all(need.command != "gpudoctor check" for need in report.needs):
-        rows += wrap("Or look at all at once, on that machine: gpudoctor check", width, "  ", style="dim")
+        rows += wrap("Or check everything at once on that machine: gpudoctor check", width, "  ", style="dim")
     return rows
 
 
@@ -222,7 +222,7 @@ def open_page(report: Report, titles: Mapping[str, str]) -> dict[str, Any]:
         "possible": possible(report, titles),
         "possible_words": _possible_words(report),
         "known_causes": known_causes(report, titles),
-        "decide": "To be sure, run there:" if text.open == "sound" else _DECIDE,
+        "decide": "To be sure, run on that machine:" if text.open == "sound" else _DECIDE,
         "needs": report.needs,
     }
 
@@ -242,13 +242,16 @@ def counted(report: Report) -> str:
 def next_step(report: Report) -> str:
     """What to do after the report of a text."""
     if report.verdict == "fail":
-        return "Carry out the fix at the top, then run there: gpudoctor check"
+        return "Apply the fix at the top, then run on that machine: gpudoctor check"
     if report.text and report.text.answers:
-        return "On that machine, gpudoctor check looks at everything."
+        return "Run gpudoctor check on that machine to examine everything."
     if report.verdict == "unknown":
-        return "Nothing in the text proves a fault."
+        return "The text alone is not enough to decide."
     if report.text and (numbers := report.text.unknown_errors):
-        return f"{_UNKNOWN_ERROR.format(numbers[0])}. On that machine, gpudoctor check looks at the rest."
+        return f"{_UNKNOWN_ERROR.format(numbers[0])}. Run gpudoctor check on that machine to examine the rest."
     if report.verdict == "warn":
-        return "The text proves no fault, but it has warnings. On that machine, gpudoctor check looks at the rest."
-    return "The text shows nothing wrong. On that machine, gpudoctor check looks at the rest."
+        return (
+            "No failure found in the text, but it has warnings. Run gpudoctor check on that machine to examine "
+            "the rest."
+        )
+    return "The text shows nothing wrong. Run gpudoctor check on that machine to examine the rest."

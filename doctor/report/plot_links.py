@@ -71,7 +71,7 @@ def draw_links(d: Drawing, report: Report) -> None:
 def _bandwidth(d: Drawing, m: Measured, curves: dict[str, list[CollectiveRate]]) -> None:
     group = group_of(m)
     d.text(0, 16, "Bus bandwidth by size" + (f": {group_words(group)}" if group else ""), 15, bold=True)
-    d.text(0, 34, "GB/s as nccl-tests counts them: where the lines are flat, the link is the limit.", 11, MUTED)
+    d.text(0, 34, "GB/s as counted by nccl-tests. Where a line is flat, the link is the limit.", 11, MUTED)
     points = [r for rows in curves.values() for r in rows]
     sizes, speeds = [r.bytes for r in points], [r.bus_gb_s for r in points]
     x = LogAxis(min(sizes), max(sizes), 62, WIDTH - 2 * _MARGIN - 150)
@@ -93,8 +93,8 @@ def _bandwidth(d: Drawing, m: Measured, curves: dict[str, list[CollectiveRate]])
 
 
 def _three_ways(d: Drawing, ways: list[SumWay]) -> None:
-    d.text(0, 16, f"One sum of {size(ways[0].bytes)} over {ways[0].ranks} ranks", 15, bold=True)
-    d.text(0, 34, "Each line is as wide as what it carried; orange: the most of all.", 11, MUTED)
+    d.text(0, 16, f"One all-reduce of {size(ways[0].bytes)} over {ways[0].ranks} ranks", 15, bold=True)
+    d.text(0, 34, "Line width shows the bytes carried; orange marks the busiest link.", 11, MUTED)
     most = max(count for way in ways for count in _between(way).values())
     for index, way in enumerate(ways):
         d.move(index * 540, 50)

@@ -28,7 +28,13 @@ def draw_matmul(d: Drawing, report: Report, device: str, width: float, height: f
     bands = [band(report, p) for p in products]
     shares = all(b and b.peak for b in bands)
     d.text(0, 16, "Matrix product", 15, bold=True)
-    d.text(0, 34, "Measured, by data type." if not any(bands) else "Measured, against what this GPU can do.", 11, MUTED)
+    d.text(
+        0,
+        34,
+        "Measured, by data type." if not any(bands) else "Measured, compared with what this GPU can do.",
+        11,
+        MUTED,
+    )
     small = max(p.value for p in products) < 1
     wholes = [b.peak if shares and b and b.peak else 1e-3 if small else 1.0 for b in bands]
     wholes = [whole / 100 if shares else whole for whole in wholes]

@@ -64,7 +64,7 @@ def draw_roofline(d: Drawing, report: Report, device: str, width: float, height:
     x, y = _axes(slope, lines, points, width, height)
     scale, unit = (1.0, "TFLOP/s") if y.high >= 5 else (1e3, "GFLOP/s")
     d.text(0, 16, "Roofline", 15, bold=True)
-    words = "Left of the ridge memory is the limit, right of it the arithmetic units. Solid lines are measured."
+    words = "Left of the ridge, memory is the limit; right of it, the arithmetic units are. Solid lines are measured."
     d.text(0, 34, words, 11, MUTED)
     _grid(d, x, y, scale)
     d.text((x.start + x.end) / 2, height - 6, "Arithmetic intensity (FLOP/byte)", 12, MUTED, "middle")

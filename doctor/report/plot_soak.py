@@ -61,7 +61,7 @@ def draw_soak(d: Drawing, report: Report) -> None:
     shades = {n: LOW if n in falling else _COLOURS[i % len(_COLOURS)] for i, n in enumerate(names)}
     seconds = max(p.at_s + p.seconds for p in points)
     d.text(0, 22, f"Sustained load, {number(seconds)} s", 15, bold=True)
-    d.text(0, 40, "A line for each GPU; orange: more than 10 % slower at the end than at first.", 11, MUTED)
+    d.text(0, 40, "One line per GPU; orange: more than 10 % slower at the end than at the start.", 11, MUTED)
     at = 0.0
     for name in names:
         words = shorten(name, 12, 90)

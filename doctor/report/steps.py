@@ -7,7 +7,7 @@ from .blocks import marks
 from .clean import ascii_only
 from .terminal import Display
 
-_SORT = {"warn": " (a warning)", "unknown": " (not known)"}
+_SORT = {"warn": " (a warning)", "unknown": " (unknown)"}
 
 
 def plan_text(plan: Plan, display: Display, again: str = "gpudoctor check") -> str:
@@ -15,7 +15,7 @@ def plan_text(plan: Plan, display: Display, again: str = "gpudoctor check") -> s
     from textwrap import wrap
 
     if plan.ends == "nothing-to-do":
-        return "Nothing was found that a step could repair.\n"
+        return "Found nothing that gpudoctor can fix.\n"
     rows: list[str] = []
     for number, planned in enumerate(plan.fixes[:1] if display.quiet else plan.fixes, 1):
         rows += wrap(f"{number}. {planned.fix.title}", display.width, subsequent_indent="   ")
@@ -28,11 +28,11 @@ def plan_text(plan: Plan, display: Display, again: str = "gpudoctor check") -> s
             rows += wrap(text, display.width, initial_indent="   ", subsequent_indent="     ")
             rows += ["", *(f"       {line}" for line in step.command.splitlines()), ""] if step.command else []
         if planned.look_again and not display.quiet:
-            rows.append(f"   Then look again: {again}")
+            rows.append(f"   Then check again: {again}")
         rows.append("")
     for finding in plan.unfixed:
-        rows += wrap(f"No step is known for {finding.id}: {finding.title}", display.width)
+        rows += wrap(f"No fix is known for {finding.id}: {finding.title}", display.width)
     if plan.fixes and not plan.fixes[-1].look_again and not display.quiet:
-        rows.append(f"When all is done: {again}")
+        rows.append(f"When you have finished: {again}")
     text = "\n".join(rows).rstrip() + "\n"
     return ascii_only(text) if display.ascii_ else text

@@ -36,7 +36,7 @@ def _verdict(found: Answer) -> list[str]:
 
 
 def _missing(found: Answer) -> list[str]:
-    return [row for words in found.missing for row in _wrapped(f"Not known: {words}", "", "  ")]
+    return [row for words in found.missing for row in _wrapped(f"Unknown: {words}", "", "  ")]
 
 
 def topo_markdown(found: Answer) -> str:
@@ -47,7 +47,7 @@ def topo_markdown(found: Answer) -> str:
     lines += [f"- {_cell(words)}" for words in _facts(found)]
     if found.costs:
         lines += ["", _question(found), "", *_table([["way", "sent", "time", ""], *_ways(found)])]
-    lines += [f"\nNot known: {_cell(words)}" for words in found.missing]
+    lines += [f"\nUnknown: {_cell(words)}" for words in found.missing]
     return "\n".join(lines) + "\n"
 
 

@@ -22,7 +22,7 @@ def waiting_lines(report: Report, width: int) -> list[Line]:
             why = f"{found[2]}: {found[3]}" if found and found[3] else reason
             grouped.setdefault(why, []).append(reason)
     count = len(waits) + len(follow)
-    texts = [f"{_checks(count, 'waits', 'wait')} for the fix above."] if count else []
+    texts = [f"{_checks(count, 'can', 'can')} run after the fix above."] if count else []
     others = sorted(grouped.values(), key=len, reverse=True)
     for same in others[:_MOST]:
         root_only = len(same) == 1 and by_root(same[0])
@@ -30,7 +30,7 @@ def waiting_lines(report: Report, width: int) -> list[Line]:
             f"{reason_words(same[0])}." if root_only else f"{_checks(len(same), 'needs', 'need')} {_all_words(same)}."
         )
     if rest := sum(map(len, others[_MOST:])):
-        texts.append(f"{_checks(rest, 'is', 'are')} open for other reasons: -v shows them.")
+        texts.append(f"{_checks(rest, 'is', 'are')} undecided for other reasons (-v lists them).")
     return [row for text in texts for row in wrap(text, width, first=Span("? ", "unknown"))]
 
 
@@ -41,7 +41,7 @@ def _all_words(reasons: list[str]) -> str:
         return reason_words(different[0])
     found = REASON.fullmatch(different[0])
     assert found
-    what = "readings of the GPUs" if all(r.startswith("gpus.") for r in different) else f"{len(different)} facts"
+    what = "GPU readings" if all(r.startswith("gpus.") for r in different) else f"{len(different)} facts"
     return f"{what} ({WHY[found[2]]}: {found[3]})"
 
 

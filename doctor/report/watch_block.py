@@ -39,7 +39,7 @@ def watched_words(w: Watch) -> str:
     """`python, 118 s, exit code 0`."""
     signal, code = known(w.signal), known(w.exit_code)
     end = f"stopped by signal {signal}" if signal else f"exit code {code}" if code is not None else ""
-    words = [w.program or "a program", amount(w.seconds, "s"), "running before" if w.attached else "", end]
+    words = [w.program or "a program", amount(w.seconds, "s"), "already running" if w.attached else "", end]
     return ", ".join(word for word in words if word)
 
 
@@ -52,7 +52,7 @@ def watch_rows(w: Watch) -> list[Row]:
         rows.append(Row("GPU busy", number(round(busy)), "%", by, busy / 100))
         alone = w.gpu_busy_by != "process" or not known(w.others_on_gpu)
         none = f"no work at all in {percent(idle)} of the samples" if idle is not None else ""
-        label = "GPU waited" if alone else "GPU without its work"
+        label = "GPU waited" if alone else "GPU without this program's work"
         rows.append(Row(label, number(max(0, 100 - round(busy))), "%", none, max(0.0, 1 - busy / 100)))
     cpu, cores = known(w.cpu_cores), known(w.cores)
     if cpu is not None:
@@ -95,13 +95,13 @@ def _programs(w: Watch) -> list[str]:
         loaders if workers is not None else "",
         f"at most {most}" if w.processes_max else "",
         f"waited for a disk in {percent(disk)} of the samples" if disk else "",
-        f"ready and without a core in {percent(core)} of the time" if core and core >= 1 else "",
+        f"ready but without a core {percent(core)} of the time" if core and core >= 1 else "",
     ]
 
 
 def _gpu(w: Watch, load: Load | None) -> list[str]:
     most, others, rate = known(w.gpu_memory_max_mib), known(w.others_on_gpu), known(w.h2d_mb_s)
-    words = [f"{memory(most)} of memory at most" if most is not None else ""]
+    words = [f"at most {memory(most)} of memory" if most is not None else ""]
     words += [watts(load), celsius(load)] if load else []
     words += _activity(load) if load else []
     words += [f"copies to it {amount(rate, 'MB/s')}" if rate else ""]
@@ -116,7 +116,7 @@ def _activity(load: Load) -> list[str]:
     )
     sent, nvlink = known(load.pcie_tx_mb_s), known(load.nvlink_mb_s)
     return [
-        f"SMs at work {percent(sm)}" if sm is not None else "",
+        f"SMs active {percent(sm)}" if sm is not None else "",
         f"tensor cores {percent(tensor)}" if tensor is not None else "",
         f"memory bandwidth {percent(memory)}" if memory is not None else "",
         f"copies from it {amount(sent, 'MB/s')}" if sent else "",
