@@ -79,7 +79,9 @@ class Board(Struct, frozen=True, kw_only=True):
 def boards(m: Matrix, text: str) -> tuple[Board, ...]:
     """A kind of GPU in words: a board of each memory size that has this name, the smallest first. Raises Unclear."""
     if re.search(r"\w\s*(?:[,;+/&]|\band\b)\s*\w", text):
-        raise Unclear(f"--gpus {text!r}: GPUs of one kind at a time; where they work together, name the smallest")
+        raise Unclear(
+            f"--gpus {text!r}: use one GPU model at a time; if different GPUs work together, give the smallest"
+        )
     times = re.match(r"\s*(?:(\d{1,6})\s*[xX×*]\s*(?=\D|\d{4})|(\d{1,2})\s+(?=[A-Za-z]))", text)
     count, name = (int(times[1] or times[2]), text[times.end() :].strip()) if times else (1, text.strip())
     name, _, profile = name.partition(":")
@@ -87,14 +89,14 @@ def boards(m: Matrix, text: str) -> tuple[Board, ...]:
     if own and count and float(own[2]):
         return (Board(name=own[1], count=count, memory=float(own[2]) * (1 << 30)),)
     if not name or not count:
-        raise Unclear(f"--gpus {text!r}: name GPUs, such as 8xA100-40GB or 'RTX 4090'")
+        raise Unclear(f"--gpus {text!r}: must name GPUs, such as 8xA100-40GB or 'RTX 4090'")
     wanted = re.search(r"(?i)[ -]?\b(\d{1,3})\s?GI?B\b", name)
     rows, whole = _named(m, name), True
     if not rows and wanted:
         rows, whole = _named(m, name.replace(wanted[0], "")), False
     if not rows:
         sentence = unlisted_gpu(m, name)
-        hint = " Or say" if sentence.endswith("?") else ": say"
+        hint = " Or give" if sentence.endswith("?") else ": give"
         hint += f" its memory, such as {name}=24GB"
         raise Unclear(f"{sentence}{hint if '=' not in name else ''}", unknown=True)
     sizes: dict[float, tuple[float, Gpu]] = {}
@@ -106,9 +108,9 @@ def boards(m: Matrix, text: str) -> tuple[Board, ...]:
         sizes = {float(wanted[1]): sizes[float(wanted[1])]}
     elif wanted and (len(sizes) > 1 or not whole):
         several, model = " and ".join(f"{gib:g}" for gib in sorted(sizes)), name.replace(wanted[0], "")
-        raise Unclear(f"{model} is listed with {several} GB: for another size write {model}={wanted[1]}GB", True)
+        raise Unclear(f"{model} is listed with {several} GB; for a different size write {model}={wanted[1]}GB", True)
     if not sizes:
-        raise Unclear(f"the memory of {name!r} is not listed in this matrix", unknown=True)
+        raise Unclear(f"this matrix does not list the memory of {name!r}", unknown=True)
     if profile:
         return (_slice(m, [row for _, row in sizes.values()], name, profile, count),)
     return tuple(

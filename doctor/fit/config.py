@@ -59,20 +59,23 @@ def read_model(path: Path) -> Model:
     config_path = path if path.suffix == ".json" and not path.name.endswith(".index.json") else folder / "config.json"
     found = headers(folder if path.is_dir() or path.suffix == ".json" else path)
     if not config_path.exists():
-        what = "no config.json beside it: the widths of the model are not known" if found else "no config.json there"
+        unknown = "there is no config.json next to it, so the model's dimensions are unknown"
+        what = unknown if found else "it contains no config.json"
         raise Unreadable(f"{path}: {what}")
     return _model(_config(config_path), folder.name or str(folder), found)
 
 
 def _config(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(read_given(str(path), _MOST_BYTES, f"is over {_MOST_BYTES >> 20} MiB: not a model's config"))
+        found = json.loads(
+            read_given(str(path), _MOST_BYTES, f"is over {_MOST_BYTES >> 20} MiB: too large for a model config")
+        )
     except Unopened as error:
         raise Unreadable(str(error)) from None
     except (ValueError, RecursionError):
-        raise Unreadable(f"{path}: this is no JSON") from None
+        raise Unreadable(f"{path}: not valid JSON") from None
     if not isinstance(found, dict):
-        raise Unreadable(f"{path}: an object is expected, not {type(found).__name__}")
+        raise Unreadable(f"{path}: must be a JSON object, not {type(found).__name__}")
     text = next((found[key] for key in _INNER if isinstance(found.get(key), dict)), None)
     if text is None or "hidden_size" in found:
         return found
@@ -85,19 +88,23 @@ def _model(config: dict[str, Any], name: str, found: Header | None) -> Model:
     family = str(config.get("model_type", ""))
     kind = next((kind for kind, names in _OTHER_KINDS.items() if family.lower() in names), "")
     if kind:
-        raise Unbuildable(f"{family}: {kind} models have no formula here; parameters and a measured run decide")
+        raise Unbuildable(
+            f"{family}: {kind} models have no memory formula in gpudoctor; go by the parameters and a measured run"
+        )
     known = _families().get(family)
     shape = _shape(config, known or {})
     count = found.count if found and not found.packed else parameters(shape)
     fewest, notes = 0, []
     if known is None:
-        notes.append(f"the family {family or 'without a name'} is not known: a decoder of these widths is assumed")
+        notes.append(f"the family {family or '(no name)'} is unknown: a decoder with these dimensions is assumed")
         other = replace(_shape(config, {"gated": False}), head=False)
         fewest = 0 if found else parameters(other)
     else:
         other = shape
     if found and not found.packed and not 0.8 <= count / max(1, parameters(shape)) <= 1.25:
-        notes.append(f"its widths make {parameters(shape) / 1e9:.3g} billion parameters, its weights {count / 1e9:.3g}")
+        notes.append(
+            f"its dimensions give {parameters(shape) / 1e9:.3g} billion parameters, its weights {count / 1e9:.3g}"
+        )
     dtype = str(config.get("torch_dtype") or config.get("dtype") or "").removeprefix("torch.")
     dtype = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}.get(dtype, "")
     most, longer = 0, shape
@@ -108,7 +115,7 @@ def _model(config: dict[str, Any], name: str, found: Header | None) -> Model:
         # each joins the hidden state with the next token's embedding: DeepSeek-V3 Technical Report, section 2.2
         longer = replace(shape, layers=shape.layers + extra)
         most = parameters(longer) + extra * 2 * shape.hidden * shape.hidden
-        notes.append(f"its {extra} MTP layer{'s' * (extra > 1)} (speculative decoding) may be loaded or left out")
+        notes.append(f"its {extra} MTP layer{'s' * (extra > 1)} (speculative decoding) may or may not be loaded")
     return Model(
         name=name,
         shape=shape,
@@ -131,7 +138,7 @@ def _stored(
     if found and found.packed:
         method = quantised if isinstance(quantised, dict) else {}
         words = words_of(method, str(method.get("quant_method"))) if method else "packed"
-        return Stored(found.bytes, found.bytes, f"{words}, as the files hold them")
+        return Stored(found.bytes, found.bytes, f"{words}, as stored in the files")
     plain = 4.0 if dtype == "fp32" else 2.0
     low, high = (stored(config, *ends, plain) for ends in (least, most))
     return Stored(min(low.low, high.low), max(low.high, high.high), high.words) if low and high else None
@@ -212,11 +219,11 @@ def _number(config: dict[str, Any], *keys: str, default: int | None = None) -> i
         if value is None:
             continue
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 100_000_000:
-            raise Unreadable(f"config.json: {key} is {str(value)[:40]!r}, a whole number is expected")
+            raise Unreadable(f"config.json: {key} is {str(value)[:40]!r}; it must be a whole number")
         if value or default is not None:
             return value
     if default is None:
-        raise Unreadable(f"config.json: {keys[0]} is not there; without it nothing can be worked out")
+        raise Unreadable(f"config.json: {keys[0]} is missing; nothing can be computed without it")
     return default
 
 

@@ -85,20 +85,26 @@ def _training(shape: Shape, count: float, work: Work, board: Board) -> Iterator[
     n, gradients = board.count, trained * (4 if work.dtype == "fp32" else 2)
     reduce = 2 * (n - 1) / n * gradients
     link = board.link_gb_s
-    copy = "one copy on each GPU, gradients summed" if n > 1 else "as it is"
+    copy = "one copy per GPU; gradients are summed" if n > 1 else "as it is"
     yield Rung("none", estimate(shape, count, work), reduce, link, copy)
     times = work.batch * work.accumulation
     if work.batch > 1:
-        one, words = as_done(work, "accumulation"), f"{times} batches of one sequence each, summed into one step"
+        one, words = as_done(work, "accumulation"), f"{times} batches of one sequence each, accumulated into one step"
         yield Rung("accumulation", estimate(shape, count, one), reduce, link, words)
     small = as_done(work, "checkpointing")
-    yield Rung("checkpointing", estimate(shape, count, small), reduce, link, "one forward pass more, about a third")
+    yield Rung(
+        "checkpointing",
+        estimate(shape, count, small),
+        reduce,
+        link,
+        "one more forward pass: about a third more compute",
+    )
     if work.lora:
         yield from _apart_from_frozen(shape, count, small, board, reduce)
         return
     if work.optimizer == "adamw":
         eight = replace(small, optimizer="adamw-8bit")
-        yield Rung("8-bit optimizer", estimate(shape, count, eight), reduce, link, "states of AdamW in 8 bits")
+        yield Rung("8-bit optimizer", estimate(shape, count, eight), reduce, link, "AdamW states in 8 bits")
     moved = _without(estimate(shape, count, small), "optimizer", "master", "master gradients", ROOTS)
     offload = Rung("offload", moved, 2 * gradients, board.pcie_gb_s, "optimizer and fp32 copies in the host's memory")
     if n == 1:
@@ -121,18 +127,18 @@ def _training(shape: Shape, count: float, work: Work, board: Board) -> Iterator[
     tokens = small.sequence * times
     if width > 1:
         sent = 4 * 2 * (width - 1) / width * tokens * shape.hidden * 2 * shape.layers
-        words = f"each matrix over {width} GPUs"
+        words = f"each matrix split over {width} GPUs"
         yield Rung(f"tensor parallel {width}", estimate(shape, count, small, width), sent, board.node_gb_s, words)
         both = _split(estimate(shape, count, small, width), (*STATES, ROOTS), n // width)
         if n // width > 1:
             more = 1.5 * times * 2 * (n // width - 1) / (n // width) * gradients / width
-            words = f"each matrix over {width} GPUs, all states over {n // width} groups"
+            words = f"each matrix split over {width} GPUs, all states split over {n // width} groups"
             both = _gathering(both, shape, count * size, size, width)
             yield Rung(f"tensor parallel {width} and ZeRO 3", both, sent + more, link, words)
     stages = min(n, shape.layers)
     held = beside(_shared(shape, count, small, stages), _states(whole, stages), measured=small.context)
     held = replace(held, accumulating=whole.accumulating)
-    words = f"{stages} stages; idle while it fills"
+    words = f"{stages} stages; GPUs idle while the pipeline fills"
     yield Rung(f"pipeline {stages}", held, 2 * 2 * tokens * shape.hidden, link, words)
     if shape.experts:
         ways = max(w for w in range(1, n + 1) if shape.experts % w == 0 and w <= n)
@@ -140,18 +146,18 @@ def _training(shape: Shape, count: float, work: Work, board: Board) -> Iterator[
         share = (1 - part) + part / ways
         sent = 4 * tokens * shape.hidden * 2 * max(1, shape.active_experts) * shape.layers * (ways - 1) / ways
         held = _split(whole, (*STATES, ROOTS), 1 / share)
-        yield Rung(f"expert parallel {ways}", held, sent + reduce, link, f"experts over {ways} GPUs")
+        yield Rung(f"expert parallel {ways}", held, sent + reduce, link, f"experts split over {ways} GPUs")
 
 
 def _inference(shape: Shape, count: float, work: Work, board: Board) -> Iterator[Rung]:
-    yield Rung("none", estimate(shape, count, work), 0.0, board.link_gb_s, "a whole copy on each GPU")
+    yield Rung("none", estimate(shape, count, work), 0.0, board.link_gb_s, "a full copy on each GPU")
     width = board.count
     while width > 1 and shape.heads % width:
         width -= 1
     if width > 1:
         tokens = work.batch
         sent = 2 * 2 * (width - 1) / width * tokens * shape.hidden * 2 * shape.layers
-        words = f"each matrix over {width} GPUs; bytes per generated token"
+        words = f"each matrix split over {width} GPUs; bytes per generated token"
         yield Rung(f"tensor parallel {width}", estimate(shape, count, work, width), sent, board.link_gb_s, words)
     stages = min(board.count, shape.layers)
     if stages > 1:
@@ -181,7 +187,7 @@ def _gathering(held: Estimate, shape: Shape, weights: float, size: float = 2.0, 
     """
     outer = min(weights, size * shape.hidden * shape.vocab * (2 if shape.head and not shape.tied else 1))
     layer = (weights - outer) / shape.layers
-    part = Part("gathered weights", layer / by, (2 * layer + outer) / by, "whole while a layer is computed")
+    part = Part("gathered weights", layer / by, (2 * layer + outer) / by, "a layer's full weights while it is computed")
     return replace(held, parts=(*held.parts, part))
 
 

@@ -68,21 +68,25 @@ class Latent(Struct, frozen=True):
 def windows(config: Mapping[str, Any], layers: int, family: Mapping[str, Any]) -> Windows:
     """The layers that keep a window. Raises Unbuildable for kinds of layers that have no formula."""
     if other := next((key for key in _OTHER_LAYERS if config.get(key)), ""):
-        raise Unbuildable(f"some of its layers keep a state instead of keys and values ({other}): no formula here")
+        raise Unbuildable(
+            f"some of its layers keep a state instead of keys and values ({other}); gpudoctor has no formula for this"
+        )
     if other := next((key for key in _UNLIKE if config.get(key) not in (None, 0, 1, [])), ""):
-        raise Unbuildable(f"not all of its layers are alike ({other}): no formula here")
+        raise Unbuildable(f"its layers are not all alike ({other}); gpudoctor has no formula for this")
     kept = config.get("attn_type_list")
     if isinstance(kept, list) and len(set(map(str, kept))) > 1:
-        raise Unbuildable("its layers attend in several ways (attn_type_list): no formula here")
+        raise Unbuildable(
+            "its layers use several kinds of attention (attn_type_list); gpudoctor has no formula for this"
+        )
     tokens = next((n for key in ("sliding_window", "attention_chunk_size") if (n := _whole(config.get(key)))), 0)
     kinds = config.get("layer_types")
     if isinstance(kinds, list) and kinds:
         unknown = next((str(kind) for kind in kinds if kind not in (*_WHOLE, *_WINDOWED)), "")
         if unknown:
-            raise Unbuildable(f"layers of the kind {unknown[:40]} have no formula here")
+            raise Unbuildable(f"gpudoctor has no formula for layers of kind {unknown[:40]}")
         share = sum(kind in _WINDOWED for kind in kinds) / len(kinds)
         if share and not tokens:
-            raise Unbuildable("it has layers with a window, and no sliding_window that says how long")
+            raise Unbuildable("it has layers with a window, but no sliding_window that gives its length")
         count = round(share * layers)
         return Windows(tokens, count, count)
     if not tokens or config.get("use_sliding_window") is False:
@@ -101,7 +105,7 @@ def latent(config: Mapping[str, Any]) -> Latent | None:
         return None
     plain, rotary, values = (_whole(config.get(key)) for key in ("qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"))
     if not (plain and rotary and values):
-        raise Unbuildable("it attends through a latent vector, and its config does not give the widths of a head")
+        raise Unbuildable("it uses latent attention, but its config does not give the dimensions of a head")
     return Latent(_whole(config.get("q_lora_rank")), rank, plain, rotary, values)
 
 

@@ -71,16 +71,16 @@ def _header(file: Path) -> dict[str, Any]:
             whole = os.fstat(opened.fileno()).st_size
             length = int.from_bytes(opened.read(8), "little")
             if whole < 8 or length > min(_MOST_HEADER, whole - 8):
-                raise Unreadable(f"{file}: the header says {length} bytes, the file has {max(0, whole - 8)}")
+                raise Unreadable(f"{file}: the header gives {length} bytes, but the file has {max(0, whole - 8)}")
             found = json.loads(opened.read(length))
     except Unopened as error:
         raise Unreadable(str(error)) from None
     except OSError as error:
         raise Unreadable(f"{file}: {error.strerror}") from None
     except (ValueError, RecursionError):
-        raise Unreadable(f"{file}: its header is no JSON") from None
+        raise Unreadable(f"{file}: its header is not valid JSON") from None
     if not isinstance(found, dict):
-        raise Unreadable(f"{file}: its header is no object")
+        raise Unreadable(f"{file}: its header is not a JSON object")
     return found
 
 

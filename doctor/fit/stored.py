@@ -51,7 +51,7 @@ def stored(config: Mapping[str, Any], shape: Shape, count: int, plain: float) ->
     if found is None:
         return None
     if not isinstance(found, dict):
-        raise Unbuildable("its quantization_config is no object: how its weights are stored is not known")
+        raise Unbuildable("its quantization_config is not an object, so it is unknown how its weights are stored")
     method = str(found.get("quant_method") or "").lower().replace("_", "-")
     kept = _Kept(found, method)
     few = [one for one in linears(shape) if not kept.has(one)]
@@ -101,7 +101,9 @@ class _Kept:
         keys = ("ignore", "modules_to_not_convert", "ignored_layers", "llm_int8_skip_modules")
         named = next((found[key] for key in keys if found.get(key)), ())
         if found.get("dynamic") or found.get("modules_in_block_to_quantize"):
-            raise Unbuildable("its quantization_config has layers of their own kind: their bytes are not known here")
+            raise Unbuildable(
+                "its quantization_config treats some layers separately, so gpudoctor does not know their size"
+            )
         self.whole = method == "compressed-tensors"
         """A name there is that of one layer; elsewhere it may be a part of its path, between dots."""
         self.names = [str(name) for name in named] if isinstance(named, (list, tuple)) else []
@@ -117,7 +119,7 @@ class _Kept:
             try:
                 return re.match(name[3:], path) is not None
             except re.error:
-                raise Unbuildable(f"its quantization_config leaves out {name[:60]!r}, which is no pattern") from None
+                raise Unbuildable(f"its quantization_config leaves out {name[:60]!r}, which is not a pattern") from None
         if "*" in name:
             return fnmatchcase(path, f"{name}*") or fnmatchcase(path, f"*{name}*")
         return path == name if self.whole else f".{name}." in f".{path}."
@@ -144,8 +146,10 @@ def _bits(found: Mapping[str, Any], method: str, one: Linear) -> float:
             return 4 + (8 / 64 + 32 / (64 * 256) if found.get("bnb_4bit_use_double_quant") else 32 / 64)
         if found.get("load_in_8bit"):
             return 8 + 32 / one.inputs
-    how = f"by {method[:40]}" if method else "by a method without a name"
-    raise Unbuildable(f"its weights are quantised {how}: their bytes are not known here; say a type with --dtype")
+    how = f"by {method[:40]}" if method else "with an unnamed method"
+    raise Unbuildable(
+        f"its weights are quantized {how}, so gpudoctor does not know their size; give a type with --dtype"
+    )
 
 
 def _of_group(found: Mapping[str, Any], one: Linear) -> float:
@@ -163,7 +167,7 @@ def _of_group(found: Mapping[str, Any], one: Linear) -> float:
         size = _group(weights.get("group_size") or -1, one.inputs)
         scale = 8 if weights.get("type") == "float" and bits == 4 else 16
         return bits + (scale + (0 if weights.get("symmetric", True) else bits)) / size
-    raise Unbuildable("its quantization_config has no group of bits for its layers: their bytes are not known")
+    raise Unbuildable("its quantization_config gives no bits for its layers, so their size is unknown")
 
 
 def _target(target: str, name: str) -> bool:
@@ -185,7 +189,7 @@ def _plain_bits(found: Mapping[str, Any]) -> int:
         return 8
     bits = next((n for key in ("bits", "w_bit") if (n := _whole(found.get(key)))), 0)
     if not 1 <= bits <= 16:
-        raise Unbuildable("its quantization_config does not say how many bits a weight has")
+        raise Unbuildable("its quantization_config does not give the bits per weight")
     return bits
 
 

@@ -29,7 +29,7 @@ def tower(config: Mapping[str, Any]) -> int:
     ratio = vision.get("mlp_ratio")
     inner = _first(vision, "intermediate_size") or round(width * (ratio if isinstance(ratio, (int, float)) else 4))
     if not depth or not width:
-        raise Unbuildable("it has a vision tower whose widths its config does not give")
+        raise Unbuildable("it has a vision tower, but its config does not give the dimensions of the tower")
     patch = _first(vision, "patch_size", "spatial_patch_size") or 14
     matrices = 3 if vision.get("hidden_act") == "silu" else 2
     merged = width * (_first(vision, "spatial_merge_size") ** 2)

@@ -34,7 +34,7 @@ _LINE = re.compile(
 def lines(answer: bytes, run: str) -> Iterator[bytes]:
     """The lines of an answer, each with its line end. Raises ValueError for a run or a size that cannot be sent."""
     if not _RUN.fullmatch(run) or len(answer) > MOST_BYTES:
-        raise ValueError("a run is named by up to 32 letters and digits, and an answer has at most 64 MiB")
+        raise ValueError("a run's name has at most 32 letters and digits, and an answer at most 64 MiB")
     text = base64.b64encode(zlib.compress(answer, 6))
     digest = hashlib.sha256(answer).hexdigest()
     parts = max(1, -(-len(text) // _CHUNK))
@@ -70,10 +70,10 @@ class Reader:
         missing = []
         for key, parts in self._open.items():
             count = self._about[key][0]
-            missing.append(f"an answer is cut: {len(parts)} of its {count} parts came whole")
+            missing.append(f"an answer is truncated: only {len(parts)} of its {count} parts arrived intact")
         if self._damaged:
             lines = "1 line" if self._damaged == 1 else f"{self._damaged:,} lines"
-            missing.append(f"{lines} of answers came cut, or mixed with other output")
+            missing.append(f"{lines} of answers arrived truncated or mixed with other output")
         return self._lost + missing
 
     def _whole_line(self, found: re.Match[bytes]) -> bool:
@@ -113,6 +113,6 @@ class Reader:
         except (binascii.Error, zlib.error):
             answer = b""
         if len(answer) != size or hashlib.sha256(answer).hexdigest().encode() != digest:
-            self._lost.append("an answer is damaged: its SHA-256 is another one")
+            self._lost.append("an answer is damaged: its SHA-256 does not match")
             return None
         return answer

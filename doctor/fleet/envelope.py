@@ -101,11 +101,13 @@ def open_envelope(data: bytes, hint: str) -> Answer:
     report = line.report or line
     name = line.node or hint if inner or line.reason else hint or line.node
     if not name:
-        raise Refusal("it names no node: neither an envelope, nor the file's name, nor a field `node` of the line")
+        raise Refusal(
+            "it names no node: there is no envelope, no node in the file's name, and no field `node` in the line"
+        )
     if not is_name(name):
-        raise Refusal(f"{_shown(name)} is not the name of a node")
+        raise Refusal(f"{_shown(name)} is not a valid node name")
     if not 0 <= line.received < _LATEST or not 1 <= line.repeat <= MOST_REPEATS:
-        raise Refusal("its envelope has no time of a collector, or a number of repeats that is none")
+        raise Refusal("its envelope has no collector time, or its repeat count is not a number")
     if line.reason and not inner and line.snapshot is None:
         return Answer(name, line.received, line.repeat, line.reason, None)
     refuse_version(report.schema_version, report.snapshot is not None, _IT)

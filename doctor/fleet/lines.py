@@ -13,7 +13,7 @@ from .answer import MARK, Reader
 from .kinds import Refused
 from .names import is_name
 
-TOO_LARGE = "is over 64 MiB: no report is that large"
+TOO_LARGE = "is over 64 MiB: too large for a report"
 _BOM = b"\xef\xbb\xbf"
 _MOST_NOISE = 1000
 """Lines of one file that are no JSON and are named one by one."""
@@ -110,7 +110,9 @@ class _Lines:
         number = 0
         for number, line in _split(_utf8(blocks)):
             if number > _MOST_LINES:
-                yield Refused(self._file, number, f"over {_MOST_LINES:,} lines: this one and all after it are not read")
+                yield Refused(
+                    self._file, number, f"over {_MOST_LINES:,} lines: this line and all later ones are not read"
+                )
                 break
             if line is None:
                 yield Refused(self._file, number, TOO_LARGE)
@@ -148,7 +150,7 @@ class _Lines:
             yield self._piece(number, name, text)
         elif text and len(self._noise) < _MOST_NOISE:
             excerpt = ascii(text[:80].decode("utf-8", "replace"))
-            self._noise.append(Refused(self._file, number, f"it is not JSON: {excerpt}", name))
+            self._noise.append(Refused(self._file, number, f"it is not valid JSON: {excerpt}", name))
 
     def _more(self, number: int, key: bytes, rest: bytes, text: bytes) -> Iterator[Piece | Refused]:
         """One more line of a document; a new one begins with a `{` that is not indented as the first one's lines are,
@@ -182,7 +184,7 @@ class _Lines:
         self._held -= self._open.pop(key).size[0]
 
     def _cut(self, one: _Open) -> Refused:
-        return Refused(self._file, one.start, "it is cut: a report begins here and does not end", one.name)
+        return Refused(self._file, one.start, "it is truncated: a report begins here but does not end", one.name)
 
 
 def _is_whole(data: bytes) -> bool:

@@ -28,14 +28,14 @@ def key_of(name: str) -> str:
 def unfold(nodeset: str) -> list[str]:
     """The names of a nodeset, sorted, each once. Raises Refusal where it is none."""
     if not _PATTERN.fullmatch(nodeset) or not nodeset.strip(" ,\n"):
-        raise Refusal(f"--nodes {nodeset!r}: say names and ranges, such as gpu-[001-512],login-1")
+        raise Refusal(f"--nodes {nodeset!r}: must be names and ranges, such as gpu-[001-512],login-1")
     if "[" in nodeset or "]" in nodeset:
         names = _unfolded(nodeset)
     else:
         names = [name for name in re.split(r"[\s,]+", nodeset) if name]
     wrong = next((name for name in names if not is_name(name)), None)
     if wrong is not None:
-        raise Refusal(f"--nodes: {wrong!r} is not the name of a node")
+        raise Refusal(f"--nodes: {wrong!r} is not a valid node name")
     return list(dict.fromkeys(names))
 
 

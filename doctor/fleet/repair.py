@@ -142,7 +142,7 @@ def safe(fix: Fix) -> Fix:
     if at is None or any(step.text.startswith("Drain") for step in steps[:at]):
         return replace(fix, steps=steps)
     drain = Step(
-        text="Drain this node: let no new job start on it, and wait until those on it have ended.",
+        text="Drain this node: stop new jobs from starting on it, and wait until its running jobs have finished.",
         where="host",
         possible_here=steps[at].possible_here,
     )

@@ -31,7 +31,7 @@ _OTHERS = (
 """Kinds of files that never hold a report, and stand beside some."""
 _LOGS = (".log", ".out", ".err")
 """Their names are those of jobs."""
-_NO_REPORT = "was not read: it does not begin as a report does, and its name does not end in .json, .jsonl or .ndjson"
+_NO_REPORT = "was not read: it does not start like a report, and its name does not end in .json, .jsonl or .ndjson"
 
 _Kind: TypeAlias = Literal["document", "lines", "half", "packed", "other", "unsure"]
 
@@ -70,7 +70,7 @@ def pieces(paths: tuple[str, ...], replay: Replay, output: str = "") -> Iterator
                 continue
             count += 1
             if count > MOST_FILES:
-                yield Refused(name, 0, f"over {MOST_FILES:,} files: this one and all after it are not read")
+                yield Refused(name, 0, f"over {MOST_FILES:,} files: this file and all later ones are not read")
                 return
             found = _of_file(file, file != path) if isinstance(file, str) else iter((_replayed(name, replay),))
             for piece in found:
@@ -265,11 +265,11 @@ def _unpacked(descriptor: int) -> Iterator[bytes]:
             part = inflate.decompress(block, _BLOCK)
             given += len(part)
             if given > MAX_BYTES + _RATIO * taken:
-                raise EOFError("it unpacks to far more than any reports do")
+                raise EOFError("it unpacks to far more data than reports have")
             if part:
                 yield part
             block = inflate.unconsumed_tail or inflate.unused_data
     while not inflate.eof and (part := inflate.decompress(inflate.unconsumed_tail, _BLOCK)):
         yield part
     if not inflate.eof:
-        raise EOFError("its compressed data is cut")
+        raise EOFError("its compressed data is truncated")

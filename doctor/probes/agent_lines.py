@@ -51,16 +51,16 @@ def fault_missing(result: AgentResult) -> Missing:
     if result.fault == "failed":
         last = result.stderr_tail.strip().rpartition("\n")[2][:200]
         if result.guilty and result.returncode == 0:
-            return Missing("error", f"{result.guilty} gave no answer: the process ended with exit code 0")
-        return Missing("error", f"ended in {result.guilty}" if result.guilty else last or "the agent failed")
+            return Missing("error", f"{result.guilty} gave no answer: the process exited with code 0")
+        return Missing("error", f"stopped in {result.guilty}" if result.guilty else last or "the agent failed")
     return Missing("not-asked")
 
 
 def slow_words(result: AgentResult) -> str:
     """Of a child that was slow, or had no core: what it did when the time was over, and what gives it more."""
     what, why = result.guilty or "it", result.waits or "it was slow"
-    advice = "" if ";" in why else "; --timeout gives more"
-    return f"{what} was not over after {result.seconds:.{int(result.seconds < 1)}f} s: {why}{advice}"
+    advice = "" if ";" in why else "; --timeout allows more"
+    return f"{what} was not finished after {result.seconds:.{int(result.seconds < 1)}f} s: {why}{advice}"
 
 
 def call_faults(result: AgentResult, library: Literal["nvml", "cuda"]) -> tuple[CallFault, ...]:

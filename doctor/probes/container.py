@@ -143,7 +143,7 @@ def _compat(raw: Raw) -> tuple[CompatLibrary, ...] | Missing:
 
 def _note(note: object) -> dict[str, Any]:
     if note is None:
-        gap = Missing("absent", "the library carries no such note")
+        gap = Missing("absent", "the library has no such note")
         return {"cuda_version": gap, "host_branches": gap, "brand_ids": gap}
     if not isinstance(note, dict) or "problem" in note:
         gap = Missing("error", string(note.get("problem")) if isinstance(note, dict) else "")

@@ -66,7 +66,9 @@ def _init(answers: dict[tuple[Any, str], Line], gap: Missing, changes: dict[str,
         return
     name = line.get("name") if code else "CUDA_SUCCESS"
     changes["driver.cu_init"] = code
-    changes["driver.cu_init_name"] = name if isinstance(name, str) else Missing("absent", "libcuda names no such code")
+    changes["driver.cu_init_name"] = (
+        name if isinstance(name, str) else Missing("absent", "libcuda has no name for this code")
+    )
     if code == STUB_LIBRARY:
         changes["driver.libcuda_stub"] = True
     if code:

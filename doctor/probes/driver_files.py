@@ -71,7 +71,7 @@ def _kernel_version(raw: Raw, proc: str | None) -> str | Missing:
         return text.strip()
     proc_text = raw.text(_PROC)
     if isinstance(proc_text, str):
-        return Missing("error", "the version in /proc/driver/nvidia/version is not understood")
+        return Missing("error", "the version in /proc/driver/nvidia/version could not be parsed")
     return proc_text
 
 
@@ -99,7 +99,7 @@ def _built(raw: Raw, modules: tuple[str, ...] | Missing) -> bool | Missing:
     if isinstance(row, Missing):
         return row
     found = row.get("found")
-    return found if isinstance(found, bool) else Missing("absent", "no modules of the running kernel here")
+    return found if isinstance(found, bool) else Missing("absent", "no modules for the running kernel here")
 
 
 def _nodes(raw: Raw) -> tuple[DeviceNode, ...] | Missing:
@@ -152,7 +152,7 @@ def loaded_library(raw: Raw, soname: str) -> dict[str, Any] | Missing:
     for row in raw.rows("library"):
         if row.get("name") == soname and row.get("by") != "elsewhere" and (number(row.get("size")) or 0) > 0:
             return row
-    return Missing("absent", f"the loader finds no {soname}")
+    return Missing("absent", f"the loader cannot find {soname}")
 
 
 def file_version(path: str) -> str | Missing:

@@ -49,7 +49,7 @@ def _environment(row: dict[str, Any]) -> Environment:
     stdlib = _STDLIB.search(string(row.get("stdlib")))
     implementation = (values or {}).get("implementation", "CPython").lower()
     torch = row.get("torch")
-    version: str | Missing = ABSENT if torch is None else Missing("error", "torch/version.py is not understood")
+    version: str | Missing = ABSENT if torch is None else Missing("error", "torch/version.py could not be parsed")
     if isinstance(torch, str) and torch != "?":
         version = torch
     return Environment(
@@ -58,7 +58,7 @@ def _environment(row: dict[str, Any]) -> Environment:
         version=_version(row, values, stdlib.group(1) if stdlib else None),
         implementation=implementation,
         kind=_kind(row, prefix, values),
-        free_threaded=bool(stdlib.group(2)) if stdlib else Missing("absent", "no folder of the standard library"),
+        free_threaded=bool(stdlib.group(2)) if stdlib else Missing("absent", "no standard library folder"),
         site_packages=strings(row.get("site_packages")),
         torch_version=version,
         externally_managed=row.get("managed") is True,
@@ -92,7 +92,7 @@ def _version(row: dict[str, Any], cfg: dict[str, str] | None, short: str | None)
         match = _FULL.search(text.removeprefix("cpython-"))
         if match and (short is None or match.group(1).startswith(short + ".")):
             return match.group(1)
-    return short or Missing("absent", "no folder of the standard library tells it")
+    return short or Missing("absent", "no standard library folder shows it")
 
 
 def _kind(row: dict[str, Any], prefix: str, cfg: dict[str, str] | None) -> str:
@@ -136,7 +136,7 @@ def _distribution(raw: Raw, folder: str, name: str, project: str, version: str |
     if not metadata.name or not metadata.version:
         problem = problem or "metadata has no name or no version"
     elif normalize(metadata.name) != normalize(project):
-        problem = problem or f"metadata is of {metadata.name[:80]}"
+        problem = problem or f"metadata belongs to {metadata.name[:80]}"
     installer, url = raw.text(f"{base}/INSTALLER"), raw.text(f"{base}/direct_url.json")
     origin = parse_direct_url(url) if isinstance(url, str) else None
     return Distribution(

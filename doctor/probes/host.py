@@ -82,7 +82,7 @@ def _kernel(raw: Raw) -> str | Missing:
     if isinstance(version, Missing):
         return version
     match = re.match(r"Linux version (\S+)", version)
-    return match.group(1) if match else Missing("error", "/proc/version is not understood")
+    return match.group(1) if match else Missing("error", "/proc/version could not be parsed")
 
 
 def _architecture(raw: Raw) -> str | Missing:

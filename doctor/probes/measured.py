@@ -56,7 +56,7 @@ _LISTS = {
 _LEVELS = ("proof", "quick", "standard", "full", "links")
 _MOST = 4096
 _LONGEST = 2000
-_EARLY = "the proof was over before NVML answered"
+_EARLY = "the test finished before NVML answered"
 _REASONS: tuple[Reason, ...] = ("absent", "denied", "timeout", "error")
 
 Runs = Mapping[str, Sequence[AgentResult]]
@@ -167,7 +167,7 @@ def _end(agent: str, result: AgentResult, found: dict[str, list[Any]]) -> None:
     """How a child ended that did not end well, told as a step, and for the device that it was at work on."""
     if result.fault is None:
         if not any(line.keys() - {"run"} for line in result.lines):
-            mute = StepEnd(agent=agent, step="start", detail="it ended without a word")
+            mute = StepEnd(agent=agent, step="start", detail="it exited without output")
             early = agent == "nvml_sampler" and result.returncode == 0
             found["ended"].append(replace(mute, fault="skipped", detail=_EARLY) if early else mute)
         return

@@ -12,10 +12,10 @@ _ERRNO = re.compile(r"\[Errno (\d+)\] ")
 _GONE = (2, 20, 40)
 """ENOENT (the file, or the loader that it names), ENOTDIR, ELOOP."""
 _REFUSED = {
-    8: "the kernel cannot execute it: it is for another processor, or no program",
+    8: "the kernel cannot execute it: it is for a different processor, or not a program",
     13: "this user may not execute it (Permission denied)",
-    80: "the kernel cannot execute it: a library that it names is damaged",
-    86: "the kernel cannot execute it: it is for another processor",
+    80: "the kernel cannot execute it: a library that it needs is damaged",
+    86: "the kernel cannot execute it: it is for a different processor",
 }  # fmt: skip
 """ENOEXEC, EACCES, ELIBBAD (80 on Linux), EBADARCH (86 on macOS)."""
 
@@ -46,12 +46,12 @@ def parse_python_start(result: AgentResult) -> tuple[dict[str, Any], dict[str, t
 
 def _ending(result: AgentResult) -> str:
     if result.fault == "hang":
-        return f"it did not start in {result.seconds:.0f} s, and neither computed nor read anything at the end"
+        return f"it did not start in {result.seconds:.0f} s, and was neither computing nor reading at the end"
     last = result.stderr_tail.strip().rpartition("\n")[2][:300]
     if result.returncode is not None and result.returncode < 0:
-        how = f"signal {-result.returncode} ended it"
+        how = f"it was killed by signal {-result.returncode}"
     elif result.returncode:
-        how = f"it ended with exit code {result.returncode}"
+        how = f"it exited with code {result.returncode}"
     else:
-        how = "it ran, and did not do what a Python does"
+        how = "it ran, but did not behave like Python"
     return f"{how}: {last}" if last else how

@@ -30,7 +30,7 @@ def parse_torch(raw: Raw, python: Python) -> Torch:
     in_version_file = parse_version_file(text) if isinstance(text, str) else None
     distribution = python.distribution("torch")
     dist = None if isinstance(distribution, Missing) else distribution
-    gap = text if isinstance(text, Missing) else Missing("error", "torch/version.py is not understood")
+    gap = text if isinstance(text, Missing) else Missing("error", "torch/version.py could not be parsed")
     if in_version_file is None:
         version: str | Missing = dist.version if dist else gap
     else:
@@ -90,7 +90,7 @@ def _cxx11_abi(raw: Raw, folder: str) -> bool | Missing:
     """The C++ ABI that its own CMake file tells extensions to use (not stated since about 2.12)."""
     line = raw.match(folder + "/share/cmake/Torch/TorchConfig.cmake")
     if isinstance(line, Missing):
-        return Missing("absent", "torch's CMake file does not tell it") if raw.complete else line
+        return Missing("absent", "torch's CMake file does not show it") if raw.complete else line
     return line.endswith("=1")
 
 
@@ -113,7 +113,7 @@ def _archs(main: list[CodeLibrary], kind: str, build: str | None, names: object)
         return Missing("error", f"{broken.path.rpartition('/')[2]}: {broken.problem}")
     if not readable:
         if build in ("cpu", "rocm", "xpu"):
-            return Missing("absent", f"a {build} build holds no CUDA code")
+            return Missing("absent", f"a {build} build contains no CUDA code")
         if isinstance(names, Missing):
             return names
         return Missing("absent", "no library with CUDA kernels in torch/lib")
@@ -177,13 +177,13 @@ def _bundled(raw: Raw, python: Python, path: str, name: str, needed: dict[str, N
     """Version by the wheel that the found file lies in, else by the real file's name."""
     if not path:
         linked = any(soname.startswith(f"lib{name}.so") for soname in needed)
-        return Missing("absent", "linked and not found" if linked else f"{name} is not linked by name (static or none)")
+        return Missing("absent", "linked but not found" if linked else f"{name} is not linked by name (static or none)")
     distributions = python.distributions
     for dist in distributions if isinstance(distributions, tuple) else ():
         if _WHEEL.match(dist.name) and f"-{name}-" in dist.name and path.startswith(dist.location + "/nvidia/"):
             return ".".join(dist.version.split(".post")[0].split(".")[:3])
     match = _FILE_VERSION.search(raw.real(path))
-    return match.group(1) if match else Missing("absent", "neither a wheel nor a file name tells its version")
+    return match.group(1) if match else Missing("absent", "neither a wheel nor a file name gives its version")
 
 
 def _shadow(raw: Raw, own: str) -> str | Missing:

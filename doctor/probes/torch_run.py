@@ -58,9 +58,9 @@ def _import(answers: dict[str, Line], result: AgentResult, facts: dict[str, Any]
         if result.fault == "hang":
             words = f"import torch did not return in {result.seconds:.0f} s"
         elif result.returncode is not None and result.returncode < 0:
-            words = f"import torch ended the process with signal {-result.returncode}"
+            words = f"import torch killed the process with signal {-result.returncode}"
         else:
-            words = f"import torch ended the process with exit code {result.returncode}"
+            words = f"import torch exited the process with code {result.returncode}"
         facts.update(imported=False, import_error=words, import_fault="hang" if result.fault == "hang" else "crash")
     return False
 
@@ -98,7 +98,7 @@ def _first_call(answers: dict[str, Line], facts: dict[str, Any], gap: Missing) -
     if "error" in line and is_whole(runtime) and runtime:
         code = runtime
     return {
-        "first_call_code": code if is_whole(code) else Missing("error", "torch's message names no code"),
+        "first_call_code": code if is_whole(code) else Missing("error", "torch's message contains no code"),
         "first_call_error": _words(line) if "error" in line else ABSENT,
     }
 
@@ -110,7 +110,7 @@ def _devices(devices: dict[str, dict[int, Line]], facts: dict[str, Any], gap: Mi
     if code == NO_CUDA:
         why = NO_CUDA
     elif code != 0 and isinstance(facts["first_call_error"], str):
-        why = Missing("error", "CUDA did not initialise")
+        why = Missing("error", "CUDA did not initialize")
     count = facts["device_count"] if isinstance(facts["device_count"], int) else 0
     names = [devices.get("device_name", {}).get(n, {}).get("value") for n in range(min(count, MAX_DEVICES))]
     pairs = [devices.get("device_capability", {}).get(n, {}).get("value") for n in range(min(count, MAX_DEVICES))]
@@ -121,7 +121,7 @@ def _devices(devices: dict[str, dict[int, Line]], facts: dict[str, Any], gap: Mi
     if wrong:
         facts_of_kernels = {"kernel_ran": False, "kernel_error": "; ".join(wrong)[:2000]}
     elif kernels and count > MAX_DEVICES:
-        rest = Missing("not-asked", f"torch lists {count} GPUs, and {MAX_DEVICES} of them were asked")
+        rest = Missing("not-asked", f"torch lists {count} GPUs, but only {MAX_DEVICES} of them were queried")
         facts_of_kernels = {"kernel_ran": rest, "kernel_error": rest}
     elif kernels and len(kernels) == len(names):
         facts_of_kernels = {"kernel_ran": True, "kernel_error": ABSENT}

@@ -67,7 +67,7 @@ def _gpu(address: str, answers: Mapping[str, Line], gap: Missing) -> UnlistedGpu
 def _missing(line: Line, gap: Missing) -> Missing:
     error = line.get("error")
     if not isinstance(error, str):
-        return Missing("absent", "not told") if line else gap
+        return Missing("absent", "not reported") if line else gap
     if error in ("EPERM", "EACCES"):
         return Missing("denied", error)
     return Missing("absent" if error == "ENOENT" else "error", error)

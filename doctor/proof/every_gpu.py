@@ -117,7 +117,7 @@ class EveryGpu(GpuChildren):
         """(devices in short, steps, why) of what this run leaves out."""
         found = super().not_measured()
         if not self.rested:
-            found.append((in_short(gpu.device for gpu in self.gpus), _REST, "no time left, or no GPU that still ran"))
+            found.append((in_short(gpu.device for gpu in self.gpus), _REST, "no time left, or no GPU still running"))
         elif len(self.gpus) > 1:
             others = in_short(gpu.device for gpu in self.gpus[1:])
             found.append((others, _REST, f"measured on {self.gpus[0].device} alone"))

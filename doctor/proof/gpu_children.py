@@ -151,7 +151,7 @@ class GpuChildren(ABC):
         """(devices in short, steps, why) of what this run leaves out."""
         if not self.left_out:
             return []
-        why = f"too little memory of the host for a process each ({IMPORT_MIB} MiB)"
+        why = f"too little host memory for one process per GPU ({IMPORT_MIB} MiB each)"
         return [(in_short(self.left_out), self.words, why)]
 
 

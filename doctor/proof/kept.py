@@ -13,7 +13,7 @@ Proof = dict[str, list[AgentResult]]
 SOAK = "torch_soak"
 LEVELS = {"torch_speed": SPEED, "training_speed": TRAINING}
 WORDS = {
-    "driver_proof": "proof through libcuda", "torch_proof": "proof by torch", "torch_speed": "speed",
+    "driver_proof": "test through libcuda", "torch_proof": "test with torch", "torch_speed": "speed",
     "collective_proof": "data between GPUs", "training_speed": "small training",
     "torch_soak": "sustained load", "collective_speed": "links",
 }  # fmt: skip
@@ -40,7 +40,7 @@ class Kept:
         started = [name for name in self.proof if name != "proof"]
         wanted += [SOAK] if self.plan.soak_s else []
         for agent in dict.fromkeys((*started[-1:], *(name for name in wanted if name not in self.proof))):
-            words = "interrupted" if agent in started else "interrupted before it"
+            words = "interrupted" if agent in started else "interrupted before it started"
             if agent not in self.plan.left_out:
                 self.leave_out(agent, "not-asked", words)
 
@@ -67,13 +67,13 @@ class Kept:
         lines = [line for result in self.proof["torch_proof"] for line in result.lines]
         fault = next((result.fault for result in self.proof["torch_proof"] if result.fault), None)
         if fault is not None:
-            return ("error" if fault in ("crash", "failed") else "timeout"), "torch's proof did not come to its end"
+            return ("error" if fault in ("crash", "failed") else "timeout"), "torch's test did not finish"
         if any(line.get("field") == "import" and "error" in line for line in lines):
-            return "error", "torch does not import"
+            return "error", "torch cannot be imported"
         offered = [line.get("value") for line in lines if line.get("field") == "torch_devices"]
         if [] in offered and self.plan.device != "cpu":
-            return "absent", "torch has no GPU here"
-        return "error", "torch computed right results on no device"
+            return "absent", "torch sees no GPU here"
+        return "error", "torch computed correct results on no device"
 
     def on_first_alone(self, agent: str, devices: list[str]) -> None:
         """Say that a measure is made on the first of these GPUs alone."""

@@ -33,7 +33,7 @@ _ACTIVITY = _MEANS[_MEANS.index("pcie_rx") :]
 """What only a sampler that was started with --watch asks for."""
 SETTLE_S = 0.25
 """NVML's utilisation is a mean over up to a second: the first samples of a phase still tell of what was before."""
-_ABSENT = Missing("absent", "NVML does not tell")
+_ABSENT = Missing("absent", "NVML does not report it")
 _UNSEEN = Missing("denied", "NVML does not show the processes of this container")
 
 
@@ -97,7 +97,7 @@ def process_on_gpu(
     inside = [s for s in samples if s.key == key and start <= s.time <= end]
     lists = [s for s in inside if s.processes is not None]
     busy = [s.utilization for s in inside if s.utilization is not None]
-    gap = _ABSENT if inside else Missing("absent", "no sample of NVML in that time")
+    gap = _ABSENT if inside else Missing("absent", "no NVML sample in that time")
     if not lists:
         return OnGpu(gap, gap, float(max(busy)) if busy else gap, gap)
     mine = [memory for sample in lists for memory in sample.listed((pid,))]

@@ -24,7 +24,7 @@ STEP_S = {
     "torch_soak": 45.0, "collective_speed": 60.0,
 }  # fmt: skip
 """Longest silence of an agent: a kernel that never ends is told from a slow machine by it."""
-MEETING, MEETING_S = "meeting of the ranks", 150.0
+MEETING, MEETING_S = "rendezvous of the ranks", 150.0
 """Before the first word of a rank: torchrun imports torch and waits for the other nodes, started by hand."""
 IMPORT_MIB = 1536
 """Memory of the host that a child with torch and a context takes."""
@@ -95,7 +95,7 @@ def device_of(text: str) -> str:
         return word
     if re.fullmatch(r"cuda:\d{1,3}(,(cuda:)?\d{1,3})*", word):
         return names_of(sorted({int(number) for number in re.findall(r"\d+", word)}))
-    raise ValueError(f"--device {text!r}: say cuda (every visible GPU), cuda:N, cuda:N,M or cpu")
+    raise ValueError(f"--device {text!r}: must be cuda (every visible GPU), cuda:N, cuda:N,M or cpu")
 
 
 def names_of(ordinals: Iterable[int]) -> str:

@@ -101,7 +101,7 @@ def _with_path(words: Sequence[str]) -> list[str]:
 def _why(program: str, error: OSError) -> tuple[str, int]:
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
         if "/" in program and os.path.exists(program):  # noqa: PTH110
-            return f"{program}: the interpreter that its first line names is not there", 127
+            return f"{program}: the interpreter named in its first line does not exist", 127
         return f"{program}: command not found", 127
     if error.errno == errno.EACCES and os.path.isdir(program):  # noqa: PTH112
         return f"{program}: is a directory", 126

@@ -16,7 +16,7 @@ ENOUGH = 3
 _MOST_WAITING = 100
 """Samples since NVML last told processes apart: it is asked at each fourth, or has no answer at all."""
 _CLOSED = Missing("absent", "it uses no GPU")
-_UNTOLD = Missing("absent", "NVML does not tell")
+_UNTOLD = Missing("absent", "NVML does not report it")
 
 
 class Used(NamedTuple):
@@ -180,7 +180,7 @@ class GpuSum:
             return False
         if self._denied:
             return Missing("denied", "its open files cannot be read")
-        return Missing("absent", "it ended before it was looked at")
+        return Missing("absent", "it exited before it was examined")
 
     def used(self) -> Used:
         """All that `Watch` says of the GPU."""

@@ -178,7 +178,7 @@ class _Watcher:
         main = self.sums.main()
         return Watched(
             watch=self.facts(max(end - self.start, 1e-3), code, cpu_s),
-            loads=loads or Missing("absent", "no sample of NVML"),
+            loads=loads or Missing("absent", "no NVML sample"),
             ended=ended,
             code=128 - code if code < 0 else code,
             python=self.python(main),
@@ -204,7 +204,7 @@ class _Watcher:
         known = main is not None
         attached = self.command is None
         denied = Missing("denied", "its memory map cannot be read")
-        running = Missing("absent", "it ran before, and was not waited for")
+        running = Missing("absent", "it was already running and was not waited for")
         return Watch(
             program=self.program,
             seconds=round(seconds, 3),

@@ -177,5 +177,5 @@ class WatchSampler:
             step = "an NVML call" if self._samples else self._started
             return StepEnd(agent=AGENT, step=step, fault="hang", detail=words)
         if not self._samples:
-            return StepEnd(agent=AGENT, step=self._started, fault="skipped", detail="it ended before NVML had answered")
+            return StepEnd(agent=AGENT, step=self._started, fault="skipped", detail="it exited before NVML answered")
         return None

@@ -8,7 +8,7 @@ from ..snapshot.fact import Missing
 from ..snapshot.measured import Load, StepEnd, Watch
 from .watch_tree import Main
 
-ABSENT = Missing("absent", "it ended before it was looked at")
+ABSENT = Missing("absent", "it exited before it was examined")
 
 
 class Watched(Struct, frozen=True, kw_only=True):

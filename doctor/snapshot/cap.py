@@ -28,42 +28,42 @@ class Cap(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def words(self) -> str:
-        """`64 of 80 GPUs that torch lists`, `the first 64 folders of PATH`."""
+        """`64 of 80 GPUs that torch lists`, `the first 64 folders in PATH`."""
         where = f" ({self.place})" if self.place else ""
         if self.listed is None:
             more = "may be" if self.what == "text-gpus" else "are"
-            return f"the first {self.looked} {WORDS[self.what]}{where}, and there {more} more"
+            return f"the first {self.looked} {WORDS[self.what]}{where}, but there {more} more"
         return f"{self.looked} of {self.listed} {WORDS[self.what]}{where}"
 
 
 WORDS: dict[CapOf, str] = {
     "gpus": "GPUs that NVML lists",
-    "gpu-pairs": "GPUs as to how they are linked to each other",
-    "mig-instances": "places for MIG instances",
+    "gpu-pairs": "GPUs examined for links between them",
+    "mig-instances": "slots for MIG instances",
     "nvlink-links": "NVLink links",
     "gpu-processes": "processes on a GPU",
-    "unlisted-gpus": "GPUs that the driver holds and NVML does not list",
+    "unlisted-gpus": "GPUs that the driver has but NVML does not list",
     "cuda-devices": "GPUs that CUDA lists",
     "torch-devices": "GPUs that torch lists",
     "torch-libraries": "libraries that torch loaded",
-    "torch-warnings": "warnings of torch",
-    "measured-devices": "GPUs that torch lists, in the proof",
+    "torch-warnings": "warnings from torch",
+    "measured-devices": "GPUs that torch lists, in the test",
     "collective-devices": "GPUs, in the collective",
     "folder-names": "names in a folder",
     "file-bytes": "bytes of a file",
     "device-nodes": "NVIDIA nodes in /dev",
     "pci-devices": "PCI devices",
     "rdma-cards": "RDMA cards",
-    "ld-library-path": "folders of LD_LIBRARY_PATH",
-    "path": "folders of PATH",
+    "ld-library-path": "folders in LD_LIBRARY_PATH",
+    "path": "folders in PATH",
     "loader-cache": "CUDA libraries in the loader's cache",
     "toolkits": "CUDA folders in /usr/local",
     "package-folders": "folders of Python packages",
     "pth-files": ".pth files",
-    "pth-lines": "lines of a .pth file",
+    "pth-lines": "lines in a .pth file",
     "environments": "folders that may hold other Python environments",
     "torch-needs": "libraries that torch needs",
-    "package-libraries": "libraries of a package",
-    "libraries": "libraries of packages with GPU code",
+    "package-libraries": "libraries in a package",
+    "libraries": "libraries in packages with GPU code",
     "text-gpus": "GPUs that the text names",
 }

@@ -44,7 +44,7 @@ from .typed import Typed
 T = TypeVar("T")
 
 _HEAD, _LONG = 5000, 1000
-NO_COMMAND = "The command is left out because it contains a masked name"
+NO_COMMAND = "The command is omitted because it contains a masked name"
 
 
 class LocalNames(Struct, frozen=True):

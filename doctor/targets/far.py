@@ -95,9 +95,9 @@ def _run(command: list[str], data: bytes, limit_s: float) -> Fed:
 def _lines(target: FarTarget, fed: Fed) -> list[_Line]:
     """What it answered, by its types. Raises Unreachable with one line that says what the other end did."""
     if fed.too_much:
-        raise Unreachable(f"{target}: sent over {_MOST_BYTES >> 20} MiB: not an answer", unknown=True)
+        raise Unreachable(f"{target}: sent over {_MOST_BYTES >> 20} MiB that are not an answer", unknown=True)
     if sum(fed.out.count(sign) for sign in (b"{", b"[", b",")) > _MOST_OBJECTS:
-        raise Unreachable(f"{target}: sent over {_MOST_OBJECTS} values: not an answer", unknown=True)
+        raise Unreachable(f"{target}: sent over {_MOST_OBJECTS} values that are not an answer", unknown=True)
     found = []
     for row in bytes(fed.out).split(b"\n"):
         try:

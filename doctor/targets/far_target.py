@@ -36,7 +36,7 @@ class FarTarget:
         if self.kind not in KINDS or not colon:
             raise Unreachable(f"--target {text[:80]!r}: one of {', '.join(_FORMS.values())} is expected")
         if not _NAMES[self.kind].fullmatch(self.name):
-            raise Unreachable(f"--target {text[:120]!r}: this is no name for {_FORMS[self.kind]}")
+            raise Unreachable(f"--target {text[:120]!r}: not a valid name for {_FORMS[self.kind]}")
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.name}"

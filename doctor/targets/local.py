@@ -136,7 +136,7 @@ class Gathering:
                         self._emit(loads(data))
             status = os.waitpid(self._pid, 0)[1]
             if status and monotonic() < self._deadline:
-                self._emit({"at": "failed", "detail": f"the reader of files was ended by signal {status & 127}"})
+                self._emit({"at": "failed", "detail": f"the file reader was killed by signal {status & 127}"})
         except OSError:  # reaped elsewhere
             pass
         finally:

@@ -152,7 +152,7 @@ def read_recording(folder: str) -> Recording:
         with _plain(base / _MANIFEST) as file:
             manifest = parse_line(file.read(_MAX_MANIFEST))
     except FileNotFoundError:
-        raise RecordingError(f"{folder} is not a recording (it has no manifest.json)") from None
+        raise RecordingError(f"{folder} is not a recording (manifest.json is missing)") from None
     except (OSError, ValueError, RecursionError) as error:
         raise RecordingError(f"manifest.json of {folder} cannot be read: {_one_line(error)}") from None
     version = manifest.get("schema_version") if isinstance(manifest, dict) else None
@@ -185,7 +185,7 @@ def _read(path: Path) -> Iterator[Line]:
                     return
                 value = parse_line(data)
                 if not isinstance(value, dict):
-                    raise RecordingError(f"{name} has a line that is no JSON object")
+                    raise RecordingError(f"{name} has a line that is not a JSON object")
                 yield value
     except (OSError, ValueError, RecursionError) as error:
         raise RecordingError(f"{name} cannot be read: {_one_line(error)}") from None
@@ -198,7 +198,7 @@ def _plain(path: Path) -> BinaryIO:
     file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0)))  # noqa: SIM115
     if not S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
-        raise OSError("it is no plain file")
+        raise OSError("it is not a regular file")
     return file
 
 

@@ -15,5 +15,5 @@ def root_folder(path: str) -> str:
     if not folder.is_dir():
         raise NotARoot(f"{path} is not a folder")
     if not any((folder / name).is_dir() for name in ("etc", "usr", "proc", "lib")):
-        raise NotARoot(f"{path} holds no root file system (no etc, usr, lib or proc)")
+        raise NotARoot(f"{path} does not contain a root file system (no etc, usr, lib or proc)")
     return str(folder)

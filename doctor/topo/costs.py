@@ -64,11 +64,11 @@ def answer(m: Matrix, table: Table, parameters: float, tokens: int, named: str =
         if not models[0]:
             missing.append("the GPUs' model (--gpu 'RTX 3090')")
         elif len(models) > 1:
-            missing.append(f"one rate for GPUs of several kinds ({', '.join(models)})")
+            missing.append(f"one rate for different GPU models ({', '.join(models)})")
         else:
             rate, words = _rate(m, spec, slowest, gpus)
             if rate is None:
-                missing.append(f"the rate of {slowest} between two {models[0]}: not listed for sure in this matrix")
+                missing.append(f"the rate of {slowest} between two {models[0]}: not reliably listed in this matrix")
     pair, ring = rate, table_rings(table, spec)
     if ring is not None and spec is not None and rate is not None and (spec.nvlink_total_gb_s or 0) > 0:
         wide, wider = ring_rate(spec, ring, slowest)
@@ -77,7 +77,7 @@ def answer(m: Matrix, table: Table, parameters: float, tokens: int, named: str =
     notes = list(table.notes)
     board = _board(m, spec, len(gpus))
     if slowest and board is not None and board.pairs_only and len(gpus) > 2:
-        notes.append(f"NVLink's bridge joins two {models[0]} at most")
+        notes.append(f"an NVLink bridge connects at most two {models[0]}")
     fastest = _fastest(spec, board, table, rate, notes) if slowest and rate else None
     costs = _costs(len(gpus), parameters, tokens, rate, pair, spec, fastest) if slowest else []
     strange = odd(table, _own_nvlink(spec, board))
@@ -148,7 +148,9 @@ def _fastest(spec: GpuSpec | None, board: Board | None, table: Table, rate: floa
         if len(rows) > 2 and all(
             all(cell.startswith("NV") for cell in row) and sum(int(cell[2:]) for cell in row) == links for row in rows
         ):
-            notes.append(f"all {links:g} NVLinks of each GPU are in use; NVSwitch would give each two GPUs NV{links:g}")
+            notes.append(
+                f"all {links:g} NVLinks of each GPU are in use; NVSwitch would give each pair of GPUs NV{links:g}"
+            )
             return Fastest(name=_slowest(table.between_gpus()), rate_gb_s=rate, reached=True)
         reached = rate * EQUAL >= board.node_gb_s
         return Fastest(name=f"NV{links:g}", rate_gb_s=board.node_gb_s, reached=reached)

@@ -23,9 +23,9 @@ def ring_rate(spec: GpuSpec, ring: Ring, slowest: str) -> tuple[float, str]:
     each = (spec.nvlink_total_gb_s or 0) / 2 / (spec.nvlink_links or 1)
     rate = ring.links * each
     words = (
-        f"rings through all GPUs over {ring.links} NVLinks of each: {ring.links} x {each:g} = {rate:g} GB/s each way"
+        f"rings through all GPUs over {ring.links} NVLinks per GPU: {ring.links} x {each:g} = {rate:g} GB/s each way"
     )
-    return rate, f"{words}, though the slowest pair is {slowest}"
+    return rate, f"{words}, although the slowest pair is {slowest}"
 
 
 def joined_islands(table: Table) -> tuple[tuple[int, ...], ...]:
@@ -46,6 +46,6 @@ def island_words(table: Table, joined: tuple[tuple[int, ...], ...], slowest: str
                      f"{names[island[0]]} to {names[island[-1]]}{links}" if island[-1] - island[0] == len(island) - 1
                      else ", ".join(names[at] for at in island) + links)  # fmt: skip
     return (
-        f"NVLink joins islands: {'; '.join(parts)}. Between them is {slowest}: "
-        "keep tensor parallelism inside an island, and use pipeline or data parallelism between them"
+        f"NVLink connects islands: {'; '.join(parts)}. The link between them is {slowest}: keep tensor parallelism "
+        f"inside an island, and use pipeline or data parallelism between them"
     )

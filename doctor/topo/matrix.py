@@ -9,10 +9,10 @@ LEGEND = {
     "SYS": "PCIe and the link between NUMA nodes (QPI, UPI)",
     "NODE": "PCIe and the link between host bridges of one NUMA node",
     "PHB": "PCIe and a host bridge, usually the CPU's",
-    "PXB": "several PCIe bridges, no host bridge",
-    "PIX": "one PCIe bridge at most",
+    "PXB": "several PCIe bridges, but no host bridge",
+    "PIX": "at most one PCIe bridge",
     "NV#": "a bond of # NVLinks",
-    "PSB": "two GPUs of one board",
+    "PSB": "two GPUs on one board",
 }
 SLOWEST_FIRST = ("SYS", "NODE", "PHB", "PXB", "PIX", "PSB")
 

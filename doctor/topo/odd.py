@@ -20,9 +20,9 @@ def odd(table: Table, has_nvlink: str) -> tuple[str, ...]:
         if not has_nvlink:
             return ()
         words = (
-            f"These GPUs have NVLink ({has_nvlink}), and the table shows none. Either the fabric manager does not run, "
-            "NVLink is switched off (a module option, or MIG), or the table is that of nvidia-smi topo -mp, which "
-            "leaves NVLink out. nvidia-smi nvlink -s shows the links."
+            f"These GPUs have NVLink ({has_nvlink}), but the table shows none. Either the fabric manager is not "
+            f"running, NVLink is switched off (a module option, or MIG), or the table is from nvidia-smi topo -mp, "
+            f"which omits NVLink. nvidia-smi nvlink -s shows the links."
         )
         return (words,)
     usual, _ = Counter(bond for row in bonds for bond in row if bond).most_common(1)[0]
@@ -33,12 +33,12 @@ def odd(table: Table, has_nvlink: str) -> tuple[str, ...]:
     if without and all_joined and len(joined) > 2 and len(without) <= max(1, len(names) * _MOST_ODD):
         lone = ", ".join(names[at] for at in without)
         found.append(
-            f"{lone} alone {'has' if len(without) == 1 else 'have'} no NVLink, while the other {len(joined)} GPUs are "
-            f"joined by NV{usual}: a fault of that GPU, of its links or of the fabric. "
-            f"nvidia-smi nvlink -s -i {without[0]} and the log of nvidia-fabricmanager show which."
+            f"Only {lone} {'has' if len(without) == 1 else 'have'} no NVLink, while the other {len(joined)} GPUs are "
+            f"connected by NV{usual}: that GPU, its links or the fabric has a fault. nvidia-smi nvlink -s -i "
+            f"{without[0]} and the log of nvidia-fabricmanager show which."
         )
     fewer = [at for at in joined if all_joined and max(bonds[at]) < usual]
     if fewer and len(fewer) <= max(1, len(names) * _MOST_ODD):
         some = ", ".join(f"{names[at]} (NV{max(bonds[at])})" for at in fewer)
-        found.append(f"{some}: fewer NVLinks than the others' NV{usual}; some of its links are down.")
+        found.append(f"{some}: fewer NVLinks than the others (NV{usual}); some of its links are down.")
     return tuple(found)

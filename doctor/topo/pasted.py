@@ -47,14 +47,14 @@ def parse_table(text: str) -> Table:
         elif names:
             name = cells[0]
             if name not in names or name in rows:
-                why = "stands twice" if name in rows else "has no column: columns are cut off"
+                why = "appears twice" if name in rows else "has no column; columns are cut off"
                 raise Garbled(f"line {number}: {name} {why}")
             rows[name] = _row(cells, names, tail, number)
     if not names:
-        raise Garbled("no table of nvidia-smi topo -m is in this text (its first line begins with GPU0)")
+        raise Garbled("this text contains no table from nvidia-smi topo -m (its first line begins with GPU0)")
     lost = [name for name in names if name not in rows]
     if any(name.startswith("GPU") for name in lost):
-        raise Garbled(f"the row of {lost[0]} is missing: the text is cut off")
+        raise Garbled(f"the row of {lost[0]} is missing; the text is cut off")
     for name in lost:  # people leave the cards' rows out; their columns say the same
         own = [rows[other][names.index(name)] if other in rows else "" for other in names]
         rows[name] = ["X" if other == name else cell for other, cell in zip(names, own, strict=True)]
@@ -71,8 +71,9 @@ def parse_table(text: str) -> Table:
         )
         for name in names
     )
-    notes = [] if tail else ["the columns of CPU and NUMA affinity are not in this text"]
-    notes += [f"the rows of {lost[0]}{f' to {lost[-1]}' if len(lost) > 1 else ''} are not in this text"] if lost else []
+    notes = [] if tail else ["this text lacks the columns for CPU and NUMA affinity"]
+    if lost:
+        notes.append(f"the rows of {lost[0]}{f' to {lost[-1]}' if len(lost) > 1 else ''} are missing from this text")
     return Table(devices=devices, links=links, notes=tuple(notes))
 
 
@@ -102,9 +103,11 @@ def _header(cells: list[str], number: int) -> tuple[list[str], int]:
     count = next((at for at, cell in enumerate(cells) if not _DEVICE.fullmatch(cell)), len(cells))
     rest = " ".join(cells[count:])
     if rest not in _TAILS:
-        raise Garbled(f"line {number}: the heads of the columns end in {rest!r}: they are cut off, or another table's")
+        raise Garbled(
+            f"line {number}: the column headers end in {rest!r}: they are cut off or belong to a different table"
+        )
     if count > _MOST or len(set(cells[:count])) < count:
-        raise Garbled(f"line {number}: {count} columns, of which some have the same name or which are too many")
+        raise Garbled(f"line {number}: {count} columns: some have the same name, or there are too many")
     return cells[:count], _TAILS.index(rest)
 
 
@@ -114,12 +117,12 @@ def _row(cells: list[str], names: list[str], tail: int, number: int) -> list[str
     whole = sum(1 for cell in links if _CELL.fullmatch(cell))
     if whole < len(names):
         odd = next((cell for cell in links if not _CELL.fullmatch(cell)), "")
-        words = f"; {odd!r} is no link" if odd and whole + 1 >= len(links) and len(found) > len(names) else ""
+        words = f"; {odd!r} is not a link" if odd and whole + 1 >= len(links) and len(found) > len(names) else ""
         raise Garbled(f"line {number}: {name} has {whole} of {len(names)} links{words or ': columns are cut off'}")
     if (links.index("X") if "X" in links else -1) != names.index(name):
         raise Garbled(f"line {number}: the X of {name} is not in its own column")
     if name.startswith("GPU") and tail and len(found) - len(names) < min(tail, 2):
-        raise Garbled(f"line {number}: {name} lacks its CPU or NUMA affinity: columns are cut off")
+        raise Garbled(f"line {number}: {name} lacks its CPU or NUMA affinity; columns are cut off")
     return found
 
 

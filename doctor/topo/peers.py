@@ -52,7 +52,7 @@ def _verdict(names: list[str], rows: dict[str, list[str]]) -> tuple[str, ...]:
             if j > i and rows[one][j] in WHY:
                 without.setdefault(rows[one][j], []).append(f"{one} and {other}")
     if not without:
-        return (("All GPUs have peer access to each other (nvidia-smi topo -p2p). This is no table of links: "
+        return (("All GPUs have peer access to each other (nvidia-smi topo -p2p). This is not a table of links: "
                 "nvidia-smi topo -m shows those."),)  # fmt: skip
     return tuple(
         f"No peer access between {', '.join(pairs[:4])}{f' and {len(pairs) - 4} more pairs' * (len(pairs) > 4)}: "

@@ -10,7 +10,7 @@ from .matrix import Device, Gap, Table
 _LEVELS = {0: "PSB", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
 """nvmlGpuTopologyLevel_t."""
 _FABRIC_READY = 3
-_PEER = {1: "the chipset does not support it", 2: "the GPU does not support it", 3: "the I/O hub between them does not",
+_PEER = {1: "the chipset does not support it", 2: "the GPU does not support it", 3: "the I/O hub does not support it",
          4: "switched off in the driver's settings", 5: "not supported"}  # fmt: skip
 """nvmlGpuP2PStatus_t."""
 
@@ -19,12 +19,15 @@ def of_snapshot(s: Snapshot) -> Table:
     """The matrix of a Snapshot's GPUs and RDMA cards. Raises Gap where a fact for it is missing."""
     gpus = known(s.gpus)
     if not gpus and _none_on_bus(s):
-        raise Gap("no NVIDIA GPU is here (by the PCI bus), so nothing lies between GPUs; a table can be pasted: topo -")
+        raise Gap(
+            "there is no NVIDIA GPU here (according to the PCI bus), so there are no links to show; to paste a "
+            "table: topo -"
+        )
     if isinstance(s.gpus, Missing) and s.gpus.reason == "not-asked":
-        raise Gap("these facts name no GPU; what nvidia-smi topo -m prints can be pasted: topo -")
+        raise Gap("these facts name no GPU; to paste the output of nvidia-smi topo -m: topo -")
     if not gpus:
-        why = "NVML lists no GPU" if gpus is not None else "NVML has not told which GPUs there are"
-        raise Gap(f"{why}: gpudoctor check on that machine says why; a table can be pasted: topo -")
+        why = "NVML lists no GPU" if gpus is not None else "NVML did not list the GPUs"
+        raise Gap(f"{why}; gpudoctor check on that machine shows why; to paste a table: topo -")
     names = {gpu.key: f"GPU{at if known(gpu.index) is None else known(gpu.index)}" for at, gpu in enumerate(gpus)}
     paths = known(s.driver.pcie_paths) or ()
     of_gpu = {path.address: path for path in paths if not path.nic}
@@ -44,7 +47,7 @@ def of_snapshot(s: Snapshot) -> Table:
     ]
     notes = [*_peer_notes(s, gpus, names), *_detours(of_gpu.values())]
     if len(gpus) > 1 and not all(hung):
-        notes.append("CPU and NUMA affinity and NICs are not among these facts: nvidia-smi topo -m shows them")
+        notes.append("these facts do not include CPU and NUMA affinity and NICs; nvidia-smi topo -m shows them")
     return Table(devices=tuple(devices), links=tuple(tuple(row) for row in cells), notes=tuple(notes))
 
 
@@ -67,7 +70,7 @@ def _between_gpus(gpus: tuple[Gpu, ...], pairs: Iterable[GpuPair], names: dict[s
     for i, row in enumerate(cells):
         for j, cell in enumerate(row):
             if not cell:
-                raise Gap(f"what lies between {names[gpus[i].key]} and {names[gpus[j].key]} is not in these facts")
+                raise Gap(f"these facts do not show what connects {names[gpus[i].key]} and {names[gpus[j].key]}")
     return cells
 
 
@@ -81,14 +84,14 @@ def _link(a: Gpu, b: Gpu, pair: GpuPair, count: int, both: str) -> str:
         if switched:
             return f"NV{switched}"
         if not up or not (known(a.fabric_state) == _FABRIC_READY or (count == 2 and direct is None)):
-            raise Gap(f"{both} are joined by NVLink, but how many of their links join them is not in these facts")
+            raise Gap(f"{both} are connected by NVLink, but these facts do not show by how many links")
         return f"NV{up}"
     topology = known(pair.topology)
     return "" if topology is None else _LEVELS.get(topology, "")
 
 
 def _level(one: PciePath, other: PciePath) -> str:
-    """What lies between two devices by their ways down the PCIe tree, as nvidia-smi and NCCL tell such levels."""
+    """What lies between two devices by their ways down the PCIe tree, as nvidia-smi and NCCL name such levels."""
     common = one.shared(other)
     if not common:
         same = known(one.numa_node) == known(other.numa_node)  # neither has one: a machine of one node
@@ -161,18 +164,18 @@ def _detours(paths: Iterable[PciePath]) -> list[str]:
     notes = []
     bridges = sorted({bridge for path in listed for bridge in known(path.acs_redirects) or ()})
     if bridges:
-        notes.append(f"ACS redirects traffic between devices at {_first(bridges)}: it goes by way of the host bridge")
+        notes.append(f"ACS redirects traffic between devices at {_first(bridges)}: it goes through the host bridge")
     elif listed and all(known(path.acs_redirects) is not None for path in listed):
         notes.append("ACS: no bridge above a GPU redirects traffic between devices")
     elif listed:
-        notes.append("ACS: not known, root alone may read it (lspci -vvv shows ACSCtl)")
+        notes.append("ACS: unknown, only root can read it (lspci -vvv shows ACSCtl)")
     kinds = sorted({known(path.iommu) or "" for path in listed} - {""})
     if kinds:
         through = [kind for kind in kinds if kind != "identity"]
         notes.append(
-            f"IOMMU: on, the GPUs' groups are of type {', '.join(kinds)}"
-            + ("; it translates what they send each other" if through else ", which changes no address")
+            f"IOMMU: on, the GPUs' groups have type {', '.join(kinds)}"
+            + ("; it translates the addresses of their traffic" if through else ", which changes no addresses")
         )
     elif listed:
-        notes.append("IOMMU: the GPUs are in no group")
+        notes.append("IOMMU: the GPUs are not in any group")
     return notes

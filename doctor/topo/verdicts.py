@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-_BESIDE = "it can be sent while the GPU computes"
-_NONE = "no link of these GPUs is faster"
+_BESIDE = "sending overlaps with computation"
+_NONE = "these GPUs have no faster link"
 EQUAL = 1.01
 _LITTLE = 0.1
 """Of the computing: time on the link that nobody minds."""
@@ -46,10 +46,10 @@ class Cost(Struct, frozen=True, kw_only=True):
 def meaning(slowest: str, costs: list[Cost], fastest: Fastest | None, rate: float) -> str:
     """By what the link takes on these GPUs; where that is not known, by what such a link usually means."""
     if not slowest:
-        return "One GPU: there is nothing between GPUs."
+        return "Only one GPU: there are no links between GPUs."
     if not all(cost.grade for cost in costs):
         if slowest.startswith("NV"):
-            return f"{slowest}: NVLink between all GPUs, made for ZeRO-3 and tensor parallel too."
+            return f"{slowest}: NVLink between all GPUs, suited for ZeRO-3 and tensor parallel too."
         return f"{slowest}: fine for DDP; ZeRO-3 and tensor parallel will wait for the link."
     fine, more, adds, waits = (
         [cost.way for cost in costs if cost.grade == grade] for grade in ("fine", "accumulate", "adds", "waits")
@@ -57,8 +57,8 @@ def meaning(slowest: str, costs: list[Cost], fastest: Fastest | None, rate: floa
     parts = [f"fine for {_listed(fine)}"] * bool(fine)
     parts += [f"{_listed(more)} if steps are accumulated"] * bool(more)
     if fastest is not None and fastest.reached:
-        parts += [f"the time of {_listed(adds)} comes on top of the computing"] * bool(adds)
-        parts += [f"{_listed(waits)} {'take' if len(waits) > 1 else 'takes'} longer than the computing"] * bool(waits)
+        parts += [f"the link time of {_listed(adds)} adds to the computation"] * bool(adds)
+        parts += [f"{_listed(waits)} {'take' if len(waits) > 1 else 'takes'} longer than the computation"] * bool(waits)
         return f"{slowest}, the fastest link of these GPUs: {'; '.join(parts)}."
     parts += [f"{_listed(adds)} slowed by the link"] * bool(adds)
     parts += [f"{_listed(waits)} will wait for the link"] * bool(waits)
@@ -86,7 +86,7 @@ def grade_of(way: str, share: float | None) -> Grade:
 
 
 def verdict(way: str, share: float | None, fastest: Fastest | None, best: float | None) -> str:
-    """In words, with what the fastest link would give, or that this is the fastest."""
+    """As text, with what the fastest link would give, or that this is the fastest."""
     grade = grade_of(way, share)
     if share is None or grade == "":
         return ""
@@ -100,18 +100,18 @@ def verdict(way: str, share: float | None, fastest: Fastest | None, best: float 
         if grade == "accumulate":
             return f"fine if about {ceil(share / _BACKWARD)} steps are accumulated before gradients are sent; {_NONE}"
         if grade == "adds":
-            return f"adds {100 * share:.0f} % to the computing; {_NONE}"
-        return f"takes {share:.1f} times as long as the computing; {_NONE}" + ", more tokens help" * (not on_top)
+            return f"adds {100 * share:.0f} % to the computation; {_NONE}"
+        return f"takes {share:.1f} times as long as the computation; {_NONE}" + ", but more tokens help" * (not on_top)
     with_it = ""
     if fastest is not None and best is not None and best < share / EQUAL:
         with_it = f" ({f'{100 * best:.0f} %' if best < 1 else f'{best:.1f} times'} with {fastest.name})"
-    top = ", and comes on top" * on_top
+    top = ", and adds to it" * on_top
     if grade == "adds":
-        return f"slowed by the link: its time is {100 * share:.0f} % of the computing{with_it}{top}"
+        return f"slowed by the link: its time is {100 * share:.0f} % of the computation{with_it}{top}"
     if grade == "accumulate":
         steps = f"waits, unless about {ceil(share / _BACKWARD)} steps are accumulated before gradients are sent"
         if with_it and fastest is not None and best is not None:
             fewer = ceil(best / _BACKWARD)
             steps += f" ({'fine' if fewer == 1 else f'about {fewer}'} with {fastest.name})"
         return steps
-    return f"waits for the link: {share:.1f} times as long as the computing{with_it}{top}"
+    return f"waits for the link: {share:.1f} times as long as the computation{with_it}{top}"

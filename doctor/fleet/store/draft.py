@@ -73,7 +73,9 @@ class Draft:
                 raise BlockingIOError  # the other run has just put it in its place
             if not _is_leftover(descriptor):
                 os.close(descriptor)
-                raise Refusal(f"cannot write {self._shown}: {self._part} is in its way, and is none of gpudoctor's")
+                raise Refusal(
+                    f"cannot write {self._shown}: {self._part} is in the way and does not belong to gpudoctor"
+                )
             os.ftruncate(descriptor, 0)
         except (BlockingIOError, FileNotFoundError):
             os.close(descriptor)

@@ -172,7 +172,7 @@ def fill(text: bytes, uuids: list[bytes], numbers: Iterator[bytes]) -> bytes:
         if piece[:1] == b"#":
             number = next(numbers, None)
             if number is None:
-                raise ValueError("a section has more numbers than came")
+                raise ValueError("a section has more numbers than the data")
             out += (number, piece[1:])
         else:
             position, _, rest = piece.partition(b";")

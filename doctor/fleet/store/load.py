@@ -139,7 +139,7 @@ class _Filling:
             found.add(name)
             for one in machines:
                 failed = any(look.plain == "fail" for look in self._answers.seen[one.number])
-                words = f"{silence.reason[:300]}; it had answered at {moment(last.at)}"
+                words = f"{silence.reason[:300]}; its last answer was at {moment(last.at)}"
                 self._tables.silent(one.number, "fail" if failed else "", words)
         return found
 
@@ -157,5 +157,5 @@ class _Filling:
                     self._answers.drop(number)
         for name, count in self._machines.names_of_nobody().items():
             words = f"{count:,} files are" if count > 1 else "one of several files is"
-            reason = f"{words} called {name}.json: name the nodes by envelope or by file name"
+            reason = f"{words} called {name}.json: give the nodes different file names, or name them in an envelope"
             self.refuse(Refused(f"{name}.json", 0, reason), count)

@@ -30,7 +30,7 @@ def connect(path: str) -> sqlite3.Connection:
         db.execute("select count(*) from sqlite_master").fetchone()
     except DAMAGE as error:
         db.close()
-        raise Unopened(f"{path} cannot be read as a fleet's database: {error}") from None
+        raise Unopened(f"{path} cannot be read as a fleet database: {error}") from None
     return db
 
 
@@ -42,8 +42,8 @@ def refuse_other(path: str) -> None:
         except OSError as error:
             raise Unopened(f"cannot read {path}: {error.strerror or error}") from None
     if head[:16] != b"SQLite format 3\0" or int.from_bytes(head[68:72], "big") != APPLICATION_ID:
-        raise Unopened(f"{path} is not a database of gpudoctor fleet")
+        raise Unopened(f"{path} is not a gpudoctor fleet database")
     version = int.from_bytes(head[60:64], "big")
     if version != SCHEMA_VERSION:
         newer = ": update gpudoctor" if version > SCHEMA_VERSION else ": load the reports again"
-        raise Unopened(f"{path} has fleet schema {version}, this gpudoctor reads {SCHEMA_VERSION}{newer}")
+        raise Unopened(f"{path} has fleet schema {version}, but this gpudoctor reads {SCHEMA_VERSION}{newer}")

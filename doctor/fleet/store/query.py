@@ -131,7 +131,7 @@ def _unpacked(content: bytes, base: bytes) -> bytes:
     inflate = zlib.decompressobj(zdict=base[-32_768:]) if base else zlib.decompressobj()
     data = inflate.decompress(content, _MOST_BYTES)
     if not inflate.eof:
-        raise ValueError("a section does not end")
+        raise ValueError("a section is truncated")
     return data
 
 
@@ -155,9 +155,9 @@ def _fetched(db: sqlite3.Connection, cursor: sqlite3.Cursor, deadline_s: float) 
 def _refusal(error: Exception, deadline_s: float) -> Refusal:
     words = str(error)
     if words == "interrupted":
-        return Refusal(f"--query did not end in {deadline_s:g} s")
+        return Refusal(f"--query did not finish within {deadline_s:g} s")
     if words in ("not authorized", "authorization denied") or "prohibited" in words:
-        return Refusal("--query only reads: one SELECT over the tables and views of docs/fleet.md")
+        return Refusal("--query is read-only: one SELECT over the tables and views of docs/fleet.md")
     if "one statement" in words:
         return Refusal("--query takes one SELECT")
     return Refusal(f"--query: {words or 'too little memory'}")

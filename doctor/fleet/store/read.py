@@ -45,7 +45,7 @@ class Store:
         """The secret behind the pseudonyms of this database."""
         key = next((key for (key,) in self._rows("select key from mask")), None)
         if not isinstance(key, bytes) or not 16 <= len(key) <= 64:
-            raise Unopened(f"{self._path} cannot be read as a fleet's database: it has no key for pseudonyms")
+            raise Unopened(f"{self._path} cannot be read as a fleet database: it has no pseudonym key")
         return key
 
     def nodes(self) -> list[Node]:
@@ -133,7 +133,7 @@ class Store:
                 for name, unit, own, pick in slots.get(number, ()):
                     yield name, Measured(node, own, pick(numbers), unit, repeat)
             except IndexError:
-                raise self._damaged("a row of figures is cut") from None
+                raise self._damaged("a row of measurements is truncated") from None
 
     def _slots(self, figures: Collection[str]) -> dict[int, list[Figure]]:
         """List of slots to the figures in it, in the order of `figures`."""
@@ -239,7 +239,7 @@ class Store:
             raise self._damaged(error) from None
 
     def _damaged(self, error: object) -> Unopened:
-        return Unopened(f"{self._path} cannot be read as a fleet's database: {error}")
+        return Unopened(f"{self._path} cannot be read as a fleet database: {error}")
 
 
 def _count(path: str, values: dict[str | None, set[tuple[int, ...]]], alike: Counter[tuple[int, ...]]) -> ValueCount:
