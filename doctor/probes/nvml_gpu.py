@@ -223,7 +223,7 @@ def _processes(fields: Fields, gpu: int) -> tuple[GpuProcess, ...] | Missing:
                 found[entry["pid"]] = GpuProcess(
                     pid=entry["pid"],
                     kind=kind,
-                    memory_mib=_mib(memory) if is_whole(memory) else Missing("absent", "not told"),
+                    memory_mib=_mib(memory) if is_whole(memory) else Missing("absent", "not reported"),
                     name=name if isinstance(name, str) and name else Missing("absent", "not visible here"),
                     owner=_owner(entry.get("owner")),
                 )

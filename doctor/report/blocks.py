@@ -161,7 +161,7 @@ def show(value: Any, limit: int = 200) -> str:
     """A fact's value in words."""
     if isinstance(value, Missing) or (isinstance(value, dict) and set(value) <= {"missing", "detail"} and value):
         reason = str(value) if isinstance(value, Missing) else ": ".join(str(v) for v in value.values() if v)
-        return f"not known ({reason})"
+        return f"unknown ({reason})"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None:

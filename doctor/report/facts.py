@@ -120,4 +120,4 @@ def table(s: Snapshot, only_known: bool) -> list[tuple[str, str]]:
         ("CUDA of torch", show(s.torch.cuda)),
         ("Python", python(s).removeprefix("Python ")),
     ]
-    return [row for row in rows if not only_known or not row[1].startswith(("unknown", "not known"))]
+    return [row for row in rows if not only_known or not row[1].startswith("unknown")]

@@ -71,7 +71,7 @@ class Progress:
     def _draw(self) -> None:
         seconds = int(monotonic() - self._start)
         since = f" ({seconds} s)" if seconds else ""
-        line = f"gpudoctor: looking at {self._words}{since}"
+        line = f"gpudoctor: examining {self._words}{since}"
         self._write(f"\r\x1b[K{line[: _columns() - 1]}")  # a line that wraps cannot be taken back
 
     def _write(self, text: str) -> None:

@@ -57,7 +57,7 @@ def ask(path: str, sql: str, deadline_s: float = DEADLINE_S) -> Rows:
         raise _refusal(error, deadline_s) from None
     if cursor.description is None:
         db.close()
-        raise Refusal("--query takes one SELECT")
+        raise Refusal("--query accepts one SELECT")
     columns = tuple(str(column[0]) for column in cursor.description)
     return Rows(columns, _fetched(db, cursor, deadline_s))
 
@@ -159,5 +159,5 @@ def _refusal(error: Exception, deadline_s: float) -> Refusal:
     if words in ("not authorized", "authorization denied") or "prohibited" in words:
         return Refusal("--query is read-only: one SELECT over the tables and views of docs/fleet.md")
     if "one statement" in words:
-        return Refusal("--query takes one SELECT")
+        return Refusal("--query accepts one SELECT")
     return Refusal(f"--query: {words or 'too little memory'}")
