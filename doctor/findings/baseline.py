@@ -20,7 +20,7 @@ class BaselineRate(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Baseline(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an earlier proof measured, and with which driver and torch; empty where it did not know."""
+    """What an earlier proof measured, and with which driver and torch; empty if it did not know."""
 
     rates: tuple[BaselineRate, ...] = ()
     driver: str = ""

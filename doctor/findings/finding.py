@@ -1,4 +1,4 @@
-"""Findings, fixes and steps: stable ids and facts beside the words."""
+"""Findings, fixes and steps: stable ids and facts along with the texts."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Step(Struct, frozen=True, kw_only=True):
 
     text: str
     command: str = ""
-    """Exact command or lines to add; empty where there is nothing to type."""
+    """Exact command or lines to add; empty if there is nothing to type."""
     alternatives: tuple[Alternative, ...] = ()
     """The same by the tools that are not in use here."""
     where: Where
@@ -60,7 +60,7 @@ class Step(Struct, frozen=True, kw_only=True):
     purpose: Literal["change", "look"] = "change"
     """`look`: its command changes nothing; it shows what the next step needs."""
     ends: Ends = ""
-    """Whose work it ends (`doctor/fixes/ending.py` says which steps do); empty where nobody's."""
+    """Whose work it ends (`doctor/fixes/ending.py` says which steps do); empty if nobody's."""
     changes: dict[str, Any] = field(default_factory=dict)
     """Facts that it changes, for `Snapshot.replace`; `Missing('recheck')` where only a new look can tell."""
 
@@ -110,7 +110,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     cause: str = ""
     """Id of the root cause in this report whose consequence this finding is; empty for a root cause."""
     lines: tuple[Quote, ...] = ()
-    """Of a pasted text: those that it stands on, in the text's order."""
+    """Of a pasted text: those that it is based on, in the text's order."""
     fixes: tuple[Fix, ...] = ()
     """Best first; the first one is possible where the user is, if any is. Empty for a consequence of what has fixes."""
 

@@ -1,4 +1,4 @@
-"""A proof beside an earlier one: which rates changed by more than both vary."""
+"""A proof compared with an earlier one: which rates changed by more than both vary."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def baseline_of(s: Snapshot, day: str, regression_percent: float) -> Baseline:
 
 
 def compared(s: Snapshot, b: Baseline) -> Compared:
-    """This Snapshot's rates beside those of the earlier proof, GPU by key."""
+    """This Snapshot's rates compared with those of the earlier proof, GPU by key."""
     now: dict[tuple[str, str, str], tuple[Rate, str]] = {}
     here = {_masked(gpu.key) for gpu in known(s.gpus) or ()} | {"cpu"}
     for rate, key, _ in _figures(s):

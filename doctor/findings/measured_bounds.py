@@ -32,7 +32,7 @@ REFERENCE_BATCH = 1024
 
 
 class Step(NamedTuple):
-    """One batch size. gpu_percent: share of the step in which the device had work; None where it is not known."""
+    """One batch size. gpu_percent: share of the step in which the device had work; None if it is not known."""
 
     point: BatchPoint
     bound: Bound
@@ -57,7 +57,7 @@ class Sweep(NamedTuple):
 
     @property
     def crossover(self) -> int | None:
-        """The smallest batch from which on the device sets the time; None where it does not within the sweep."""
+        """The smallest batch from which on the device sets the time; None if it does not within the sweep."""
         found = None
         for step in reversed(self.steps):
             if step.bound not in DEVICE:
@@ -154,7 +154,7 @@ def slow_host(m: Measured, step: Step, python: str = "", limits: dict[str, float
     """Why the host counts as slow where the device waits for it: a sentence, or '' where it is as fast as usual.
 
     limits: thresholds `single_core_mops` and `host_us_per_kernel`, for Python 3.11: other versions are slower at the
-    score's loop or at calls, on the same core. A slow score alone says nothing where launches are quick.
+    score's loop or at calls, on the same core. A slow score alone says nothing if launches are quick.
     """
     limits = limits or {}
     least, most = limits.get("single_core_mops", SINGLE_CORE_MOPS), limits.get("host_us_per_kernel", HOST_US_PER_KERNEL)

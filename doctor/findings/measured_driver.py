@@ -25,7 +25,7 @@ def driver_error(proof: DriverProof) -> str:
 
 
 def driver_words(m: Measured, device: str = "", key: str = "") -> str:
-    """What L0 adds on this device, or on all: whether the driver alone works. Empty where it was not asked."""
+    """What L0 adds on this device, or on all: whether the driver alone works. Empty if it was not asked."""
     proofs: tuple[DriverProof, ...] = known(m.driver) or ()
     own = tuple(p for p in proofs if (p.key == key if p.key and key else f"cuda:{p.device}" == device))
     proofs = own or proofs

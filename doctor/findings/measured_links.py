@@ -1,4 +1,4 @@
-"""Copies from GPU to GPU beside what joins the two: NVLink, one PCIe switch, or the processors."""
+"""Copy rates from GPU to GPU, compared with the link between the two: NVLink, one PCIe switch, or the CPUs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Link(NamedTuple):
 
     @property
     def low(self) -> bool:
-        """Below the range of what joins the two, or far below the pairs that are joined alike."""
+        """Below the range of the link between the two, or far below the pairs that are joined alike."""
         return bool(self.gb_s and ((self.band.basis != "unknown" and self.gb_s < self.band.low) or self.alike))
 
     @property
@@ -57,7 +57,7 @@ class Link(NamedTuple):
 
 
 def links(s: Snapshot, m: Knows) -> list[Link]:
-    """Every direction of every pair that was measured; those of MIG slices and of wrong data are left out."""
+    """Every direction of every pair that was measured; those of MIG slices and of wrong data are omitted."""
     found = []
     for pair in known(s.measured.pairs) or ():
         ends = gpu_of(s, pair.source), gpu_of(s, pair.target)

@@ -115,7 +115,7 @@ def _failed_alone(m: Measured, reported: set[str]) -> list[Path]:
     """GPUs on which the kernel by libcuda failed while it ran on others, and of which torch says nothing."""
     proofs = known(m.driver) or ()
     bad = [proof for proof in proofs if driver_failed(proof)]
-    if len(bad) == len(proofs):  # then nothing runs at all, which is told once
+    if len(bad) == len(proofs):  # then nothing runs at all, which is reported once
         return []
     keys = {proof.key for proof in cuda_proofs(m) if proof.key}
     return [

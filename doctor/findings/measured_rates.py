@@ -1,4 +1,4 @@
-"""Measured rates beside what the matrix expects of that GPU, its power limit and its MIG slice."""
+"""Measured rates compared with what the matrix expects of that GPU, its power limit and its MIG slice."""
 
 from __future__ import annotations
 

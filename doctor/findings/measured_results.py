@@ -13,7 +13,7 @@ WAYS = {
     "h2d-far": "from host memory of another NUMA node", "d2h-far": "to host memory of another NUMA node",
     "h2d-pageable": "from pageable host memory", "d2h-pageable": "to pageable host memory",
 }  # fmt: skip
-"""A copy in words."""
+"""A copy as text."""
 
 
 def products_of(m: Measured, device: str) -> list[ProductProof]:
@@ -89,13 +89,13 @@ def suspects(m: Measured) -> list[ProductProof]:
 
 
 def seen_again(m: Measured, product: ProductProof, odd: Callable[[ProductProof], object]) -> bool | None:
-    """Whether a second process on the same GPU saw something odd too; None where there was none."""
+    """Whether a second process on the same GPU saw something odd too; None if there was none."""
     same = [p for p in known(m.products) or () if (p.device, p.what) == (product.device, product.what)]
     return all(map(odd, same)) if len(same) > 1 else None
 
 
 def not_compared(s: Snapshot) -> Missing | None:
-    """The GPUs that were to be measured and of which no result was compared, and why; None where there is none.
+    """The GPUs that were to be measured and of which no result was compared, and why; None if there is none.
 
     Asked for are those of `--device`, without it all that torch or libcuda lists."""
     m, device = s.measured, known(s.measured.device) or "cpu"
@@ -143,9 +143,9 @@ def suspect_of(pairs: list[PairProof]) -> str:
 
 
 def checked_words(m: Measured, device: str, short: bool = False) -> str:
-    """`products bf16 and fp16 against float64, 20 repeats alike; ...`: what was looked at; empty where nothing was.
+    """`products bf16 and fp16 against float64, 20 repeats alike; ...`: what was looked at; empty if nothing was.
 
-    `short`: which copies is not told."""
+    `short`: which copies is not reported."""
     products = [p for p in products_of(m, device) if known(p.right) is not None]
     copies = [c for c in copies_of(m, device) if known(c.right) is not None]
     words = []

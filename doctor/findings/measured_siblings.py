@@ -91,5 +91,5 @@ def slower(s: Snapshot) -> dict[str, list[Slower]]:
 
 
 def at_once(rates: Iterable[Rate]) -> int:
-    """How many GPUs worked at the same time while these were measured; 0 where that was not so."""
+    """How many GPUs worked at the same time while these were measured; 0 if that was not so."""
     return int(max((r.detail.get("at_once", 0) for r in rates if r.kind == "matmul"), default=0))

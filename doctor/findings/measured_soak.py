@@ -1,4 +1,4 @@
-"""Sustained load: the rate of its last seconds beside that of its first, and what went with it."""
+"""Sustained load: the rate of its last seconds compared with that of its first, and what went with it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Course(NamedTuple):
     first: float
     last: float
     clocks: tuple[float, ...]
-    """(at first, at last) MHz; empty where NVML did not tell."""
+    """(at first, at last) MHz; empty if NVML did not tell."""
     power_w: float | None
     hottest_c: int | None
     reasons: dict[str, float]

@@ -17,7 +17,7 @@ PYTHON_SHARE = 0.5
 
 
 def _nearest(version: str) -> tuple[int, int]:
-    """The listed version: the newest for a newer one, the oldest for an older one, 3.11 where nobody knows."""
+    """The listed version: the newest for a newer one, the oldest for an older one, 3.11 if unknown."""
     parts = tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
     if len(parts) != 2:
         return 3, 11

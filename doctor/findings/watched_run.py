@@ -200,7 +200,7 @@ def _evidence(load: Load) -> str:
 
 
 def link_percent(load: Load) -> float | None:
-    """How full its PCIe link was in the busier direction; None where rate or link is not known."""
+    """How full its PCIe link was in the busier direction; None if rate or link is not known."""
     lane, width = _LANE_MB_S.get(known(load.pcie_gen) or 0), known(load.pcie_width)
     rates = [rate for rate in (known(load.pcie_rx_mb_s), known(load.pcie_tx_mb_s)) if rate is not None]
     return min(100.0, 100 * max(rates) / (lane * width)) if rates and lane and width else None
@@ -229,7 +229,7 @@ def _copies(w: Watch, loads: list[Load], share: str, busy: float) -> Watched | N
 
 
 def ended_early(w: Watch) -> str:
-    """How the run ended before it may have come to its GPU part; empty where it did not."""
+    """How the run ended before it may have come to its GPU part; empty if it did not."""
     if code := known(w.exit_code):
         return f"ended with exit code {code}"
     if known(w.signal) is not None and w.seconds < STOPPED_S:

@@ -36,7 +36,7 @@ class Unclear(Exception):
 
 
 class Board(Struct, frozen=True, kw_only=True):
-    """So many GPUs of one kind. memory: bytes of one that can be had; rates one way, GB/s, 0 where not known."""
+    """So many GPUs of one kind. memory: bytes of one that can be had; rates one way, GB/s, 0 if not known."""
 
     name: str
     count: int
@@ -157,7 +157,7 @@ def _slice(m: Matrix, rows: list[Gpu], name: str, profile: str, count: int) -> B
 
 
 def of_snapshot(m: Matrix, s: Snapshot) -> list[Board]:
-    """The GPUs of a Snapshot by kind: with what is free of each where others hold memory. Empty where there is none."""
+    """The GPUs of a Snapshot by kind: with what is free of each where others hold memory. Empty if there is none."""
     found: dict[str, list[float]] = {}
     ids: dict[str, str] = {}
     for gpu in known(s.gpus) or ():

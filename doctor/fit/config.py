@@ -49,7 +49,7 @@ class Model(Struct, frozen=True, kw_only=True):
 
 
 def read_model(path: Path) -> Model:
-    """The model of a folder, a config.json or a safetensors file (its config beside it).
+    """The model of a folder, a config.json or a safetensors file (its config next to it).
 
     Raises Unreadable (one line) for what cannot be read and Unbuildable for a family without formulas.
     """

@@ -22,7 +22,7 @@ from .work import Work
 SENT_ONCE = ("none", "accumulation", "checkpointing", "8-bit optimizer", "ZeRO 1", "LoRA", "QLoRA")
 """Ways whose bytes go once a step, behind the last batch."""
 ADAPTED = {"LoRA": "bf16", "QLoRA": "nf4"}
-"""Ways that train adapters alone, and the type of the frozen weights beside them."""
+"""Ways that train adapters alone, and the type of the frozen weights that go with them."""
 RANK = 16
 """Of these adapters; their memory is small beside that of the frozen weights."""
 _NODE = 8
@@ -40,7 +40,7 @@ class Rung(Struct, frozen=True):
 
     @property
     def ms(self) -> float | None:
-        """Time of the bytes on the link at its full rate; None where nothing is sent or the rate is not known."""
+        """Time of the bytes on the link at its full rate; None if nothing is sent or the rate is not known."""
         return self.sent / (self.link_gb_s * 1e9) * 1e3 if self.sent and self.link_gb_s else None
 
     def within(self, memory: float) -> bool | None:
@@ -167,7 +167,7 @@ def _inference(shape: Shape, count: float, work: Work, board: Board) -> Iterator
 
 
 def _apart_from_frozen(shape: Shape, count: float, work: Work, board: Board, reduce: float) -> Iterator[Rung]:
-    """FSDP beside adapters: the frozen weights are gathered, or fetched from the host, in both passes of each batch."""
+    """FSDP with adapters: the frozen weights are gathered, or fetched from the host, in both passes of each batch."""
     n, whole = board.count, estimate(shape, count, work)
     frozen = next(part.high for part in whole.parts if part.name == FROZEN)
     if n > 1:

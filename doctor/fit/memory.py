@@ -41,7 +41,7 @@ class Estimate(Struct, frozen=True):
     @property
     def shared(self) -> float:
         """Bytes that gradients and activations may save: where gradients are freed after each step, these come as those
-        go. Nothing where they are summed over several batches."""
+        go. Nothing if they are summed over several batches."""
         if self.accumulating:
             return 0.0
         parts = {part.name: part.low for part in self.parts}

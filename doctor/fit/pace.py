@@ -49,7 +49,7 @@ class Pace(Struct, frozen=True, kw_only=True):
 
 
 def pace(shape: Shape, count: float, work: Work, board: Board, way: str = "none", sent: float = 0.0) -> Pace | None:
-    """Of one GPU's share in this rung of the ladder, the bytes on the link beside it; None where its rates are not
+    """Of one GPU's share in this rung of the ladder, the bytes on the link beside it; None if its rates are not
     listed. `work`: as the rung does it."""
     rate, products = (board.fp32_tflops, "CUDA cores") if work.dtype == "fp32" else (board.half_tflops, "tensor cores")
     if not rate or not board.memory_gb_s:

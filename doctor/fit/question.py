@@ -52,7 +52,7 @@ class Compared(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """whole: all on one GPU; within: None where only the low ends do; first: the first rung that does for sure.
+    """whole: all on one GPU; within: None if only the low ends do; first: the first rung that does for sure.
 
     enough: where no rung of all weights may, how many such GPUs would do for sure, and by which rung; up to 64 the
     fewest. sizes: the same on the boards of this name that have more memory.

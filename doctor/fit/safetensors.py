@@ -32,7 +32,7 @@ class Unreadable(Exception):
 
 class Header(Struct, frozen=True):
     """What the files hold. dtypes: elements by type as the files name it; bytes: of all tensors; packed: some weights
-    are quantised, so that elements are no parameters."""
+    are quantized, so that elements are not parameters."""
 
     count: int
     dtypes: dict[str, int]
@@ -41,7 +41,7 @@ class Header(Struct, frozen=True):
 
 
 def headers(path: Path) -> Header | None:
-    """Elements of one safetensors file, or of all in a folder; None where there is none.
+    """Elements of one safetensors file, or of all in a folder; None if there is none.
 
     Raises Unreadable for a header that is cut, too long or no JSON.
     """

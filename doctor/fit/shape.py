@@ -49,7 +49,7 @@ class Shape(Struct, frozen=True, kw_only=True):
     latent: Latent | None = None
     """Attention through a latent vector; then head_dim is that of a query, and each head has keys of its own."""
     beside: int = 0
-    """Parameters that are no part of the decoder: a vision tower."""
+    """Parameters that are not part of the decoder: a vision tower."""
 
     @property
     def head_size(self) -> int:

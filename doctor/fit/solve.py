@@ -24,7 +24,7 @@ class Solved(Struct, frozen=True):
 
 
 def largest(shape: Shape, count: float, work: Work, memory: float, sequence: bool, parts: float = 1.0) -> Solved:
-    """The longest sequence, else the largest batch, for one GPU of so many bytes; 0 where even 1 does not fit."""
+    """The longest sequence, else the largest batch, for one GPU of so many bytes; 0 if even 1 does not fit."""
 
     def held(value: int) -> Estimate:
         changed = replace(work, sequence=value) if sequence else replace(work, batch=value)
@@ -39,7 +39,7 @@ def largest(shape: Shape, count: float, work: Work, memory: float, sequence: boo
 
 
 def _last(test: Callable[[int], bool]) -> int:
-    """The largest whole number for which `test` is true, where it is true below and false above; 0 where for none."""
+    """The largest whole number for which `test` is true, where it is true below and false above; 0 if for none."""
     if not test(1):
         return 0
     high = 1

@@ -4,7 +4,7 @@ Sources: the formats' own definitions. AWQ and GPTQ: a scale of 16 bits and a ze
 group (github.com/AutoGPTQ/AutoGPTQ, github.com/casper-hansen/AutoAWQ). compressed-tensors: a scale for each channel,
 group or tensor (github.com/vllm-project/compressed-tensors). fp8 by blocks: a scale of 32 bits for each 128 x 128
 (DeepSeek-V3 Technical Report, section 3.3.2). mxfp4: one of 8 bits for each 32 (OCP Microscaling Formats 1.0). nf4: one
-of 32 bits for each 64, of 8 bits where they are quantised too (arxiv.org/abs/2305.14314).
+of 32 bits for each 64, of 8 bits where they are quantized too (arxiv.org/abs/2305.14314).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .shape import Shape
 _FP8 = ("fp8", "fbgemm-fp8")
 _PREFIXES = ("model.", "", "language_model.model.", "model.language_model.", "transformer.")
 _TILE, _WIDE_TILE = 128, 256
-"""What kernels for mxfp4 that are no tensor core's own (Marlin) round the widths of an expert up to."""
+"""What kernels for mxfp4 that are not a tensor core's own (Marlin) round the widths of an expert up to."""
 
 
 class Stored(Struct, frozen=True):
@@ -43,7 +43,7 @@ class Linear(NamedTuple):
 
 
 def stored(config: Mapping[str, Any], shape: Shape, count: int, plain: float) -> Stored | None:
-    """Of `count` weights of this shape, `plain` bytes each where they are not quantised; None where none is.
+    """Of `count` weights of this shape, `plain` bytes each where they are not quantized; None if none is.
 
     Raises Unbuildable for a method, or a part of it, whose bytes are not known.
     """

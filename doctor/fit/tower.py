@@ -1,4 +1,4 @@
-"""The vision tower beside a decoder: its parameters, by its own part of the config."""
+"""The vision tower of a decoder: its parameters, by its own part of the config."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _PIXELS = 3
 
 
 def tower(config: Mapping[str, Any]) -> int:
-    """Parameters of a vision transformer: its layers, patch embedding and merger; 0 where there is none.
+    """Parameters of a vision transformer: its layers, patch embedding and merger; 0 if there is none.
 
     A feed-forward block with SiLU is gated (Qwen2.5-VL, Pixtral). Qwen's merger joins the patches of a square in a
     layer as wide as them all, then in one of the decoder's width (transformers: PatchMerger).
 
-    Raises Unbuildable where the config does not give its widths.
+    Raises Unbuildable if the config does not give its widths.
     """
     vision = config.get("vision_config")
     if not isinstance(vision, dict):

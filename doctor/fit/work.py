@@ -37,7 +37,7 @@ class Work(Struct, frozen=True, kw_only=True):
     lora: int = 0
     """Rank of the adapters on all linear layers; 0: all weights are trained."""
     base: str = ""
-    """Type of the frozen weights beside adapters (nf4 for QLoRA); '': bf16."""
+    """Type of the frozen weights that go with adapters (nf4 for QLoRA); '': bf16."""
     stored: Stored | None = None
     """How the weights lie in the files, where that and no type says their bytes."""
     kv_dtype: str = "bf16"

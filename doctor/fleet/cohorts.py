@@ -15,9 +15,9 @@ class Alike(NamedTuple):
     """GPUs of one cohort whose speed is compared: of one model, power limit and PCIe link."""
 
     power_limit_w: float | None
-    """To a whole watt; None where it is not known."""
+    """To a whole watt; None if it is not known."""
     link: str
-    """`gen5 x16`; empty where it is not known."""
+    """`gen5 x16`; empty if it is not known."""
     model: str = ""
     """In a node with GPUs of several models each is compared with its own."""
 
@@ -28,7 +28,7 @@ def alike(power_limit_w: float | None, link: str, model: str = "") -> Alike:
 
 
 def cohort_of(s: Snapshot) -> Cohort | None:
-    """The cohort of a machine; None where its GPUs could not be listed."""
+    """The cohort of a machine; None if its GPUs could not be listed."""
     gpus = known(s.gpus)
     if gpus is None:
         return None
@@ -36,7 +36,7 @@ def cohort_of(s: Snapshot) -> Cohort | None:
 
 
 def cohort(gpus: Iterable[tuple[str | None, float | None]], arch: str | None) -> Cohort:
-    """The cohort of a node, from NVML's name and the memory in MiB of each GPU; None where one is not known."""
+    """The cohort of a node, from NVML's name and the memory in MiB of each GPU; None if one is not known."""
     listed = [(short(name or ""), size_gib(mib or 0)) for name, mib in gpus]
     memory = max((size for _, size in listed), default=0)
     models = {name for name, _ in listed if name}
@@ -45,7 +45,7 @@ def cohort(gpus: Iterable[tuple[str | None, float | None]], arch: str | None) ->
 
 
 def link_of(gpu: Gpu) -> str:
-    """What GPU and slot can do together: `gen5 x16`; empty where that is not known."""
+    """What GPU and slot can do together: `gen5 x16`; empty if that is not known."""
     gen, width = known(gpu.pcie_gen_max), known(gpu.pcie_width_max)
     return f"gen{gen} x{width}" if gen and width else ""
 

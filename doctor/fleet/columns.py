@@ -10,11 +10,11 @@ from .kinds import Value
 from .spread import median
 
 _MOST = 1e15
-"""More is no speed, in any unit, and its square would leave what a float holds."""
+"""More is not a valid rate, in any unit, and its square would leave what a float holds."""
 
 
 _LEAST = 1e-9
-"""Less is no speed either: nothing is that slow, and what is divided by it leaves a float too."""
+"""Less is not a valid rate either: nothing is that slow, and what is divided by it leaves a float too."""
 
 
 def is_speed(value: float) -> bool:
@@ -72,7 +72,7 @@ class Columns:
 
 def columns(values: Iterable[Value]) -> Columns:
     """From single values in any order. Of a GPU with several in one repeat the last counts; one that is no speed
-    (`is_speed`) is left out."""
+    (`is_speed`) is omitted."""
     found = Columns()
     node, gpu, value = array("q"), array("i"), array("d")
     in_order, last = True, None

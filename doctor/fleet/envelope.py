@@ -14,18 +14,18 @@ from ..snapshot import Measured, Snapshot, Target
 from .names import is_name
 
 _LATEST = 4_102_444_800.0
-"""The year 2100: what is later is no time of a collector."""
+"""The year 2100: what is later is not a collector's time."""
 MOST_REPEATS = 100
 
 if TYPE_CHECKING:
 
     class MeasuredParts(msgspec.Struct, frozen=True):
-        """The fields of what was measured, each as it stands there; empty where it is left out."""
+        """The fields of what was measured, each as it stands there; empty if it is omitted."""
 
         rates: msgspec.Raw = msgspec.Raw()
 
     class Parts(msgspec.Struct, frozen=True):
-        """The sections of a Snapshot, each as it stands there; empty where it is left out."""
+        """The sections of a Snapshot, each as it stands there; empty if it is omitted."""
 
         gpus: msgspec.Raw = msgspec.Raw()
         measured: MeasuredParts | None = None
@@ -71,7 +71,7 @@ class Answer(msgspec.Struct, frozen=True):
 
     node: str
     received: float
-    """By the collector's clock, seconds since 1970 UTC; 0 where it wrote none."""
+    """By the collector's clock, seconds since 1970 UTC; 0 if it wrote none."""
     repeat: int
     reason: str
     """Why the node was not examined; the report is None then."""
@@ -118,7 +118,7 @@ def open_envelope(data: bytes, hint: str) -> Answer:
 
 
 def name_in(data: bytes) -> str:
-    """The node that an envelope names first, whatever follows; empty where it names none."""
+    """The node that an envelope names first, whatever follows; empty if it names none."""
     found = _NODE.match(data)
     name = found[1].decode("ascii") if found else ""
     return name if is_name(name) else ""

@@ -54,7 +54,7 @@ def facts() -> Facts:
 
 
 def compared(path: str) -> Compared | None:
-    """How a fact is compared across nodes; None where it is not."""
+    """How a fact is compared across nodes; None if it is not."""
     row = _row(path)
     key = key_of(path)
     return None if row is None or (key and any(fnmatchcase(key, pattern) for pattern in row.other)) else row
@@ -83,7 +83,7 @@ def field_of(path: str) -> str:
 
 
 def key_of(path: str) -> str:
-    """`CC` of `host.environment[CC]`; empty where there is none."""
+    """`CC` of `host.environment[CC]`; empty if there is none."""
     return ", ".join(_KEY.findall(path))
 
 

@@ -23,7 +23,7 @@ class Cohort(NamedTuple):
     memory_gib: int
     """Of one GPU, rounded; of a mixed node that of the largest."""
     arch: str
-    """x86_64, aarch64; empty where it is not known."""
+    """x86_64, aarch64; empty if it is not known."""
 
 
 class Node(NamedTuple):
@@ -33,19 +33,19 @@ class Node(NamedTuple):
     name: str
     state: State
     reason: str
-    """Why it was not examined; empty where it answered."""
+    """Why it was not examined; empty if it answered."""
     cohort: Cohort | None
     verdict: str
-    """pass, warn, fail, unknown; empty where nothing was answered. Findings of the user's Python do not count."""
+    """pass, warn, fail, unknown; empty if nothing was answered. Findings of the user's Python do not count."""
     received: float
-    """The collector's clock, seconds since 1970 UTC; 0 where nothing came."""
+    """The collector's clock, seconds since 1970 UTC; 0 if nothing came."""
     clock_off_s: float | None
-    """The node's own clock minus the collector's, as the answer came; None where the collector wrote no time."""
+    """The node's own clock minus the collector's, as the answer came; None if the collector wrote no time."""
     tool: str
     matrix: str
     """Versions that made the answer."""
     judged: str
-    """`there` or `here`; empty where nothing was answered."""
+    """`there` or `here`; empty if nothing was answered."""
 
 
 class NodeFinding(NamedTuple):
@@ -92,7 +92,7 @@ class ValueCount(NamedTuple):
 
 
 class With(NamedTuple):
-    """A node with a value of a fact; `gpus`: on which of its GPUs, empty where the fact is the node's own."""
+    """A node with a value of a fact; `gpus`: on which of its GPUs, empty if the fact is the node's own."""
 
     node: int
     name: str
@@ -106,7 +106,7 @@ class Measured(NamedTuple):
     own: bool
     """Of the node itself, not of its GPUs."""
     values: Sequence[float | None]
-    """By GPU; None where it was not measured."""
+    """By GPU; None if it was not measured."""
     unit: str
     repeat: int
 
@@ -118,7 +118,7 @@ class GpuKind(NamedTuple):
     link_id: int | None
     model_id: int | None
     link: str
-    """The PCIe link that GPU and slot can do together: `gen5 x16`; empty where it is not known."""
+    """The PCIe link that GPU and slot can do together: `gen5 x16`; empty if it is not known."""
     model: str
 
 
@@ -133,14 +133,14 @@ class Duplicate(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """A file or line that is no answer."""
+    """A file or line that is not an answer."""
 
     file: str
     line: int
-    """0 where the whole file is meant."""
+    """0 if the whole file is meant."""
     reason: str
     node: str = ""
-    """The node whose answer it would be, by the name of the file or before the line; empty where nothing says it."""
+    """The node whose answer it would be, by the name of the file or before the line; empty if nothing says it."""
 
 
 class Run(NamedTuple):
@@ -155,6 +155,6 @@ class Run(NamedTuple):
     matrix: str
     """Of the gpudoctor that filled it."""
     requested: int
-    """Nodes that were asked for by name; 0 where none were named."""
+    """Nodes that were asked for by name; 0 if none were named."""
     judged_here: int
     judged_there: int

@@ -16,7 +16,7 @@ from .names import is_name
 TOO_LARGE = "is over 64 MiB: too large for a report"
 _BOM = b"\xef\xbb\xbf"
 _MOST_NOISE = 1000
-"""Lines of one file that are no JSON and are named one by one."""
+"""Lines of one file that are not JSON and are named one by one."""
 _MOST_LINES = 2_000_000
 _MOST_HELD = 128 << 20
 """Bytes of documents over many lines that have not ended yet, all together."""
@@ -34,9 +34,9 @@ class Piece(NamedTuple):
 
     file: str
     line: int
-    """0 where the file is one document."""
+    """0 if the file is one document."""
     hint: str
-    """The file's name without its ending, or the name before the line; empty where neither says a node."""
+    """The file's name without its ending, or the name before the line; empty if neither says a node."""
     modified: float
     """When the file was written, by the clock of whoever reads it; 0 for a stream."""
     data: bytes
@@ -55,7 +55,7 @@ class _Open(NamedTuple):
 
 
 def prefixed(line: bytes) -> tuple[bytes, str, bytes] | None:
-    """(what stands before it, the node that this names, the rest) of a line; None where nothing does. A task's or a
+    """(what stands before it, the node that this names, the rest) of a line; None if nothing does. A task's or a
     rank's number names no node."""
     found = _PREFIX.match(line)
     if found is None:
@@ -83,7 +83,7 @@ def is_lines(data: bytes) -> bool:
 
 
 def whole(blocks: Iterator[bytes], first: bytes = b"") -> bytes | None:
-    """All of it; None where it is over 64 MiB."""
+    """All of it; None if it is over 64 MiB."""
     parts, size = [first] if first else [], len(first)
     for block in blocks:
         size += len(block)

@@ -26,7 +26,7 @@ def key_of(name: str) -> str:
 
 
 def unfold(nodeset: str) -> list[str]:
-    """The names of a nodeset, sorted, each once. Raises Refusal where it is none."""
+    """The names of a nodeset, sorted, each once. Raises Refusal if it is none."""
     if not _PATTERN.fullmatch(nodeset) or not nodeset.strip(" ,\n"):
         raise Refusal(f"--nodes {nodeset!r}: must be names and ranges, such as gpu-[001-512],login-1")
     if "[" in nodeset or "]" in nodeset:

@@ -41,7 +41,7 @@ Judged: TypeAlias = "Odd | Split | Unread"
 
 
 def judge(path: str, counts: Mapping[str, int], unknown: int, size: int) -> tuple[Judged, ...]:
-    """What there is to report about one fact of a cohort; empty where all nodes agree.
+    """What there is to report about one fact of a cohort; empty if all nodes agree.
 
     counts: value to the nodes that have it, on any of their GPUs where it is a GPU's. unknown: nodes that could not
     read it. size: nodes of the cohort; those whose value is not known count in it, so they make nothing odd.

@@ -30,7 +30,7 @@ class Repair(NamedTuple):
     users: bool
     """Of the user's Python environment: it fails no node."""
     fix: Fix | None
-    """As on most of the nodes, with the drain and the conditions that its steps need; None where no step is known."""
+    """As on most of the nodes, with the drain and the conditions that its steps need; None if no step is known."""
     ends: Ends
     """Whose work it ends; '' if it ends none."""
     cures: int

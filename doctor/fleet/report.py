@@ -58,12 +58,12 @@ class RepairAbout(Struct, frozen=True, kw_only=True):
     """The finding's title."""
     layer: str
     fix: Fix | None = None
-    """None where no step is known."""
+    """None if no step is known."""
     cures: int = 0
     """Nodes on which nothing that failed is left once this and the repairs before it are done."""
     nodes: tuple[str, ...] = ()
     subjects: dict[str, tuple[str, ...]] = {}
-    """Node to what it is about there, such as `GPU 3`; nodes without a subject are left out."""
+    """Node to what it is about there, such as `GPU 3`; nodes without a subject are omitted."""
 
 
 class FindingAbout(Struct, frozen=True, kw_only=True):
@@ -74,7 +74,7 @@ class FindingAbout(Struct, frozen=True, kw_only=True):
     title: str
     nodes: tuple[str, ...] = ()
     gpus: dict[str, tuple[int, ...]] = {}
-    """Node to those of its GPUs that it is about; nodes where it is about none are left out."""
+    """Node to those of its GPUs that it is about; nodes where it is about none are omitted."""
 
 
 class OddFact(Struct, frozen=True, kw_only=True):
@@ -209,7 +209,7 @@ class DuplicateAbout(Struct, frozen=True, kw_only=True):
 
 
 class RefusedAbout(Struct, frozen=True, kw_only=True):
-    """A file or line that is no answer."""
+    """A file or line that is not an answer."""
 
     file: str
     line: int
@@ -218,7 +218,7 @@ class RefusedAbout(Struct, frozen=True, kw_only=True):
 
 
 class RemarkAbout(Struct, frozen=True, kw_only=True):
-    """What must be said of nodes beside their findings. kind: skipped (a check that --skip left out), not-requested (it
+    """Notes about nodes in addition to their findings. kind: skipped (a check that --skip left out), not-requested (it
     answered and was not asked for), answered-as (asked for under the name in `detail`), silent-before (why it had not
     been examined before it answered)."""
 
@@ -279,7 +279,7 @@ class FleetReport(Struct, frozen=True, kw_only=True):
     counts: FleetCounts
     answered: int
     requested: int = 0
-    """Nodes that were asked for by name; 0 where no list was given."""
+    """Nodes that were asked for by name; 0 if no list was given."""
     judged_here: int = 0
     """Answers of another version, or raw ones, that this gpudoctor judged; the others judged themselves."""
     gpus: int = 0

@@ -49,7 +49,7 @@ class _Recording(NamedTuple):
 
 
 Replay: TypeAlias = Callable[[str], bytes]
-"""From the folder of a recording to its report without a verdict. Raises Refusal where it cannot be read."""
+"""From the folder of a recording to its report without a verdict. Raises Refusal if it cannot be read."""
 
 
 def pieces(paths: tuple[str, ...], replay: Replay, output: str = "") -> Iterator[Piece | Refused | Passed]:
@@ -124,7 +124,7 @@ def _kind(name: str) -> _Kind:
 
 
 def refuse_unreadable(paths: tuple[str, ...]) -> None:
-    """Raises Refusal where one of the paths is not there, or is a FIFO, socket or device."""
+    """Raises Refusal if one of the paths is not there, or is a FIFO, socket or device."""
     for path in paths:
         if os.path.isdir(path):  # noqa: PTH112
             continue

@@ -32,7 +32,7 @@ class _Found(NamedTuple):
     path: str
     about: odd.Odd | None
     nodes: dict[int, tuple[int, ...]]
-    """Id to GPUs, empty where the fact is the node's."""
+    """Id to GPUs, empty if the fact is the node's."""
 
 
 def odd_facts(

@@ -32,7 +32,7 @@ _GPU = re.compile(r"\(GPU (\d{1,3})\)")
 
 
 def repairs(findings: Sequence[NodeFinding], mask: Mask | None) -> tuple[RepairAbout, ...]:
-    """In order; those of users' Python environments are told apart, as findings."""
+    """In order; those of users' Python environments are distinguished, as findings."""
     found = [one for one in order(findings) if not one.users]
     gpus = {
         (one.name, one.subject): f"GPU {number[1]}"
@@ -117,7 +117,7 @@ def remarks(found: Iterable[tuple[str, str, str]], mask: Mask | None) -> tuple[R
 
 
 def unreadable(found: Iterable[Refused], mask: Mask | None) -> tuple[RefusedAbout, ...]:
-    """A file's name may be a node's: with masks it is a pseudonym, and what a reason quotes is left out."""
+    """A file's name may be a node's: with masks it is a pseudonym, and what a reason quotes is omitted."""
     if not mask:
         return tuple(RefusedAbout(file=one.file, line=one.line, reason=one.reason) for one in found)
     rows = [
@@ -132,7 +132,7 @@ _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|\S*[/\\\\]\S*|[\w-]+(?:\.[\w-]+)*\.(?:
 
 
 def why_not_examined(reason: str, mask: bool) -> str:
-    """With masks, what a collector wrote is left out: it may name any host."""
+    """With masks, what a collector wrote is omitted: it may name any host."""
     if mask and reason:
         return "reason hidden by --mask-nodes"
     return reason or "no answer"

@@ -31,7 +31,7 @@ class SlowFigures(NamedTuple):
     kinds: tuple[TwoKinds, ...]
     too_few: tuple[TooFew, ...]
     unknown: tuple[UnknownOn, ...]
-    """Figures that are no speed on some nodes, such as 0: they are left out."""
+    """Figures that are not valid rates on some nodes, such as 0: they are omitted."""
 
 
 def slow_figures(store: Store, cohorts: Mapping[Cohort, str], names: Mapping[int, str]) -> SlowFigures:
@@ -176,7 +176,7 @@ def _groups(store: Store, cohort: Cohort) -> tuple[Alike, dict[int, dict[int, Al
 _MOST_VALUES = 1 << 20
 """That are in memory at once."""
 _Grouped: TypeAlias = "tuple[dict[Alike, Columns], str, set[int]]"
-"""The values by what they are compared within, their unit, and the nodes with values that are no speed."""
+"""The values by what they are compared within, their unit, and the nodes with values that are not valid rates."""
 
 
 def _measured(

@@ -6,5 +6,5 @@ import time
 
 
 def moment(seconds: float) -> str:
-    """ISO 8601, UTC, from seconds since 1970; empty for 0 and for what is no time."""
+    """ISO 8601, UTC, from seconds since 1970; empty for 0 and for what is not a time."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)) if 0 < seconds < 1e11 else ""

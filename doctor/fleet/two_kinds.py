@@ -39,7 +39,7 @@ class _Kind(NamedTuple):
 
 
 def split(medians: Sequence[float], kind: Kind) -> TwoKinds | None:
-    """The two kinds of nodes, from the median of one figure on each node; None where there is one.
+    """The two kinds of nodes, from the median of one figure on each node; None if there is one.
 
     The cut is the one that leaves least variance within the two. It counts if Ashman's D is above 3.6, each kind has a
     tenth of the nodes, and they differ by more than the spread that a single kind has.

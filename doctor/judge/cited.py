@@ -1,4 +1,4 @@
-"""The matrix in a report: the rows that each answer stands on, that it is not the built-in one, and how old it is."""
+"""The matrix in a report: the rows that each answer is based on, that it is not the built-in one, and how old it is."""
 
 from __future__ import annotations
 

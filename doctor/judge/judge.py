@@ -189,7 +189,7 @@ def run_check(check: Registered, snapshot: Snapshot, matrix: Matrix, policy: Pol
 
 
 def left_out(check_id: str, policy: Policy) -> str:
-    """Why this policy does not run a check; empty where it does."""
+    """Why this policy does not run a check; empty if it does."""
     if check_id in policy.skip:
         return LEFT_OUT
     return NOT_NAMED if policy.only and check_id not in policy.only else ""

@@ -32,7 +32,7 @@ def needed(image: Snapshot) -> tuple[str, str]:
 
 
 def lowest_driver(m: Matrix, cuda: str) -> str:
-    """The lowest Linux driver that runs programs of this CUDA version; empty where the matrix does not say."""
+    """The lowest Linux driver that runs programs of this CUDA version; empty if the matrix does not say."""
     grade = m.driver_for_cuda("1", cuda)
     return grade.floor_minor or grade.floor_full
 
@@ -137,7 +137,7 @@ def _other_machine(image: Snapshot, host: Snapshot) -> tuple[Grade, str, str] | 
 
 
 def _left_open(s: Snapshot, m: Matrix, report: Report, answer: Required | None) -> str:
-    """What keeps a success from being certain; empty where nothing does."""
+    """What keeps a success from being certain; empty if nothing does."""
     if answer and answer.hook.satisfied is None:
         return (
             f"whether {answer.hook.variable} lets it start ({answer.hook.term}) depends on the GPU's brand: specify it"
@@ -219,7 +219,7 @@ def _lowest_here(s: Snapshot, m: Matrix, cuda: str) -> str:
 
 
 def _requirement(s: Snapshot, m: Matrix) -> Required | None:
-    """Both evaluators' answers to what the image requires; None where it requires nothing."""
+    """Both evaluators' answers to what the image requires; None if it requires nothing."""
     cuda = known(s.driver.nvml_cuda_version)
     if cuda is None and (version := known(s.driver.version)):
         row = m.driver_branch(version).row

@@ -22,7 +22,7 @@ class LayerAnswer(Struct, frozen=True, kw_only=True):
     read: int
     """Bytes as stored."""
     bytes: int | None
-    """Of all of it; None where the source does not say."""
+    """Of all of it; None if the source does not say."""
     digest_checked: bool
     """It was read to its end, and is what its digest says."""
 
@@ -51,7 +51,7 @@ class ImageAbout(Struct, frozen=True, kw_only=True):
     labels: tuple[tuple[str, str], ...] = ()
     layers: int = 0
     bytes: int | None = None
-    """Of all layers as stored; None where the source does not say."""
+    """Of all layers as stored; None if the source does not say."""
     lowest_driver: str = ""
     """That runs what the image really holds (its torch, else its CUDA), on any GPU."""
     layers_read: tuple[LayerAnswer, ...] | None = None
@@ -81,12 +81,12 @@ class HostAnswer(Struct, frozen=True, kw_only=True):
     """What the image asks of the driver against what it needs: stricter, looser, or the same here."""
     label_words: str = ""
     hook: bool | None = None
-    """Whether the legacy hook would start it; None where nothing is asked, or a fact is missing."""
+    """Whether the legacy hook would start it; None if nothing is asked, or a fact is missing."""
     toolkit: bool | None = None
     """The same of the container toolkit's own evaluator, which only Jetson's mode uses."""
     findings: tuple[Finding, ...] = ()
     start: tuple[tuple[str, str], ...] = ()
-    """(docker, podman, compose or kubernetes; lines to copy) that start it there; empty where it does not run."""
+    """(docker, podman, compose or kubernetes; lines to copy) that start it there; empty if it does not run."""
 
 
 class Preflight(Struct, frozen=True, kw_only=True):

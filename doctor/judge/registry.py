@@ -37,7 +37,7 @@ def _ids() -> tuple[str, ...]:
 
 
 def load(check_id: str) -> Registered:
-    """One check by id; KeyError where there is none."""
+    """One check by id; KeyError if there is none."""
     if check_id not in _ids():
         raise KeyError(check_id)
     return _load(check_id)

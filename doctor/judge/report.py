@@ -17,7 +17,7 @@ Verdict: TypeAlias = Literal["pass", "warn", "fail", "unknown"]
 
 
 class MatrixRow(Struct, frozen=True):
-    """A row of the matrix that a check's result stands on."""
+    """A row of the matrix that a check's result is based on."""
 
     table: str
     row: str
@@ -34,7 +34,7 @@ class CheckResult(Struct, frozen=True, kw_only=True):
     id: str
     status: Status
     words: str = ""
-    """What it found, in words: its finding's or remark's title, or what is sound; empty where it could not judge."""
+    """What it found, in words: its finding's or remark's title, or what is sound; empty if it could not judge."""
     remarked: bool = False
     """It passed, with an info remark."""
     reason: str = ""
@@ -45,7 +45,7 @@ class CheckResult(Struct, frozen=True, kw_only=True):
     """Of a pasted text: numbers of the lines that its findings and remarks stand on."""
     duration_ms: float = 0.0
     rows: tuple[MatrixRow, ...] = ()
-    """Of the matrix: what it looked up, the first twelve; empty where it stands on the machine's facts alone."""
+    """Of the matrix: what it looked up, the first twelve; empty if it is based only on the machine's facts."""
 
 
 class Tool(Struct, frozen=True):
@@ -95,7 +95,7 @@ class PossibleCause(Struct, frozen=True, kw_only=True):
     probability: float
     """From 0 to 1: how often such a call was right in cases that the ranker had not seen."""
     line: int = 0
-    """The line that weighs most for it; 0 where none does."""
+    """The line that weighs most for it; 0 if none does."""
     text: str = ""
     """That line, cut."""
 
@@ -115,7 +115,7 @@ class TextReport(Struct, frozen=True, kw_only=True):
 
     open: Literal["", "not-proven", "undecided", "unknown-error", "sound"] = ""
     """What an unknown verdict leaves open: the likely cause is not proven, none is decided, an error that no message
-    explains, or nothing that the text shows. Empty where the verdict is another one."""
+    explains, or nothing that the text shows. Empty if the verdict is another one."""
     errors: tuple[Quote, ...] = ()
     """The first lines that say that something is wrong, where nothing decided what."""
     unknown_errors: tuple[int, ...] = ()
@@ -153,7 +153,7 @@ class Expected(Struct, frozen=True, kw_only=True):
     typical: float
     high: float
     peak: float
-    """Dense peak, nameplate bandwidth or the link's rate; 0 where not listed."""
+    """Dense peak, nameplate bandwidth or the link's rate; 0 if not listed."""
     unit: str
     basis: Literal["measured", "peak"]
     reason: str = ""
@@ -201,11 +201,11 @@ class Report(Struct, frozen=True, kw_only=True):
     possible: tuple[str, ...] = ()
     """Ids of checks whose cause the text allows but does not prove, likeliest first."""
     likely: str = ""
-    """Id of the finding of a text that is called likely and not proven; empty where there is none."""
+    """Id of the finding of a text that is called likely and not proven; empty if there is none."""
     text: TextReport | None = None
-    """Of a pasted text; None where something else was judged."""
+    """Of a pasted text; None if something else was judged."""
     measured: MeasuredVerdict | None = None
-    """Of a proof or a watched run; None where nothing was measured."""
+    """Of a proof or a watched run; None if nothing was measured."""
     snapshot: Snapshot
 
     @property

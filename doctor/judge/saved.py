@@ -30,7 +30,7 @@ class _Head(msgspec.Struct, frozen=True):
 
 
 def parse_report(data: bytes, name: str) -> Saved:
-    """The saved report that these bytes are. Raises Refusal with one line where they are none."""
+    """The saved report that these bytes are. Raises Refusal with one line if they are none."""
     data = text_bytes(data)
     if not data.strip():
         raise Refusal(f"{name} is empty: not a gpudoctor report")
@@ -46,7 +46,7 @@ def parse_report(data: bytes, name: str) -> Saved:
 
 
 READING = (msgspec.DecodeError, UnicodeError, RecursionError)
-"""What decoding raises where something is no JSON, or not of that type."""
+"""What decoding raises where something is not JSON, or not of that type."""
 
 
 def unreadable(name: str, error: Exception) -> Refusal:
@@ -56,7 +56,7 @@ def unreadable(name: str, error: Exception) -> Refusal:
 
 
 def refuse_version(version: int | None, has_snapshot: bool, name: str) -> None:
-    """Raises Refusal for JSON that is no report, and for a report of a schema that this gpudoctor does not read."""
+    """Raises Refusal for JSON that is not a report, and for a report of a schema that this gpudoctor does not read."""
     if version is None or not has_snapshot:
         raise Refusal(f"{name} is JSON, but not a gpudoctor report (no schema_version and snapshot)")
     if version > REPORT_SCHEMA_VERSION:

@@ -37,7 +37,7 @@ def not_checked(
 
 
 def must_be_heard(full: Sequence[Finding], silenced: Sequence[Finding]) -> str:
-    """The id of a failure or required unknown that is among `full` and not among `silenced`; empty where none is."""
+    """The id of a failure or required unknown that is among `full` and not among `silenced`; empty if none is."""
     left = {(one.id, one.subject, one.status) for one in silenced}
     left |= {(one.id, one.subject, "unknown") for one in silenced if one.status == "fail"}
     loud = (one for one in full if one.status in ("fail", "unknown"))

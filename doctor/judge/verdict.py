@@ -23,7 +23,7 @@ _GRAPH = 1.3
 
 
 def verdict(snapshot: Snapshot, matrix: Matrix, report_findings: tuple[Finding, ...] = ()) -> MeasuredVerdict:
-    """The measurements of a Snapshot in words that are stable, beside sentences. Pure; needs a known level.
+    """The measurements of a Snapshot in stable words, along with sentences. Pure; needs a known level.
 
     `report_findings`: what the checks found, so that the advice says the same as they do.
     """

@@ -64,7 +64,7 @@ def slow_words(result: AgentResult) -> str:
 
 
 def call_faults(result: AgentResult, library: Literal["nvml", "cuda"]) -> tuple[CallFault, ...]:
-    """The driver call that did not come back, as a fact; empty where all did."""
+    """The driver call that did not come back, as a fact; empty if all did."""
     if (
         result.fault is None
         or result.fault in SLOW

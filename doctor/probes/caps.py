@@ -1,4 +1,4 @@
-"""Where the gatherers stopped counting, from their lines: a list that was cut is told as one."""
+"""Where the gatherers stopped counting, from their lines: a truncated list is reported as such."""
 
 from __future__ import annotations
 

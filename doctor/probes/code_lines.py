@@ -10,7 +10,7 @@ from .raw import number, string, strings
 
 
 def summary_of(line: dict[str, Any]) -> FatbinSummary:
-    """The counts of a `code` line again; rows that are not understood are left out."""
+    """The counts of a `code` line again; rows that are not understood are omitted."""
     sections = []
     for row in line["sections"] if isinstance(line.get("sections"), list) else []:
         if not isinstance(row, dict):

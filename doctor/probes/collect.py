@@ -30,7 +30,7 @@ __all__ = ["Options", "Started", "collect", "gather_all", "snapshot_of"]
 
 
 def collect(run: Started | Options | None = None, progress: Callable[[str], None] | None = None) -> Snapshot:
-    """Look at the machine and parse what was found. `progress` is told in a word or two what is waited for."""
+    """Look at the machine and parse what was found. `progress` is called with a word or two for what is waited for."""
     return snapshot_of(gather_all(run or Options(), progress))
 
 
@@ -98,7 +98,7 @@ def snapshot_of(recording: Recording) -> Snapshot:
 
 
 def _outside(found: dict[str, Any]) -> Outside | None:
-    """The host beside a container; None where a stranger's recording has something else there."""
+    """The host of a container; None if a stranger's recording has something else there."""
     try:
         return convert(found, Outside)
     except ValidationError:

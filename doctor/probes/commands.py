@@ -26,12 +26,12 @@ def own_agent(name: str, *arguments: str) -> list[str]:
 
 
 def nvml_binding() -> str:
-    """The folder that nvidia-ml-py lies in; empty where it is not installed."""
+    """The folder that nvidia-ml-py lies in; empty if it is not installed."""
     return next((p for p in sys.path if p and os.access(f"{p}/pynvml.py", os.R_OK)), "")
 
 
 def torch_command(patient: Mapping[str, Any], agent: str = "torch_facts") -> list[str] | None:
-    """The command of an agent that imports torch in the patient's Python; None where that has no interpreter.
+    """The command of an agent that imports torch in the patient's Python; None if that has no interpreter.
 
     `patient`: the gatherer's line of that Python. Nothing in the working directory is imported: a file there must not
     run because gpudoctor was called there (what its name would hide is read from the folder's list).

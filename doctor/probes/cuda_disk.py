@@ -98,7 +98,7 @@ def _build_nvcc(raw: Raw, home: str | Missing | None, real: str | None) -> str |
 
 
 def _compiler(raw: Raw) -> str | Missing | None:
-    """The compiler for C at run time; None where the gatherer looked and found none."""
+    """The compiler for C at run time; None if the gatherer looked and found none."""
     row = raw.row("compiler")
     return row if isinstance(row, Missing) else string(row.get("path")) or None
 
@@ -124,7 +124,7 @@ def _gcc(raw: Raw) -> str | Missing:
 
 
 def _libraries(raw: Raw) -> tuple[LoaderLibrary, ...]:
-    """The first file for each soname; names without a number (for linking) and the driver's are left out."""
+    """The first file for each soname; names without a number (for linking) and the driver's are omitted."""
     found: dict[str, LoaderLibrary] = {}
     for row in raw.rows("library"):
         soname, real = string(row.get("name")), string(row.get("real"))

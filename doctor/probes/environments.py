@@ -70,7 +70,7 @@ def _environment(row: dict[str, Any]) -> Environment:
 
 
 def _dead(row: dict[str, Any]) -> dict[str, Any]:
-    """What is known of an interpreter that is gone; nothing where it is there, since only a start can tell."""
+    """What is known of an interpreter that is gone; nothing if it is there, since only a start can tell."""
     dead = row.get("dead")
     if not isinstance(dead, dict):
         return {}

@@ -118,7 +118,7 @@ class Raw:
 
 
 def strings(value: object) -> tuple[str, ...]:
-    """The strings of a list; anything else is left out."""
+    """The strings of a list; anything else is omitted."""
     return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
 

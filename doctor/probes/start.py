@@ -221,7 +221,7 @@ class Started:
 
 
 def _room() -> None:
-    """Raises OSError where this shell's limits leave too few descriptors: what cannot be opened is not absent."""
+    """Raises OSError if this shell's limits leave too few descriptors: what cannot be opened is not absent."""
     pipes: list[int] = []
     try:
         while len(pipes) < _DESCRIPTORS:
@@ -233,7 +233,7 @@ def _room() -> None:
 
 def _start_command(patient: Line) -> list[str] | None:
     """The command that only shows that the patient's Python starts, without its site-packages (nothing of them is run);
-    None where it has no interpreter."""
+    None if it has no interpreter."""
     python = patient.get("executable")
     return [python, "-S", "-c", STARTS] if isinstance(python, str) and python else None
 

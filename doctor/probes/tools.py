@@ -50,7 +50,7 @@ def elf_line(read: Pread) -> dict[str, Any]:
 def torch_calls(path: str, torch: list[str], beside: list[str]) -> dict[str, Any] | None:
     """{symbols, missing}: how many C++ names of torch a library needs, and which of them nothing defines.
 
-    `torch`: torch's own libraries; `beside`: the others of its package. None where one of torch's cannot be read.
+    `torch`: torch's own libraries; `beside`: the others of its package. None if one of torch's cannot be read.
     """
     from contextlib import ExitStack
 
@@ -82,7 +82,7 @@ def torch_calls(path: str, torch: list[str], beside: list[str]) -> dict[str, Any
 
 
 def headers(path: str) -> dict[str, Any] | None:
-    """{machine, end}: bytes that its headers speak of; or {problem}. None where it cannot be opened."""
+    """{machine, end}: bytes that its headers speak of; or {problem}. None if it cannot be opened."""
     from ..formats.elf import ElfError, parse_start
     from ..formats.reader import FileReader
 
@@ -131,7 +131,7 @@ def code_line(summary: FatbinSummary) -> dict[str, Any]:
 
 
 def ldcache(path: str, machine: str) -> dict[str, list[str]] | None:
-    """File name -> paths, in the loader's order; None where the cache cannot be read."""
+    """File name -> paths, in the loader's order; None if the cache cannot be read."""
     from ..formats.ldcache import read_ldcache
 
     try:
@@ -144,7 +144,7 @@ def ldcache(path: str, machine: str) -> dict[str, list[str]] | None:
 
 
 def note(path: str) -> dict[str, Any] | None:
-    """The forward-compatibility note of a compat libcuda, None where it has none."""
+    """The forward-compatibility note of a compat libcuda, None if it has none."""
     from ..formats.reader import FileReader
 
     try:
@@ -196,7 +196,7 @@ def libc(path: str) -> str | None:
 
 
 def glibc_version(data: bytes) -> str | None:
-    """The version in the words of libc.so.6, None where there are no such words."""
+    """The version in the words of libc.so.6, None if there are no such words."""
     marks = b"stable release version "
     at = data.find(marks)
     text = data[at + len(marks) : at + len(marks) + 8].decode("ascii", "replace") if at >= 0 else ""

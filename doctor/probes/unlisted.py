@@ -17,7 +17,7 @@ _ADDRESS = lazy(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
 
 
 def to_ask(lines: Iterable[Line], nvml: AgentResult | None) -> list[str]:
-    """PCI addresses that the driver holds and of which NVML said nothing; none where NVML did not get to the end."""
+    """PCI addresses that the driver holds and of which NVML said nothing; none if NVML did not get to the end."""
     if nvml is None or nvml.fault is not None:
         return []
     inits = [line for line in nvml.lines if line.get("field") == "init"]

@@ -12,7 +12,7 @@ AGENT = "collective_speed"
 SECONDS = 60.0
 """For all collectives, sizes and pairs of one run."""
 START_S = 15.0
-"""What they need beside it: torchrun, the imports, the meeting."""
+"""What they need in addition: torchrun, the imports, the meeting."""
 _TORCHRUN = "torch.distributed.run"
 _CPU_PROCESSES = 2
 
@@ -33,7 +33,7 @@ def variants(plan: Plan, links: Links, env: Mapping[str, str], lines: Sequence[M
 
 
 def too_few(plan: Plan, links: Links, proven: int, why_none: Callable[[], tuple[str, str]]) -> tuple[str, str] | None:
-    """Why the ranks cannot be started; None where they can. NCCL takes no GPU twice."""
+    """Why the ranks cannot be started; None if they can. NCCL takes no GPU twice."""
     if links.launched or not links.reports:
         return None
     if plan.device == "cpu":

@@ -104,7 +104,7 @@ class EveryGpu(GpuChildren):
         at_once: int = 1,
         brief: float = 1.0,
     ) -> bool:
-        """Let these GPUs do these steps, and wait until they have. False where there is none, or no time."""
+        """Let these GPUs do these steps, and wait until they have. False if there is none, or no time."""
         seconds = min(SHARES[share] * self.seconds, self.end - monotonic())
         if not gpus or seconds <= 0:
             return False

@@ -62,7 +62,7 @@ class GpuChildren(ABC):
 
     @abstractmethod
     def arguments(self) -> list[str]:
-        """What a child is told beside its device and its orders."""
+        """What a child is given in addition to its device and its orders."""
 
     def heard(self, gpu: GpuChild, line: dict[str, Any]) -> None:
         """A child wrote a line."""

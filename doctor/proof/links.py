@@ -19,7 +19,7 @@ STANDS_OUT = 0.6
 FEW = 4
 """Pairs that are measured again; where more are slow it is how the machine is built."""
 Run = Callable[..., "AgentResult | None"]
-"""Runs an agent with arguments; None where it was left out."""
+"""Runs an agent with arguments; None if it was left out."""
 
 
 def measure(devices: Sequence[str], run: Run) -> None:
@@ -30,7 +30,7 @@ def measure(devices: Sequence[str], run: Run) -> None:
 
 
 def standing_out(lines: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Pairs of devices of which a direction is far slower than the others are; none where they are many."""
+    """Pairs of devices of which a direction is far slower than the others are; none if they are many."""
     speeds: dict[str, float] = {}
     ends: dict[str, tuple[str, str]] = {}
     for line in lines:

@@ -38,7 +38,7 @@ _UNSEEN = Missing("denied", "NVML does not show the processes of this container"
 
 
 class Phase(NamedTuple):
-    """A time in which one device was at work. `key` is empty where the agent could not tell the GPU."""
+    """A time in which one device was at work. `key` is empty if the agent could not tell the GPU."""
 
     name: str
     key: str
@@ -58,7 +58,7 @@ class OnGpu(NamedTuple):
 
 
 def parse_phases(lines: Iterable[Mapping[str, Any]]) -> list[Phase]:
-    """All phases among these lines; one that ends before it starts, or never, is left out."""
+    """All phases among these lines; one that ends before it starts, or never, is omitted."""
     found = []
     for line in lines:
         name, key, start, end = (line.get(word) for word in ("phase", "key", "start", "end"))

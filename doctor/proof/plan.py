@@ -75,7 +75,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     cores: int = 1
     """That this process may run on."""
     memory_mib: int | None = None
-    """Of the host, that this container may use at most; None where there is no limit."""
+    """Of the host, that this container may use at most; None if there is no limit."""
 
     def silence_s(self, agent: str, step: str) -> float:
         """How long an agent may be silent in a step."""

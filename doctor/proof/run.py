@@ -23,11 +23,11 @@ Say = Callable[[str], None]
 _MAX_CHILDREN = 64
 """For one agent: each further one means that a device hung or died."""
 _START_S = 10.0
-"""What a child needs beside the time that it measures: Python, torch, the context."""
+"""What a child needs in addition to the time that it measures: Python, torch, the context."""
 
 
 def prove(plan: Plan, env: Mapping[str, str] | None = None, say: Say | None = None) -> Proof:
-    """Every source's runs, raw. `env` replaces the environment; `say` is told what is being measured.
+    """Every source's runs, raw. `env` replaces the environment; `say` is called with what is being measured.
 
     An interrupt ends it; the line {"field": "interrupted"} of `proof` says so, and what was measured is there.
     """
@@ -51,7 +51,7 @@ class _Prover(Kept):
             with sampler or nullcontext():
                 try:
                     work()
-                except KeyboardInterrupt:  # what was measured is told all the same
+                except KeyboardInterrupt:  # what was measured is reported all the same
                     forget()
                     self.interrupted()
                 finally:
@@ -210,7 +210,7 @@ class _Prover(Kept):
     def child(
         self, agent: str, *arguments: str, command: list[str] | None = None, env: Mapping[str, str] | None = None
     ) -> AgentResult | None:
-        """Run an agent to its end or its deadline; None where it is left out. `command`, `env`: not the plan's."""
+        """Run an agent to its end or its deadline; None if it is omitted. `command`, `env`: not the plan's."""
         if agent in self.plan.left_out:
             self.leave_out(agent, *self.plan.left_out[agent])
             return None

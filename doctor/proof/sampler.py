@@ -1,4 +1,4 @@
-"""The child that samples NVML beside the others: it runs until its stdin closes; where it hangs, its lifeline."""
+"""The child that samples NVML while the others run: it runs until its stdin closes; where it hangs, its lifeline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples of NVML's sampler, as structs: a figure that cannot be is left out."""
+"""Samples of NVML's sampler, as structs: a figure that cannot be is omitted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST = {"utilization": 100, "memory_utilization": 100, "power_draw": 10**7, "po
 
 
 class Sample(Struct, frozen=True, kw_only=True):
-    """One GPU at one moment, in NVML's own units; None where it does not tell (or was not asked this time)."""
+    """One GPU at one moment, in NVML's own units; None if it does not tell (or was not asked this time)."""
 
     time: float
     """time.monotonic()."""
@@ -58,12 +58,12 @@ class Sample(Struct, frozen=True, kw_only=True):
     """(pid, percent) of the processes that ran kernels since the sample before."""
 
     def listed(self, pids: Any) -> list[int | None]:
-        """Bytes (None: not told) of each of these processes on this GPU."""
+        """Bytes (None: not reported) of each of these processes on this GPU."""
         return [memory for pid, memory in self.processes or () if pid in pids]
 
 
 def parse_sample(line: Mapping[str, Any]) -> Sample | None:
-    """The sample of a line; None of a line that is none. A figure that cannot be is left out."""
+    """The sample of a line; None of a line that is none. A figure that cannot be is omitted."""
     raw = line.get("sample")
     if not isinstance(raw, dict):
         return None

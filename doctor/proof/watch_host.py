@@ -33,7 +33,7 @@ def own_numbers() -> bool:
 
 
 def cores(pid: int) -> float | None:
-    """Cores that a process may use: its affinity and the quotas of its control groups; None where it is gone."""
+    """Cores that a process may use: its affinity and the quotas of its control groups; None if it is gone."""
     try:
         found = [float(len(os.sched_getaffinity(pid)))]
         with open(f"/proc/{pid}/cgroup", encoding="utf-8", errors="replace") as file:
@@ -106,7 +106,7 @@ def _variables(path: str) -> dict[bytes, bytes]:
 
 
 def program_path(program: str, cwd: str, env: Mapping[str, str] | None) -> str:
-    """Absolute path of a program as a command line names it; empty where there is none such."""
+    """Absolute path of a program as a command line names it; empty if there is none such."""
     if "/" in program:
         return os.path.join(cwd, program) if cwd or program.startswith("/") else ""  # noqa: PTH118
     path = (os.environ if env is None else env).get("PATH", os.defpath)

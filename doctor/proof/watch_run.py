@@ -121,7 +121,7 @@ class _Watcher:
         return max(longer * self.interval_s, min(self.cost_s / _SHARE, _LONGEST_S))
 
     def take_sample(self) -> bool:
-        """One look at everything; False where the process is gone. What goes wrong here must not end the command."""
+        """One look at everything; False if the process is gone. What goes wrong here must not end the command."""
         if self.trouble is not None:
             return True
         try:

@@ -1,4 +1,4 @@
-"""NVML's sampler beside a watched command: its lines are read now and then, and none is kept."""
+"""NVML's sampler during a watched command: its lines are read now and then, and none is kept."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class Thread(NamedTuple):
 class Seen(NamedTuple):
     """A process of the tree as it was found now.
 
-    reaped_s: CPU time of its children that ended and were waited for; threads: None where they were not worth reading;
+    reaped_s: CPU time of its children that ended and were waited for; threads: None if they were not worth reading;
     worker: 1 looks like a worker of a data loader, 2 is a child of one; path: its Python; waited_s: time in which its
     main thread was ready to run and had no core, read with the threads.
     """
@@ -41,7 +41,7 @@ class Seen(NamedTuple):
 
 
 def link_target(path: str) -> str:
-    """Where a link points to; empty where that cannot be read."""
+    """Where a link points to; empty if that cannot be read."""
     try:
         return os.readlink(path)  # noqa: PTH115
     except OSError:
@@ -49,7 +49,7 @@ def link_target(path: str) -> str:
 
 
 def read_stat(proc: str, path: str) -> Seen | None:
-    """The numbers of a stat file below the folder `proc`; None where there is none."""
+    """The numbers of a stat file below the folder `proc`; None if there is none."""
     data = read_bytes(proc, path, 1024)
     head, _, rest = data.rpartition(b") ")
     pid, _, name = head.partition(b" (")
@@ -71,7 +71,7 @@ def read_stat(proc: str, path: str) -> Seen | None:
 
 
 def read_bytes(proc: str, path: str, most: int) -> bytes:
-    """The first bytes of a file below the folder `proc`; empty where it cannot be read."""
+    """The first bytes of a file below the folder `proc`; empty if it cannot be read."""
     try:
         descriptor = os.open(f"{proc}/{path}", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

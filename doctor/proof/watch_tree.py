@@ -179,13 +179,13 @@ class TreeSum:
         return self._ended_workers_s + sum(live)
 
     def workers_blocked_share(self) -> float | None:
-        """Share of the time in which a loader worker waited for a disk, mean over them; None where none was seen."""
+        """Share of the time in which a loader worker waited for a disk, mean over them; None if none was seen."""
         workers = [p for p in (*self._ended, *self._live.values()) if p.seen.worker == 1 and not p.holds_gpu]
         observed_s = sum(p.observed_s for p in workers)
         return sum(p.blocked_s for p in workers) / observed_s if observed_s else None
 
     def busiest_thread(self) -> tuple[float, str] | None:
-        """(share of a core over the whole time, words) of the thread that used most; None where none was read."""
+        """(share of a core over the whole time, words) of the thread that used most; None if none was read."""
         found = [(self._best_ended[0], self.time, self._best_ended[1])] if self._best_ended[1] else []
         for process in self._live.values():
             for t in process.threads.values():
@@ -205,7 +205,7 @@ class TreeSum:
         return self._idle_s / self._observed_s if self._samples > 1 and self._observed_s > 0 else None
 
     def main(self) -> Main | None:
-        """The process that matters; None where none was seen."""
+        """The process that matters; None if none was seen."""
         everybody = [*self._ended, *self._live.values()]
         if not everybody:
             return None

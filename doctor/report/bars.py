@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 SHADES = ("█", "▓", "▒", "░", "▚", "▞")
-"""Parts of a stacked bar, told apart without colour."""
+"""Parts of a stacked bar, distinguished without color."""
 _EIGHTHS = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
 _FULL, _REST = "█", "─"
 
@@ -22,7 +22,7 @@ def bar(share: float, columns: int) -> tuple[str, str]:
 def stacked(parts: Sequence[float], columns: int) -> str:
     """Parts side by side in their shades, `columns` wide together, each by the method of the largest remainder.
 
-    A part that is not nothing has a column of its own as long as there are enough. At most six parts are told apart.
+    A part that is not nothing has a column of its own as long as there are enough. At most six parts are distinguished.
     """
     cleaned = [max(0.0, part) for part in parts]
     whole = sum(cleaned)

@@ -158,7 +158,7 @@ def _fix(fix: Fix, width: int, verbose: int) -> list[Line]:
 
 
 def show(value: Any, limit: int = 200) -> str:
-    """A fact's value in words."""
+    """A fact's value as text."""
     if isinstance(value, Missing) or (isinstance(value, dict) and set(value) <= {"missing", "detail"} and value):
         reason = str(value) if isinstance(value, Missing) else ": ".join(str(v) for v in value.values() if v)
         return f"unknown ({reason})"

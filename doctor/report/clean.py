@@ -31,7 +31,7 @@ _HIDDEN = (
 )
 """Controls (C0 but tabs and line ends, DEL, C1), and what turns the direction of writing around or cannot be seen."""
 _STYLE = "\x1b\\[[0-9;]{0,20}m"
-"""How a terminal is told a color."""
+"""How a terminal selects a color."""
 _PLAIN = bytes(range(0x20, 0x7F)) + b"\t\n"
 
 

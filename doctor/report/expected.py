@@ -1,4 +1,4 @@
-"""What the judgement says of the measurements, by device; None or empty where the matrix does not know."""
+"""What the judgement says of the measurements, by device; None or empty if the matrix does not know."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PACE = {
 
 
 class Band(NamedTuple):
-    """What a rate should be; `peak` is the dense peak or the nameplate, None where it is not listed.
+    """What a rate should be; `peak` is the dense peak or the nameplate, None if it is not listed.
 
     measured: boards of this model reached that range; else it is a share of the peak that other boards reach.
     """

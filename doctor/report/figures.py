@@ -42,7 +42,7 @@ def name_of(report: Report, device: str) -> str:
 
 
 def rates(m: Measured, kind: str, device: str = "") -> list[Rate]:
-    """All figures of a kind, of one device where it is named; impossible figures are left out."""
+    """All figures of a kind, of one device where it is named; impossible figures are omitted."""
     return [r for r in known(m.rates) or () if r.kind == kind and device in ("", r.device) and _possible(r.value)]
 
 
@@ -80,7 +80,7 @@ def operations(m: Measured, device: str) -> list[Rate]:
 
 
 def intensity(rate: Rate) -> float:
-    """FLOP a byte; 0 where it is not known."""
+    """FLOP a byte; 0 if it is not known."""
     given = rate.detail.get("intensity", 0)
     flops, moved = rate.detail.get("flops", 0), rate.detail.get("bytes", 0)
     found = given if given > 0 else flops / moved if flops > 0 and moved > 0 else 0
@@ -100,7 +100,7 @@ def sweep(m: Measured, device: str) -> list[BatchPoint]:
 
 
 def step_parts(point: BatchPoint) -> tuple[float, ...]:
-    """Milliseconds of a step by STEP_PARTS, as long together as the step; empty where the device's time is not known.
+    """Milliseconds of a step by STEP_PARTS, as long together as the step; empty if the device's time is not known.
 
     The host's part is what is left after the device, the copy and the making of the batch. Where these were longer
     than the step (they ran at the same time), they are shortened in proportion.
@@ -115,7 +115,7 @@ def step_parts(point: BatchPoint) -> tuple[float, ...]:
 
 
 def memory_parts(step: TrainingStep) -> list[tuple[str, float]]:
-    """MiB of a training step by MEMORY_PARTS; parts that are not known are left out."""
+    """MiB of a training step by MEMORY_PARTS; parts that are not known are omitted."""
     values = (step.context_mib, step.weights_mib, step.gradients_mib, step.optimizer_mib, step.activations_mib)
     return [
         (name, value)

@@ -9,7 +9,7 @@ from .lines import BLANK, Line, Span, line, wrap
 
 
 def pace_lines(q: Question, found: Answer, width: int) -> list[Line]:
-    """Nothing where the board's rates are not listed."""
+    """Nothing if the board's rates are not listed."""
     rows: list[Line] = []
     if found.pace is not None:
         rows += [BLANK, line(Span("What sets the pace", "bold"))]

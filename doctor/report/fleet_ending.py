@@ -36,7 +36,7 @@ def verdict(report: FleetReport) -> str:
 
 
 def _pieces_cut(names: Sequence[str], room: int) -> str:
-    """Nodesets in at most `room` columns, and how many nodes are left out."""
+    """Nodesets in at most `room` columns, and how many nodes are omitted."""
     whole = folded(names)
     if len(whole) <= room:
         return whole

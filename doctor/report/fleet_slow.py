@@ -60,7 +60,7 @@ def slow_notes(report: FleetReport) -> list[str]:
 
 
 def hides(report: FleetReport) -> str:
-    """What this spread would not show, by kind of figure; empty where nothing was compared."""
+    """What this spread would not show, by kind of figure; empty if nothing was compared."""
     worst: dict[str, float] = {}
     for one in report.spreads:
         kind = one.figure.split(" ")[0]

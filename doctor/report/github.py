@@ -13,7 +13,7 @@ _COMMANDS = {"fail": "error", "warn": "warning", "info": "notice", "unknown": "n
 
 
 def render_github(found: Sequence[Outcome], preface: Sequence[str] = ()) -> bytes:
-    """A line for each; what passed or was skipped is left out. `preface`: a notice, its head as the title."""
+    """A line for each; what passed or was skipped is omitted. `preface`: a notice, its head as the title."""
     rows = [f"::notice title={_property(preface[0])}::{_data(chr(10).join(preface[1:]))}\n"] if preface else []
     for one in found:
         if one.level not in _COMMANDS:

@@ -124,7 +124,7 @@ def _layers(read: tuple[LayerAnswer, ...], image: ImageAbout) -> str:
 
 
 def how(host: HostAnswer) -> str:
-    """The grade in words."""
+    """The grade as text."""
     words = GRADES[host.grade]
     return f"{words}, {_FORWARD[host.forward_compat]}" if host.forward_compat in _FORWARD else words
 
@@ -146,7 +146,7 @@ def _table(hosts: tuple[HostAnswer, ...], width: int, verbose: int) -> list[Line
 
 
 def _evaluators(host: HostAnswer) -> str:
-    """What both tools that read NVIDIA_REQUIRE_* say of it; empty where the image asks for nothing."""
+    """What both tools that read NVIDIA_REQUIRE_* say of it; empty if the image asks for nothing."""
     if host.label == "none":
         return ""
     words = {True: "met", False: "not met", None: "unknown"}

@@ -38,7 +38,7 @@ class Labels:
     def label(self, text: str, x: float, y: float, size: float) -> tuple[float, float, Anchor, bool] | None:
         """Where to write the text of the point: (x, y of the base line, anchor, whether to tie it with a line).
 
-        The place that lies least over lines, those beside the point before those farther away; None where there is
+        The place that lies least over lines, those beside the point before those farther away; None if there is
         no room.
         """
         wide = text_width(text, size)

@@ -1,4 +1,4 @@
-"""Lines of styled text: laid out once, then written plain, in ASCII or in colour. The words are the same in all."""
+"""Lines of styled text: laid out once, then written plain, in ASCII or in color. The words are the same in all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of the matrix that a finding stands on, for people."""
+"""Rows of the matrix that a finding is based on, for people."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _CUDA: dict[str, tuple[str, str, Style]] = {
 def measured_lines(report: Report, width: int, verbose: int) -> list[Line]:
     """The block of measurements: a headline for each device, then the figures of the first, the others in short.
 
-    With -v every device, every operation and the driver's proof. Empty where nothing was measured.
+    With -v every device, every operation and the driver's proof. Empty if nothing was measured.
     """
     m = report.snapshot.measured
     if known(m.level) is None:

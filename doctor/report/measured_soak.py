@@ -10,7 +10,7 @@ from .lines import Line, Span, line, wrap
 
 
 def soak_lines(report: Report, width: int) -> list[Line]:
-    """Empty where none was asked for."""
+    """Empty if none was asked for."""
     found = courses(report.snapshot.measured)
     rows: list[Line] = []
     for course in found:

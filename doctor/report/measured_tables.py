@@ -24,7 +24,7 @@ _COPIES = {
 
 
 def device_lines(report: Report, device: str, width: int, verbose: int) -> list[Line]:
-    """The block of one device; empty where nothing of its speed is known."""
+    """The block of one device; empty if nothing of its speed is known."""
     m = report.snapshot.measured
     rows = speed_rows(report, device, verbose)
     found = table(rows, width)

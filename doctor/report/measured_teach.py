@@ -1,4 +1,4 @@
-"""One sum over all ranks in three ways (`prove --links --teach`): what each link carried, beside the theory."""
+"""One sum over all ranks in three ways (`prove --links --teach`): what each link carried, compared with theory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NAMES = {"gather-sum-broadcast": "gather, sum, broadcast", "ring": "ring", "libr
 
 
 def teach_lines(m: Measured, width: int) -> list[Line]:
-    """Empty where nobody asked for it."""
+    """Empty if it was not requested."""
     ways = known(m.ways) or ()
     if not ways:
         return []

@@ -73,7 +73,7 @@ def _point(p: BatchPoint, bound: str, verbose: int) -> Row:
 
 
 def crossing(report: Report, device: str) -> str:
-    """From which batch on the GPU sets the time, or what does at the largest; empty where it cannot be said."""
+    """From which batch on the GPU sets the time, or what does at the largest; empty if it cannot be said."""
     batch, judged = crossover(report, device), limits(report, device)
     if batch is not None:
         return f"The GPU sets the time {'at every batch' if batch <= min(judged) else f'from batch {batch:,} on'}."

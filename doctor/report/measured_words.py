@@ -84,7 +84,7 @@ def evidence(proof: TorchProof) -> str:
 
 
 def driver_evidence(proof: DriverProof) -> str:
-    """L0 of one device in words."""
+    """The L0 result of one device as text."""
     name = f"libcuda device {proof.device}" + (f" ({proof.name})" if proof.name else "")
     if known(proof.right) is None:
         call = f" in {proof.failed_call}" if proof.failed_call else ""
@@ -176,7 +176,7 @@ def collective_words(c: CollectiveProof) -> str:
 
 
 def without_driver(report: Report) -> str:
-    """Why there is no proof through libcuda; empty where there is one, or nobody asked."""
+    """Why there is no proof through libcuda; empty if there is one, or it was not requested."""
     driver = report.snapshot.measured.driver
     if isinstance(driver, Missing) and driver.reason != "not-asked":
         return f"the driver alone (libcuda) could not be tested: {driver.detail or driver.reason}"

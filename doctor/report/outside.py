@@ -11,7 +11,7 @@ _UNKNOWN = {"absent": "none", "denied": "no permission"}
 
 
 def rows(s: Snapshot) -> list[tuple[str, str, str]]:
-    """(what, on the host, in the container); empty where no host was looked at."""
+    """(what, on the host, in the container); empty if no host was looked at."""
     host, d = s.outside, s.driver
     if host is None:
         return []

@@ -1,4 +1,4 @@
-"""Pages of answers that are no report of a machine: links of GPUs, an image against hosts, text as it stands."""
+"""Pages of answers that are not reports of a machine: links of GPUs, an image against hosts, text as it stands."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def suspect(report: Report) -> Finding | None:
 
 
 def named(s: Snapshot) -> list[str]:
-    """What the text tells of the machine, in the words of the header; what it does not tell is left out."""
+    """What the text tells of the machine, in the words of the header; what it does not tell is omitted."""
     known_parts = [facts.gpus(s), facts.driver(s), facts.torch(s), facts.python(s)]
     return [words for words in known_parts if not words.endswith(" unknown")] or [
         "the text names no GPU, driver, torch or Python"
@@ -97,7 +97,7 @@ def answer_markdown(report: Report, escape: Any, fenced: Any) -> list[str]:
 
 
 class Possible(NamedTuple):
-    """A possible cause in words."""
+    """A possible cause as text."""
 
     chance: str
     """`62 %`."""
@@ -211,7 +211,7 @@ def open_markdown(report: Report, titles: Mapping[str, str], escape: Any, fenced
 
 
 def open_page(report: Report, titles: Mapping[str, str]) -> dict[str, Any]:
-    """The same for a page; empty where nothing is left open."""
+    """The same for a page; empty if nothing is left open."""
     text = report.text or TextReport()
     if not leaves_open(report):
         return {}

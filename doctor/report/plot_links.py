@@ -25,7 +25,7 @@ TEACH = 300.0
 
 
 def render_links(report: Report) -> str:
-    """The picture; empty where there is none."""
+    """The image; empty if there is none."""
     height = links_height(report)
     if not height:
         return ""
@@ -37,7 +37,7 @@ def render_links(report: Report) -> str:
 
 
 def links_height(report: Report) -> float:
-    """Height of the drawing; 0 where nothing can be drawn."""
+    """Height of the drawing; 0 if nothing can be drawn."""
     m = report.snapshot.measured
     return (_TOP + _TALL + _FOOT if _curves(m) else 0.0) + (TEACH if _ways(m) else 0.0)
 

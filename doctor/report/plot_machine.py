@@ -44,7 +44,7 @@ def speeds(report: Report) -> dict[tuple[str, str], float]:
 
 
 def machine_parts(report: Report) -> list[tuple[Callable[[Drawing], None], float]]:
-    """What draws each part, 1104 pixels wide, and its height; none where fewer than two GPUs were measured."""
+    """What draws each part, 1104 pixels wide, and its height; none if fewer than two GPUs were measured."""
     names, found, between = gpus(report), columns(report), speeds(report)
     if len(names) < 2:
         return []
@@ -58,7 +58,7 @@ def machine_parts(report: Report) -> list[tuple[Callable[[Drawing], None], float
 
 
 def render_machine(report: Report) -> str:
-    """The picture; empty where there is none."""
+    """The image; empty if there is none."""
     d, y = Drawing("machine"), 8.0
     parts = machine_parts(report)
     for index, (draw, tall) in enumerate(parts):

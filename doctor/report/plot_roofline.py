@@ -195,7 +195,7 @@ def _together(points: list[Rate], positions: list[tuple[float, float]]) -> list[
 
 
 def marker(d: Drawing, group: str, x: float, y: float, about: str = "") -> None:
-    """A circle, a square or a triangle: groups are told apart without colour too."""
+    """A circle, a square or a triangle: groups are distinguished without color too."""
     colour = COLOURS.get(group, OTHER)
     if group == "normalisation":
         d.rect(x - 6, y - 6, 12, 12, colour, "#ffffff", about=about)

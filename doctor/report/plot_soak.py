@@ -15,7 +15,7 @@ from .svg import AXIS, GRID, INK, MUTED, Drawing, shorten, text_width
 WIDTH, _MARGIN, _TOP, _TALL, _FOOT, _BETWEEN = 1160.0, 28.0, 92.0, 190.0, 50.0, 34.0
 HEIGHT = _TOP + _TALL + _FOOT + 8
 _COLOURS = ("#0072b2", "#009e73", "#56b4e9", "#cc79a7", "#999933", "#7a5195", "#8c6d1f", "#5b7f95")
-"""Of GPUs that keep their speed; one that does not is drawn in the colour of what is low."""
+"""Of GPUs that keep their speed; one that does not is drawn in the color of what is low."""
 _FALLS = -10.0
 
 
@@ -33,7 +33,7 @@ _PANELS: tuple[tuple[str, Callable[[SoakPoint], float | None], bool], ...] = (
 
 
 def render_soak(report: Report) -> str:
-    """The picture; empty where there is none."""
+    """The image; empty if there is none."""
     if not has_soak(report):
         return ""
     d = Drawing("soak")

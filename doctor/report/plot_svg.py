@@ -105,7 +105,7 @@ def _under(words: str, row: list[Panel]) -> list[Panel]:
 def render_svg(report: Report, device: str = "") -> str:
     """The picture of one device, or of all that were measured.
 
-    Raises ValueError with one line where nothing was measured that can be drawn.
+    Raises ValueError with one line if nothing was measured that can be drawn.
     """
     found = [name for name in drawable(report) if device in ("", name)]
     rows = panels(report, device) if device and found else [] if device else together(report)

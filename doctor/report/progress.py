@@ -1,4 +1,4 @@
-"""One live line on stderr while facts are gathered; nothing at all where stderr is no terminal."""
+"""One live line on stderr while facts are gathered; nothing at all if stderr is not a terminal."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from .clean import printable
 
 
 def family(name: str, words: str, samples: Iterable[tuple[Mapping[str, str], float]]) -> list[str]:
-    """HELP, TYPE and one line for each sample (labels, value); nothing where there is no sample."""
+    """HELP, TYPE and one line for each sample (labels, value); nothing if there is no sample."""
     rows = [f"gpudoctor_{name}{_braces(labels)} {value:.15g}" for labels, value in samples]
     return [f"# HELP gpudoctor_{name} {words}", f"# TYPE gpudoctor_{name} gauge", *rows] if rows else []
 

@@ -15,7 +15,7 @@ _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sa
 def render_sarif(
     found: Sequence[Outcome], rules: Mapping[str, Ruled], version: str, preface: Sequence[str] = ()
 ) -> bytes:
-    """One run; what passed or was skipped is left out. `preface`: notifications of the run."""
+    """One run; what passed or was skipped is omitted. `preface`: notifications of the run."""
     shown = [one for one in found if one.level in _LEVELS]
     used = list(dict.fromkeys(one.rule for one in shown))
     driver = {

@@ -22,9 +22,9 @@ class Cap(Struct, frozen=True, kw_only=True, omit_defaults=True):
     looked: int
     """How many were looked at, the first ones."""
     listed: int | None = None
-    """How many there are; None where nobody counted them: more than `looked` (of a text: at least so many)."""
+    """How many there are; None if nobody counted them: more than `looked` (of a text: at least so many)."""
     place: str = ""
-    """The folder or file, `GPU 3`; empty where there is only one such list."""
+    """The folder or file, `GPU 3`; empty if there is only one such list."""
 
     @property
     def words(self) -> str:

@@ -36,13 +36,13 @@ class Cuda(Section, frozen=True, kw_only=True, omit_defaults=True):
 
     toolkits: tuple[Toolkit, ...] | Missing = NOT_ASKED
     cuda_home: str | Missing | None = NOT_ASKED
-    """CUDA_HOME or CUDA_PATH; None where unset."""
+    """CUDA_HOME or CUDA_PATH; None if unset."""
     nvcc_on_path: str | Missing | None = NOT_ASKED
     nvcc_version: str | Missing = NOT_ASKED
     """Of the nvcc that a build would use (CUDA_HOME first, then PATH)."""
     gcc_version: str | Missing = NOT_ASKED
     c_compiler: str | Missing | None = NOT_ASKED
-    """Path of what compiles C at run time: CC, else gcc, else clang on PATH; None where there is none of them."""
+    """Path of what compiles C at run time: CC, else gcc, else clang on PATH; None if there is none of them."""
     libraries: tuple[LoaderLibrary, ...] | Missing = NOT_ASKED
     ld_library_path: tuple[str, ...] | Missing = NOT_ASKED
     stub_directories: tuple[str, ...] | Missing = NOT_ASKED

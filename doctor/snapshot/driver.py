@@ -41,7 +41,7 @@ class PciDevice(Struct, frozen=True, kw_only=True, omit_defaults=True):
     class_code: str = ""
     """Six hex digits: 030000 VGA, 030200 3D controller, 068000 NVSwitch."""
     driver: str | Missing | None = NOT_ASKED
-    """Kernel driver bound to it (nvidia, nouveau, vfio-pci); None where none is bound."""
+    """Kernel driver bound to it (nvidia, nouveau, vfio-pci); None if none is bound."""
 
 
 class PciePath(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -96,9 +96,9 @@ class CallFault(Struct, frozen=True):
     fault: Fault
     detail: str = ""
     stuck_pid: int = 0
-    """The child that made the call and that even SIGKILL did not end (state D); 0 where it could be ended."""
+    """The child that made the call and that even SIGKILL did not end (state D); 0 if it could be ended."""
     stuck_in: str = ""
-    """The kernel function in which it sleeps, from /proc/PID/wchan; empty where that is hidden."""
+    """The kernel function in which it sleeps, from /proc/PID/wchan; empty if that is hidden."""
 
 
 class CudaDevice(Struct, frozen=True, kw_only=True, omit_defaults=True):

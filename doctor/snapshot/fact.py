@@ -48,7 +48,7 @@ def need(name: str, value: T | Missing) -> T:
 
 
 def known(value: T | Missing) -> T | None:
-    """The value, or None where it is missing (for facts that only enrich a message)."""
+    """The value, or None if it is missing (for facts that only enrich a message)."""
     return None if isinstance(value, Missing) else value
 
 

@@ -126,7 +126,7 @@ class Gpu(Section, frozen=True, kw_only=True, omit_defaults=True):
     """Number of active NVLink links, those asleep among them."""
     nvlink_inactive: int | Missing = NOT_ASKED
     nvlink_errors: tuple[NvLinkErrors, ...] | Missing = NOT_ASKED
-    """Of the links that counted any error; empty where all counters are 0."""
+    """Of the links that counted any error; empty if all counters are 0."""
     pcie_replays: int | Missing = NOT_ASKED
     """PCIe packets that were repeated between the GPU's last reset and the first look."""
     pcie_replays_climbed: int | Missing = NOT_ASKED
@@ -141,7 +141,7 @@ class Gpu(Section, frozen=True, kw_only=True, omit_defaults=True):
     fabric_health: int | Missing = NOT_ASKED
     """NVML's mask of what is wrong with the NVSwitch fabric, from driver 550 on: two or four bits for each part."""
     fabric_health_summary: int | Missing = NOT_ASKED
-    """0 not told, 1 healthy, 2 unhealthy, 3 limited capacity (driver 580 and later)."""
+    """0 not reported, 1 healthy, 2 unhealthy, 3 limited capacity (driver 580 and later)."""
     gsp_firmware: str | Missing = NOT_ASKED
     virtualization_mode: int | Missing = NOT_ASKED
     """0 none, 1 passthrough, 2 vGPU, 3 host vGPU, 4 host vSGA."""
@@ -159,7 +159,7 @@ class GpuPair(Struct, frozen=True, kw_only=True, omit_defaults=True):
     p2p_read: int | Missing = NOT_ASKED
     """NVML P2P status; 0 is OK."""
     p2p_nvlink: int | Missing = NOT_ASKED
-    """The same over NVLink: 0 where NVLink joins the two."""
+    """The same over NVLink: 0 if NVLink joins the two."""
     topology: int | Missing = NOT_ASKED
     """NVML topology level (0 internal, 10 single switch ... 50 system)."""
     nvlinks: int | Missing = NOT_ASKED

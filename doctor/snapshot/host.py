@@ -63,7 +63,7 @@ class Host(Section, frozen=True, kw_only=True, omit_defaults=True):
     open_files: int | Missing = NOT_ASKED
     """Open-file soft limit; -1 is unlimited."""
     rdma_devices: int | Missing = NOT_ASKED
-    """Nodes /dev/infiniband/uverbs* (InfiniBand, RoCE, EFA) that are here; 0 where there is no such folder."""
+    """Nodes /dev/infiniband/uverbs* (InfiniBand, RoCE, EFA) that are here; 0 if there is no such folder."""
     provider: str | Missing = NOT_ASKED
     """runpod, vast, lambda, modal, gcp, aws, azure, colab, kaggle ... ; Missing(absent) where nothing shows."""
     scheduler: str | Missing = NOT_ASKED
@@ -77,7 +77,7 @@ class Host(Section, frozen=True, kw_only=True, omit_defaults=True):
     """The variables of `doctor/patient/env_names.py` that are set (an empty value is kept: it matters)."""
 
     def env(self, name: str) -> str | Missing | None:
-        """The variable's value, None where it is known to be unset, Missing where the environment was not read."""
+        """The variable's value, None if it is known to be unset, Missing where the environment was not read."""
         if isinstance(self.environment, Missing):
             return self.environment
         return next((v.value for v in self.environment if v.name == name), None)
@@ -110,14 +110,14 @@ class Container(Section, frozen=True, kw_only=True, omit_defaults=True):
     evidence: str | Missing = NOT_ASKED
     """Which file or variable shows the kind."""
     visible_devices: str | Missing | None = NOT_ASKED
-    """NVIDIA_VISIBLE_DEVICES; None where it is known to be unset."""
+    """NVIDIA_VISIBLE_DEVICES; None if it is known to be unset."""
     driver_capabilities: str | Missing | None = NOT_ASKED
-    """NVIDIA_DRIVER_CAPABILITIES; None where it is known to be unset."""
+    """NVIDIA_DRIVER_CAPABILITIES; None if it is known to be unset."""
     requirements: tuple[EnvVar, ...] | Missing = NOT_ASKED
     """NVIDIA_REQUIRE_* variables."""
     require_disabled: bool | Missing = NOT_ASKED
     image_cuda: str | Missing | None = NOT_ASKED
-    """CUDA_VERSION of the image; None where unset."""
+    """CUDA_VERSION of the image; None if unset."""
     image_torch: str | Missing | None = NOT_ASKED
     """torch version that the image's own variables or labels state (PYTORCH_VERSION, NVIDIA_PYTORCH_VERSION ...)."""
     image_torch_source: str | Missing = NOT_ASKED

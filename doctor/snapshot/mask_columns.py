@@ -120,7 +120,7 @@ def _aligned(text: str, start: int, end: int) -> list[Cell]:
 
 
 def _kinds(text: str, head: list[Cell]) -> Kinds:
-    """The kinds of a head's columns; empty where a line is no head."""
+    """The kinds of a head's columns; empty if a line is no head."""
     kinds: Kinds = {}
     for number, (start, end) in enumerate(head):
         cell = text[start:end]
@@ -144,7 +144,7 @@ def _kind(cell: str) -> str:
 def _values(
     text: str, row: Cell, split: Split, at: int, head: list[Cell], kinds: dict[int, str]
 ) -> list[NameSpan] | None:
-    """What a row has in these columns; None where it is no row of this table. `at`: where the head's line begins."""
+    """What a row has in these columns; None if it is no row of this table. `at`: where the head's line begins."""
     start, end = row
     if start == end:
         return None

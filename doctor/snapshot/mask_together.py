@@ -12,7 +12,7 @@ BETWEEN = "\n\n\n\n"
 
 
 def masked_together(texts: list[str], spans: Iterator[Span]) -> dict[str, str]:
-    """Texts that were looked at as one, with their masks; those that need a look of their own are left out."""
+    """Texts that were looked at as one, with their masks; those that need a look of their own are omitted."""
     starts: list[int] = []
     at = 0
     for text in texts:

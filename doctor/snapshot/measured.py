@@ -200,7 +200,7 @@ class Measured(Section, frozen=True, kw_only=True, omit_defaults=True):
     interrupted: bool = False
     """Ctrl-C ended it: what is missing was not measured."""
     torch_devices: tuple[str, ...] | Missing = NOT_ASKED
-    """Devices that torch offered to the proof: `cuda:0` ...; empty where torch has no GPU."""
+    """Devices that torch offered to the proof: `cuda:0` ...; empty if torch has no GPU."""
     import_seconds: float | Missing = NOT_ASKED
     ended: tuple[StepEnd, ...] = ()
     driver: tuple[DriverProof, ...] | Missing = NOT_ASKED
@@ -211,7 +211,7 @@ class Measured(Section, frozen=True, kw_only=True, omit_defaults=True):
     loads: tuple[Load, ...] | Missing = NOT_ASKED
     training: tuple[TrainingStep, ...] | Missing = NOT_ASKED
     cpu: CpuScore | None = None
-    """None where it was not measured (also collective and watch)."""
+    """None if it was not measured (also collective and watch)."""
     batches: tuple[BatchPoint, ...] | Missing = NOT_ASKED
     pairs: tuple[PairProof, ...] | Missing = NOT_ASKED
     collective: CollectiveProof | None = None

@@ -8,7 +8,7 @@ from .fact import NOT_ASKED, Missing
 
 
 class Outside(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What stands beside the container's own facts."""
+    """Facts from outside the container."""
 
     kernel_version: str | Missing = NOT_ASKED
     """The loaded driver's version; Missing(absent) where none is loaded."""

@@ -7,7 +7,7 @@ from .snapshot import Snapshot
 
 
 def reported_names(s: Snapshot) -> list[str]:
-    """What NVML and CUDA call the GPUs and MIG instances here; empty where neither gives an answer."""
+    """What NVML and CUDA call the GPUs and MIG instances here; empty if neither gives an answer."""
     names: list[str | Missing] = []
     for gpu in known(s.gpus) or ():
         names += [gpu.name, *(instance.name for instance in known(gpu.mig_instances) or ())]

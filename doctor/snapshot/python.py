@@ -85,7 +85,7 @@ class ChangedFile(Struct, frozen=True, kw_only=True, omit_defaults=True):
     whole: int | None = None
     """Bytes that it had: by RECORD, else what its headers name."""
     detail: str = ""
-    """What its link leads to, its processor, what it needs, or why it is no ELF file."""
+    """What its link leads to, its processor, what it needs, or why it is not an ELF file."""
     recorded: bool = True
     """Whether its distribution has a RECORD that pip can use."""
     elsewhere: str = ""
@@ -112,12 +112,12 @@ class Environment(Section, frozen=True, kw_only=True, omit_defaults=True):
     headers: bool | Missing = NOT_ASKED
     """Python.h of this interpreter is there: what compiles at run time needs it."""
     starts: bool | Missing = NOT_ASKED
-    """Whether the interpreter starts, by starting it (without its site-packages); False where it is gone."""
+    """Whether the interpreter starts, by starting it (without its site-packages); False if it is gone."""
     start_error: str | Missing = NOT_ASKED
     """Why it does not start; Missing(absent) where it does."""
     start_fault: Literal["gone", "refused", "crash"] | Missing = NOT_ASKED
     """gone: there is no such file, or its link leads nowhere; refused: the kernel would not execute it (no permission,
-    another architecture); crash: it ended or hung before it was ready, or is no Python."""
+    another architecture); crash: it ended or hung before it was ready, or is not a Python."""
     link_target: str | Missing = NOT_ASKED
     """Of an interpreter that is gone: what its link leads to."""
     ensurepip: bool | Missing = NOT_ASKED
@@ -141,7 +141,7 @@ class Python(Section, frozen=True, kw_only=True, omit_defaults=True):
 
     changed_libraries: tuple[ChangedFile, ...] | Missing = NOT_ASKED
     """Shared libraries of torch, the nvidia-* wheels, Triton and required packages that are not as they were installed
-    or cannot be loaded; empty where all are whole."""
+    or cannot be loaded; empty if all are whole."""
     changed_files: tuple[ChangedFile, ...] | Missing = NOT_ASKED
     """All files of the same packages that differ from RECORD by presence, size or hash; asked by --deep alone."""
     uv: bool | Missing = NOT_ASKED
@@ -151,7 +151,7 @@ class Python(Section, frozen=True, kw_only=True, omit_defaults=True):
     nothing of them is run."""
 
     def distribution(self, name: str) -> Distribution | Missing | None:
-        """The distribution that an import would take (first in sys.path order), None where it is not installed."""
+        """The distribution that an import would take (first in sys.path order), None if it is not installed."""
         if isinstance(self.distributions, Missing):
             return self.distributions
         return next((d for d in self.distributions if d.name == name), None)

@@ -48,7 +48,7 @@ NO_COMMAND = "The command is omitted because it contains a masked name"
 
 
 class LocalNames(Struct, frozen=True):
-    """Names of the machine that was looked at; empty where they are not known (they are then learned from paths)."""
+    """Names of the machine that was looked at; empty if they are not known (they are then learned from paths)."""
 
     user: str = ""
     host: str = ""
@@ -253,7 +253,7 @@ class Redactor:
         return replace(policy, **changes)
 
     def _without_masks(self, value: Any, changes: dict[str, Any]) -> dict[str, Any]:
-        """What is left out of a step, its alternatives and a fix's note, since it could not be run: it holds a mask."""
+        """What is omitted of a step, its alternatives and a fix's note, since it could not be run: it holds a mask."""
         found: dict[str, Any] = {}
         before = getattr(value, "command", "")
         if before and holds_mask(changes.get("command", before), self.own_names):

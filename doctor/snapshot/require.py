@@ -30,7 +30,7 @@ class Required(Struct, frozen=True):
 
 
 def required(s: Snapshot, cuda: str | None) -> Required | Missing | None:
-    """None where the image asks for nothing or the asking is disabled; `cuda`: the version that the driver reports."""
+    """None if the image asks for nothing or the asking is disabled; `cuda`: the version that the driver reports."""
     from ..formats.require import (
         RequireGpu,
         RequireHost,

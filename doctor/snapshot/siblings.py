@@ -1,4 +1,4 @@
-"""Figures of GPUs of one model beside each other: pure, for the prover and for the judge."""
+"""Figures of GPUs of one model, compared: pure, for the prover and for the judge."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Snapshot(Section, frozen=True, kw_only=True, omit_defaults=True):
     """Lists of which only the first part was looked at: their length is no count of what is there."""
 
     def cap(self, what: CapOf) -> Cap | None:
-        """Where gpudoctor stopped counting; None where it looked at all of them."""
+        """Where gpudoctor stopped counting; None if it looked at all of them."""
         return next((cap for cap in self.caps if cap.what == what), None)
 
     def replace(self, changes: dict[str, Any]) -> Snapshot:
@@ -75,7 +75,7 @@ class Snapshot(Section, frozen=True, kw_only=True, omit_defaults=True):
         return result
 
     def fact(self, path: str) -> Any:
-        """The value at a path such as `torch.cuda`; KeyError where there is no such fact."""
+        """The value at a path such as `torch.cuda`; KeyError if there is no such fact."""
         value: Any = self
         for part in path.split("."):
             if not hasattr(value, "__struct_fields__") or part not in value.__struct_fields__:

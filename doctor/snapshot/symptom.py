@@ -45,7 +45,7 @@ class Ranked(Struct, frozen=True, kw_only=True, omit_defaults=True):
     share: float
     """From 0 to 1; over all causes 1."""
     line: int = 0
-    """The line that weighs most for it, from 1; 0 where none does."""
+    """The line that weighs most for it, from 1; 0 if none does."""
     text: str = ""
 
 

@@ -14,20 +14,20 @@ OUTPUT_LIMIT = 8 << 20
 TAIL_LIMIT = 4096
 """Bytes of stderr that are kept, the last ones."""
 NOISE_LIMIT = 50
-"""Lines of stdout that are no JSON object and are kept, the first ones."""
+"""Lines of stdout that are not JSON objects and are kept, the first ones."""
 
 
 class AgentResult:
     """What is left of a child.
 
     lines: JSON objects in order.
-    returncode: minus the signal's number where a signal ended it; None where it never started or could not be reaped
+    returncode: minus the signal's number where a signal ended it; None if it never started or could not be reaped
     (a process in uninterruptible sleep inside the driver).
     fault: `hang` (it stood still until its deadline), `slow` and `starved` (it still moved, or had no core, when all
     time was over; `waits` says what it waited for), `crash` (a signal), `failed` (an exit code, the end inside a
     call, too much output).
     guilty: the call begun last that never reported.
-    stderr_tail: at most 4 KiB; noise: stdout lines that are no JSON object; seconds: wall time from the start;
+    stderr_tail: at most 4 KiB; noise: stdout lines that are not JSON objects; seconds: wall time from the start;
     silent: the last of them, in which it wrote no line.
     stuck: of a child that even SIGKILL did not end (state D), its `pid` and the kernel function `wchan` that it is in.
     """

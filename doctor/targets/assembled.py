@@ -27,7 +27,7 @@ def assembled(name: str, sent: str = "") -> str:
     `python - ARGUMENTS` where it needs packages.
 
     Each part is a module of its own there, as it is here. The whole is there as a text, too, for an agent that starts
-    itself once more, and so is `sent`, which the agent may read. Raises OSError where there is no such agent.
+    itself once more, and so is `sent`, which the agent may read. Raises OSError if there is no such agent.
     """
     texts: dict[str, str] = {}
     _collect(name, texts)

@@ -58,7 +58,7 @@ class Deadline:
 
     @property
     def awaited(self) -> str:
-        """What it was at when it was looked at last; empty where it stood still."""
+        """What it was at when it was looked at last; empty if it stood still."""
         return WORDS[self.waits] if self.waits else ""
 
     def next_look(self) -> float:

@@ -41,7 +41,7 @@ def _entry(entry: str, folder: str, searched: bool) -> str:
 
 
 def current_folder() -> str:
-    """The working directory, empty where it was deleted."""
+    """The working directory, empty if it was deleted."""
     try:
         return os.getcwd()  # noqa: PTH109 (pathlib is not worth its start-up time here)
     except OSError:

@@ -83,7 +83,7 @@ class _Line(Struct):
 
 
 def _run(command: list[str], data: bytes, limit_s: float) -> Fed:
-    """Raises Unreachable where it cannot be started."""
+    """Raises Unreachable if it cannot be started."""
     try:
         return run_fed(command, data, limit_s, _MOST_BYTES)
     except FileNotFoundError:

@@ -14,7 +14,7 @@ TAIL = 8192
 
 
 class Fed:
-    """code: None where it did not end by itself; out: at most the limit and one read more; `late`: the time was over;
+    """code: None if it did not end by itself; out: at most the limit and one read more; `late`: the time was over;
     `too_much`: it wrote over the limit, and was ended then."""
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class Fed:
 
 
 def run_fed(command: list[str], data: bytes, limit_s: float, most: int) -> Fed:
-    """Run it to its end. Raises OSError where it cannot be started."""
+    """Run it to its end. Raises OSError if it cannot be started."""
     child = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
     )
@@ -79,7 +79,7 @@ def _read(fed: Fed, streams: tuple[IO[bytes], ...], data: bytes, until: float, m
 
 
 def _written(stream: Any, data: bytes) -> bytes:
-    """What is left after a write; nothing where nobody reads any more."""
+    """What is left after a write; nothing if nobody reads any more."""
     try:
         return data[os.write(stream.fileno(), data[: 1 << 16]) :]
     except BlockingIOError:

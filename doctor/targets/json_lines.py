@@ -8,7 +8,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def parse_line(data: bytes) -> Any:
-    r"""The value of one line. Raises ValueError (also for bytes that are no UTF-8) and RecursionError.
+    r"""The value of one line. Raises ValueError (also for bytes that are not UTF-8) and RecursionError.
 
     Half a surrogate pair (`\ud800`), which JSON allows and UTF-8 does not, becomes a replacement character: nothing
     that comes after could write it.

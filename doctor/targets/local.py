@@ -1,4 +1,4 @@
-"""Run a gatherer beside this process: a file system that hangs must not hang us, and importing goes on meanwhile.
+"""Run a gatherer in a separate process: a file system that hangs must not hang us, and importing goes on meanwhile.
 
 On Linux the gatherer is a forked child, so that it works on another core while this process imports what judging
 needs. Elsewhere, and where threads already run (a fork could copy a lock that one of them holds), it is a thread that
@@ -105,7 +105,7 @@ class Gathering:
             self._done.set()
 
     def _fork(self, work: Work) -> BinaryIO | None:
-        """The stream of the child's lines; None where no process can be made."""
+        """The stream of the child's lines; None if no process can be made."""
         pipes: list[int] = []
         try:
             for _ in range(2):

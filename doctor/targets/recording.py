@@ -35,11 +35,11 @@ _FAULTS = ("hang", "crash", "failed")
 
 
 class RecordingError(Exception):
-    """The folder is no recording that can be read; the message is one line."""
+    """The folder is not a recording that can be read; the message is one line."""
 
 
 class Recording:
-    """`files`: lines of the file gatherer, None where files were not asked; `agents`: results by name; `manifest`;
+    """`files`: lines of the file gatherer, None if files were not asked; `agents`: results by name; `manifest`;
     `proof`: the runs of each source of a proof."""
 
     def __init__(

@@ -10,7 +10,7 @@ class NotARoot(Exception):
 
 
 def root_folder(path: str) -> str:
-    """The absolute path. Raises NotARoot where it is no folder or has nothing of a Linux system in it."""
+    """The absolute path. Raises NotARoot if it is not a folder or has nothing of a Linux system in it."""
     folder = Path(path).absolute()
     if not folder.is_dir():
         raise NotARoot(f"{path} is not a folder")

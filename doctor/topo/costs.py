@@ -38,7 +38,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     rate_gb_s: float | None
     rate_words: str
     fastest: Fastest | None
-    """None where the matrix lists none for sure."""
+    """None if the matrix lists none for sure."""
     verdict: str
     parameters: float
     tokens: int

@@ -29,7 +29,7 @@ def ring_rate(spec: GpuSpec, ring: Ring, slowest: str) -> tuple[float, str]:
 
 
 def joined_islands(table: Table) -> tuple[tuple[int, ...], ...]:
-    """Empty where NVLink joins all GPUs, or none."""
+    """Empty if NVLink joins all GPUs, or none."""
     found = islands(table.bonds())
     return found if len(found) > 1 and any(len(one) > 1 for one in found) else ()
 

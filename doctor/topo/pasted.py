@@ -22,7 +22,7 @@ _MOST = 1024
 
 
 class Garbled(Exception):
-    """A text that is no whole table: one line, with the line's number."""
+    """A text that is not a whole table: one line, with the line's number."""
 
 
 def parse_table(text: str) -> Table:

@@ -26,7 +26,7 @@ class Peers(Struct, frozen=True, kw_only=True):
 
 
 def parse_peers(text: str) -> Peers | None:
-    """The matrix in this text; None where its cells are not those of -p2p. Raises Garbled."""
+    """The matrix in this text; None if its cells are not those of -p2p. Raises Garbled."""
     names: list[str] = []
     rows: dict[str, list[str]] = {}
     for number, cells in rows_of(text):

@@ -22,7 +22,7 @@ class Ring(Struct, frozen=True):
 
 
 def rings(bonds: list[list[int]]) -> Ring | None:
-    """Rings of links of their own through all GPUs, as many as are found; None where there is none.
+    """Rings of links of their own through all GPUs, as many as are found; None if there is none.
 
     bonds[i][j]: how many NVLinks join two GPUs directly. A ring uses two links at each GPU, each in both directions.
     """

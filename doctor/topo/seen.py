@@ -16,7 +16,7 @@ _PEER = {1: "the chipset does not support it", 2: "the GPU does not support it",
 
 
 def of_snapshot(s: Snapshot) -> Table:
-    """The matrix of a Snapshot's GPUs and RDMA cards. Raises Gap where a fact for it is missing."""
+    """The matrix of a Snapshot's GPUs and RDMA cards. Raises Gap if a fact for it is missing."""
     gpus = known(s.gpus)
     if not gpus and _none_on_bus(s):
         raise Gap(

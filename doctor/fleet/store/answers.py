@@ -39,7 +39,7 @@ class Answers:
         """Of the first and the last answer."""
 
     def read(self, report: Report) -> Sections:
-        """Raises Refusal where it is no report."""
+        """Raises Refusal if it is no report."""
         return self._reader.read(report)
 
     def take(self, piece: Piece, answer: Answer, report: Report, sections: Sections) -> None:
@@ -179,7 +179,7 @@ class Answers:
 
 
 def _clock_off(generated_at: str, received: float) -> float | None:
-    """Seconds by which the node's clock is ahead of the collector's; None where one of the two is not known."""
+    """Seconds by which the node's clock is ahead of the collector's; None if one of the two is not known."""
     if not received:
         return None
     made = seconds_of(generated_at)

@@ -23,7 +23,7 @@ class Draft:
     """`with Draft(path) as draft:` fill `draft.db`, then `draft.finish()`; without that nothing is left behind."""
 
     def __init__(self, path: str) -> None:
-        """Raises Refusal: no place to write, a file that is no fleet's database, or a second run that writes it."""
+        """Raises Refusal: no place to write, a file that is not a fleet database, or a second run that writes it."""
         self._shown = path
         self._path = os.path.realpath(path)
         self._part = f"{self._path}.part"
@@ -50,7 +50,7 @@ class Draft:
             raise self._refusal(error) from None
 
     def finish(self) -> None:
-        """Put it in its place. Raises Refusal where that cannot be done; the old file is intact then."""
+        """Put it in its place. Raises Refusal if that cannot be done; the old file is intact then."""
         try:
             self.db.execute(f"pragma application_id = {APPLICATION_ID}")
             self.db.execute("commit")
@@ -108,7 +108,7 @@ def _is_leftover(descriptor: int) -> bool:
 
 
 def _mode(shown: str, path: str) -> int:
-    """Permissions of the file that will be there. Raises Refusal where what is there must not be replaced."""
+    """Permissions of the file that will be there. Raises Refusal if what is there must not be replaced."""
     try:
         about = os.stat(path)  # noqa: PTH116
     except FileNotFoundError:

@@ -26,7 +26,7 @@ _MOST_CHARACTERS = 400
 
 
 class Fact(NamedTuple):
-    """One fact; the value is None where it could not be read, and `absent` where it was looked for and is not there."""
+    """One fact; the value is None if it could not be read, and `absent` where it was looked for and is not there."""
 
     path: str
     value: str | None

@@ -63,7 +63,7 @@ class Mould:
         self._rest = [(piece[:1], len(piece)) for piece in pieces[1:]]
 
     def match(self, data: bytes) -> list[bytes] | None:
-        """What stands in the holes, each up to the character that comes next; None where the data has another text."""
+        """What stands in the holes, each up to the character that comes next; None if the data has another text."""
         pieces, values, find = self._pieces, list[bytes](), data.find
         at, add = len(pieces[0]), values.append
         for mark, size in self._rest:
@@ -93,7 +93,7 @@ class Uuids(dict[bytes, bytes]):
 
 
 def cut(name: str, data: bytes, uuids: Uuids) -> Cut | None:
-    """`uuids`: those of the report so far; gets the new ones. None where the text cannot have holes."""
+    """`uuids`: those of the report so far; gets the new ones. None if the text cannot have holes."""
     if b"\0" in data:
         return None
     mig = b"MIG-" in data
@@ -121,7 +121,7 @@ class Cutter:
         self._learned: list[_Learned] = []
 
     def cut(self, data: bytes, uuids: Uuids) -> Cut | None:
-        """`uuids`: those of the report so far; gets the new ones. None where the text cannot have holes."""
+        """`uuids`: those of the report so far; gets the new ones. None if the text cannot have holes."""
         for index, one in enumerate(self._learned):
             values = one.mould.match(data)
             if values is None:
@@ -200,7 +200,7 @@ class Marks(NamedTuple):
 
 
 def order_of(name: str, content: bytes, marks: Marks) -> tuple[bytes, tuple[int, ...]] | None:
-    """The text with holes of JSON in which marks stand, and which mark each number is; None where one was changed."""
+    """The text with holes of JSON in which marks stand, and which mark each number is; None if one was changed."""
     uuids = Uuids()
     for uuid in marks.uuids:
         uuids[uuid]

@@ -44,7 +44,7 @@ class _Answers:
         self.vain = 0
 
     def find(self, keys: dict[str, Hashable]) -> tuple[bool, Examined | None]:
-        """(whether this content was read before, what the check says of it; None where it reads what differs)."""
+        """(whether this content was read before, what the check says of it; None if it reads what differs)."""
         for names, of_content in self._of.items():
             key = tuple([keys.get(name) for name in names])
             if key in of_content:
@@ -61,7 +61,7 @@ class _Answers:
 
 
 class _Shared(NamedTuple):
-    """Of each check what it says of all reports of a kind; None where it depends on more."""
+    """Of each check what it says of all reports of a kind; None if it depends on more."""
 
     examined: list[Examined | None]
     checks: list[CheckResult | None]
@@ -151,7 +151,7 @@ def _mig_instances(sections: Sections) -> frozenset[int]:
 
 
 def _alike(kind: Kind, target: Target, parts: frozenset[int]) -> Snapshot | None:
-    """The Snapshot for all reports of a kind; None where what differs is in the key of a dict. parts: which of their
+    """The Snapshot for all reports of a kind; None if what differs is in the key of a dict. parts: which of their
     UUIDs are of MIG instances."""
     try:
         found = {one.name: without_differences(one, parts) for one in kind.stored if one.name not in (HEAD, RATES)}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Known(NamedTuple):
-    """The answer of a machine that counts so far. Times are seconds since 1970 UTC, 0 where nobody wrote them."""
+    """The answer of a machine that counts so far. Times are seconds since 1970 UTC, 0 if they are unknown."""
 
     number: int
     received: float
@@ -103,7 +103,7 @@ def moment(seconds: float) -> str:
 
 
 def seconds_of(text: str) -> float:
-    """Seconds since 1970 UTC of an ISO time; 0 where it is none."""
+    """Seconds since 1970 UTC of an ISO time; 0 if it is none."""
     try:
         found = datetime.fromisoformat(text.replace("Z", "+00:00"))
         return max(0.0, found.replace(tzinfo=found.tzinfo or timezone.utc).timestamp())

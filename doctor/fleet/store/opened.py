@@ -18,7 +18,7 @@ HEAP_BYTES = 256 << 20
 
 
 def connect(path: str) -> sqlite3.Connection:
-    """A read-only connection. Raises Unopened with one line where there is no database of this kind and schema."""
+    """A read-only connection. Raises Unopened with one line if there is no database of this kind and schema."""
     refuse_other(path)
     quoted = urllib.parse.quote(os.path.abspath(path))  # noqa: PTH100
     db = sqlite3.connect(f"file:{quoted}?mode=ro&immutable=1", uri=True)
@@ -35,7 +35,7 @@ def connect(path: str) -> sqlite3.Connection:
 
 
 def refuse_other(path: str) -> None:
-    """Raises Unopened where the file at `path` cannot be read, or is no fleet's database of this schema."""
+    """Raises Unopened if the file at `path` cannot be read, or is not a fleet database of this schema."""
     with file_given(path) as file:
         try:
             head = file.read(100)

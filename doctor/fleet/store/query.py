@@ -34,7 +34,7 @@ class Rows(NamedTuple):
 
     columns: tuple[str, ...]
     rows: Iterator[tuple[Any, ...]]
-    """Raises Refusal where the deadline passes or the query fails on the way. Values: text, numbers, bytes, None."""
+    """Raises Refusal if the deadline passes or the query fails on the way. Values: text, numbers, bytes, None."""
 
 
 def ask(path: str, sql: str, deadline_s: float = DEADLINE_S) -> Rows:
@@ -65,7 +65,7 @@ def ask(path: str, sql: str, deadline_s: float = DEADLINE_S) -> Rows:
 def saved_of(path: str, name: str) -> tuple[Saved, ...]:
     """The reports of a node, to be judged as `check --from` does; several where several machines have the name.
 
-    Raises Refusal with one line where there is none, or it cannot be read.
+    Raises Refusal with one line if there is none, or it cannot be read.
     """
     with _opened(path) as db:
         found = db.execute(

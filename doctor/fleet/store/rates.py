@@ -74,7 +74,7 @@ def gpu_numbers(gpus: Sequence[Gpu]) -> list[int]:
 
 
 def cut_rates(data: bytes) -> Cut | None:
-    """The rates of this JSON taken apart; None where they cannot be. Raises DecodeError for what is no number."""
+    """The rates of this JSON taken apart; None if they cannot be. Raises DecodeError for what is not a number."""
     if HOLE in data:
         return None
     parts = _NUMBERS.split(data)
@@ -112,8 +112,8 @@ def join_rates(text: bytes, values: bytes) -> bytes:
 
 
 def layout_of(text: bytes, devices: tuple[tuple[str, int], ...]) -> Layout | None:
-    """Which figure each number is; None where the numbers cannot be told from the words. Raises msgspec.DecodeError
-    where they are no rates."""
+    """Which figure each number is; None if the numbers cannot be told from the words. Raises msgspec.DecodeError
+    where they are not rates."""
     rates = _RATES.decode(text.replace(HOLE, b"0"))
     if text.count(HOLE) != len(rates):
         return None

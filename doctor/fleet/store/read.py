@@ -21,7 +21,7 @@ _ARRAY = msgspec.json.Decoder(list[float | None])
 
 
 def open_store(path: str) -> Store:
-    """The database at `path`. Raises Unopened with one line where it is none that this gpudoctor reads."""
+    """The database at `path`. Raises Unopened with one line if it is none that this gpudoctor reads."""
     return Store(path)
 
 
@@ -79,7 +79,7 @@ class Store:
         return [Refused(*row) for row in self._rows("select file, line, reason from refused order by rowid")]
 
     def remarks(self) -> list[tuple[str, str, str]]:
-        """(kind, detail, node) of what must be said of nodes beside their findings, in that order."""
+        """(kind, detail, node) of notes about nodes in addition to their findings, in that order."""
         return list(self._rows("select distinct kind, detail, node from remark order by kind, detail, node"))
 
     def duplicates(self) -> list[Duplicate]:
@@ -226,7 +226,7 @@ class Store:
         return [With(node, name, tuple(gpu for gpu in gpus if gpu >= 0)) for (node, name), gpus in found.items()]
 
     def _rows(self, query: str, values: tuple[Any, ...] = ()) -> Iterator[Any]:
-        """Raises Unopened where the file is damaged."""
+        """Raises Unopened if the file is damaged."""
         try:
             yield from self._db.execute(query, tuple(values))
         except DAMAGE as error:

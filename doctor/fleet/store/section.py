@@ -23,7 +23,7 @@ from .holes import Marks, fill, order_of
 from .rates import Layout
 
 HEAD, RATES = "head", "rates"
-"""Sections beside those of the Snapshot: of the report, and of the measured rates."""
+"""Sections in addition to those of the Snapshot: of the report, and of the measured rates."""
 _TYPES = typing.get_type_hints(Snapshot)
 DECODERS = {name: msgspec.json.Decoder(_TYPES[name]) for name in Snapshot.__struct_fields__}
 NO_MARKS = Marks([], [])
@@ -51,12 +51,12 @@ class Section(NamedTuple):
     """Its JSON with holes (holes.py)."""
     digest: bytes
     alike: bytes | None
-    """What tells its facts from others'; None where it has none."""
+    """What tells its facts from others'; None if it has none."""
     typed: Any
     """With marks where the text has holes."""
     marks: Marks = NO_MARKS
     order: tuple[int, ...] | None = None
-    """Which of the numbers as they came stands in each hole; None where the order is the same."""
+    """Which of the numbers as they came stands in each hole; None if the order is the same."""
 
 
 class Kind:
@@ -107,7 +107,7 @@ def ordered(section: Section, numbers: Sequence[bytes]) -> Sequence[bytes]:
 
 
 def with_holes(name: str, text: bytes, marks: Marks, real: Any) -> Section | None:
-    """The section for all reports that have this text; None where a number or UUID in it is more than that."""
+    """The section for all reports that have this text; None if a number or UUID in it is more than that."""
     try:
         typed = DECODERS[name].decode(fill(text, marks.uuids, iter(marks.numbers)))
     except READING:

@@ -55,7 +55,7 @@ class Sections(NamedTuple):
     uuids: tuple[str | None, ...]
     """Of each GPU."""
     values: bytes
-    """Of the rates: a JSON array, in their order; empty where there are none."""
+    """Of the rates: a JSON array, in their order; empty if there are none."""
     report: Report
 
 
@@ -78,7 +78,7 @@ class Reader:
         self._kinds: OrderedDict[tuple[int, ...], Kind] = OrderedDict()
 
     def read(self, report: Report) -> Sections:
-        """The sections of a report; one that is not masked is masked first. Raises Refusal where it is none."""
+        """The sections of a report; one that is not masked is masked first. Raises Refusal if it is none."""
         try:
             return self._read(report if report.redacted and is_masked(_policy(report)) else self._masked(report))
         except READING as error:
@@ -174,7 +174,7 @@ class Reader:
         return section, []
 
     def _kind(self, found: list[Section], report: Report, rates: bytes) -> Kind | None:
-        """None where the numbers of the rates cannot be told from their words."""
+        """None if the numbers of the rates cannot be told from their words."""
         key = tuple(map(id, found))
         kind = self._kinds.get(key)
         if kind is not None:

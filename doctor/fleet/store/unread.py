@@ -99,7 +99,7 @@ class Watched(Snapshot, frozen=True):
 
 
 def watched(sections: dict[str, Any]) -> Watched:
-    """Of these sections by name; the others are left out."""
+    """Of these sections by name; the others are omitted."""
     return Watched(**sections)
 
 

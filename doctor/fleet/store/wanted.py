@@ -23,7 +23,7 @@ class Wanted:
         self._silent: list[str] = []
 
     def refused(self, one: Refused) -> None:
-        """What came of a node and is no answer."""
+        """What came of a node and is not an answer."""
         if one.node and (key := key_of(one.node)) in self._keys:
             where = os.path.basename(one.file)  # noqa: PTH119
             where += f", line {one.line}" if one.line else ""
@@ -45,7 +45,7 @@ class Wanted:
         return self._silent
 
     def why(self, name: str) -> str:
-        """Why a node has no answer; empty where nothing came."""
+        """Why a node has no answer; empty if nothing came."""
         return self._refused.get(key_of(name), "")
 
 
