@@ -60,7 +60,7 @@ class Step(Struct, frozen=True, kw_only=True):
     purpose: Literal["change", "look"] = "change"
     """`look`: its command changes nothing; it shows what the next step needs."""
     ends: Ends = ""
-    """Whose work it ends (`doctor/fixes/ending.py` says which steps do); empty if nobody's."""
+    """Whose work it ends (`doctor/fixes/ending.py` says which steps do); empty if none."""
     changes: dict[str, Any] = field(default_factory=dict)
     """Facts that it changes, for `Snapshot.replace`; `Missing('recheck')` where only a new look can tell."""
 
@@ -123,7 +123,7 @@ class Check(Struct, frozen=True):
     severity: Severity
     layer: Layer
     sound: str = ""
-    """What is so where the check passes, in words: `The driver is loaded`."""
+    """What is true if the check passes, as text: `The driver is loaded`."""
     tags: tuple[str, ...] = ()
     downstream_of: tuple[str, ...] = ()
     """Ids of checks whose finding explains this one: it is then folded under that cause."""

@@ -1,4 +1,4 @@
-"""Was the GPU really used? What a proof or a watched run shows, device by device, in words."""
+"""Was the GPU really used? What a proof or a watched run shows, device by device, as text."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _ended(end: StepEnd, m: Measured) -> str:
 
 
 def _not_reached(m: Measured, reached: set[str]) -> list[Path]:
-    """The GPUs that torch offers and nobody proved: the time was over before them."""
+    """The GPUs that torch sees but that were not tested because the time ran out first."""
     left = [device for device in known(m.torch_devices) or () if device not in reached]
     if not left or known(m.device) != "cuda":
         return []

@@ -66,7 +66,7 @@ class Ranged(NamedTuple):
         return self.gpu.key if self.gpu else self.rate.device
 
     def figures(self) -> str:
-        """`bf16 742 TFLOP/s (normal: 632 to 790)`; where nobody measured this model, its share of the peak."""
+        """`bf16 742 TFLOP/s (normal: 632 to 790)`; if this model was not measured, its share of the peak."""
         words = f"{_WORDS.get(self.rate.what, self.rate.what)} {number(self.rate.value)} {self.rate.unit}"
         if self.band.basis == "unknown":
             return words

@@ -40,7 +40,7 @@ class Expect(Struct, frozen=True):
 
 
 class FoundConfig(Struct, frozen=True, kw_only=True):
-    """A configuration file that was found in a folder and that nobody trusted: it may add and tighten.
+    """A configuration file that was found in a folder and is not trusted: it may add and tighten.
 
     Its `skip`, `only` and thresholds are part of the policy and silence remarks and warnings. What counts in full, for
     failures and required unknowns too, is kept here: the values without that file.

@@ -1,4 +1,4 @@
-"""Why a check is unknown or was skipped, in words."""
+"""Why a check is unknown or was skipped, as text."""
 
 from __future__ import annotations
 

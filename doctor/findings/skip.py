@@ -20,4 +20,4 @@ class Skip(Exception):
 
 
 class NotExamined(Skip):
-    """Raised by a check that applies here, but nobody looked or measured."""
+    """Raised by a check that applies here, but whose facts were not examined or measured."""

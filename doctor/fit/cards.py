@@ -1,4 +1,4 @@
-"""The GPUs that a model is to fit on: in words (`8xA100-40GB`, `H100:1g.10gb`), or those of a Snapshot."""
+"""The GPUs that a model should fit on: described (`8xA100-40GB`, `H100:1g.10gb`), or those of a Snapshot."""
 
 from __future__ import annotations
 
@@ -77,7 +77,8 @@ class Board(Struct, frozen=True, kw_only=True):
 
 
 def boards(m: Matrix, text: str) -> tuple[Board, ...]:
-    """A kind of GPU in words: a board of each memory size that has this name, the smallest first. Raises Unclear."""
+    """The boards that a description of one GPU model means: one per memory size with this name, smallest first. "
+    "Raises Unclear."""
     if re.search(r"\w\s*(?:[,;+/&]|\band\b)\s*\w", text):
         raise Unclear(
             f"--gpus {text!r}: use one GPU model at a time; if different GPUs work together, give the smallest"

@@ -30,7 +30,7 @@ _NODE = 8
 
 
 class Rung(Struct, frozen=True):
-    """One way to split or spare. sent: bytes per step and GPU over `link_gb_s`; kept: what it changes, in words."""
+    """One way to split or spare. sent: bytes per step and GPU over `link_gb_s`; words: what it changes."""
 
     name: str
     held: Estimate

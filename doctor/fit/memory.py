@@ -77,7 +77,7 @@ def estimate(shape: Shape, count: float, work: Work, parts: float = 1.0) -> Esti
 
 
 def beside(held: Sequence[Part], states: tuple[float, float], parts: float = 1.0, measured: float = 0.0) -> Estimate:
-    """These parts, shared by `parts` GPUs, with what each process takes beside them; measured: bytes of its context."""
+    """These parts, shared by `parts` GPUs, with what each process needs in addition; measured: bytes of its context."""
     shared = [Part(p.name, p.low / parts, p.high / parts, p.note) for p in held if p.high]
     moving = [p for p in shared if p.name in _MOVING]
     slack, workspace, context = rules().fragmentation_percent, rules().workspace_mib, rules().context_mib

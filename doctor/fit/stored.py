@@ -26,7 +26,7 @@ _TILE, _WIDE_TILE = 128, 256
 
 
 class Stored(Struct, frozen=True):
-    """Bytes of all weights, low and high, and how they are stored, in words."""
+    """Bytes of all weights, low and high, and how they are stored, as text."""
 
     low: float
     high: float

@@ -80,7 +80,7 @@ class Value(NamedTuple):
 
 
 class ValueCount(NamedTuple):
-    """How often each value of one fact stands in a cohort."""
+    """How often each value of one fact occurs in a cohort."""
 
     path: str
     counts: dict[str, int]

@@ -28,7 +28,7 @@ _OTHERS = (
     ".sqlite", ".sqlite3", ".py", ".sh", ".yml", ".yaml", ".toml", ".cfg", ".ini", ".conf", ".lock", ".pid", ".pem",
     ".key", ".pub", ".png", ".jpg", ".svg", ".sha256", ".md5", ".asc", ".sig",
 )  # fmt: skip
-"""Kinds of files that never hold a report, and stand beside some."""
+"""Kinds of files that never contain a report, but are often stored next to reports."""
 _LOGS = (".log", ".out", ".err")
 """Their names are those of jobs."""
 _NO_REPORT = "was not read: it does not start like a report, and its name does not end in .json, .jsonl or .ndjson"
@@ -79,7 +79,7 @@ def pieces(paths: tuple[str, ...], replay: Replay, output: str = "") -> Iterator
 
 
 def _namesakes(paths: tuple[str, ...]) -> dict[str, int]:
-    """How many files have a name that stands in several folders, as in Ansible's HOST/tmp/report.json."""
+    """How many files have a name that occurs in several folders, as in Ansible's HOST/tmp/report.json."""
     first: dict[str, str] = {}
     several: dict[str, int] = {}
     found = (file for path in paths for file in _files(path) if isinstance(file, (str, _Recording)))

@@ -32,7 +32,7 @@ _GPU = re.compile(r"\(GPU (\d{1,3})\)")
 
 
 def repairs(findings: Sequence[NodeFinding], mask: Mask | None) -> tuple[RepairAbout, ...]:
-    """In order; those of users' Python environments are distinguished, as findings."""
+    """In order; those of users' Python environments are listed separately, as findings."""
     found = [one for one in order(findings) if not one.users]
     gpus = {
         (one.name, one.subject): f"GPU {number[1]}"

@@ -120,7 +120,7 @@ def _compat_loads(s: Snapshot) -> bool:
 
 
 def _verdict(report: Report, grade: Grade, forward: str, compat_loads: bool) -> Verdict:
-    """The judge's, but that a driver which the matrix finds too old for what is inside is no success."""
+    """The judge's verdict, except that a driver which the matrix finds too old for what is inside is not a success."""
     if report.verdict == "fail" or grade == "impossible" or forward in ("not-on-this-gpu", "not-on-this-driver"):
         return "fail"
     if report.verdict == "unknown" or grade == "unknown" or (forward and not (compat_loads and forward == "possible")):
@@ -154,7 +154,7 @@ def _look(s: Snapshot) -> str:
 
 
 def _code_unknown(s: Snapshot, m: Matrix, report: Report) -> bool:
-    """Whether there is a torch of which nobody can say that it has code for the GPUs."""
+    """Whether there is a torch for which it is unknown whether it has code for the GPUs."""
     if known(s.torch.version) is None:  # an install that names no version has a witness all the same
         return "torch.version" in s.witnesses and not _any_build_serves(s, m)
     return bool(known(s.gpus)) and any(one.id in _NO_CODE[:2] and one.status == "unknown" for one in report.checks)

@@ -43,7 +43,7 @@ class ImageAbout(Struct, frozen=True, kw_only=True):
     requires: tuple[tuple[str, str], ...] = ()
     """NVIDIA_REQUIRE_* (or what CUDA_VERSION stands for): variable and expression."""
     requires_disabled: bool = False
-    """NVIDIA_DISABLE_REQUIRE is set in the image: nobody checks them."""
+    """NVIDIA_DISABLE_REQUIRE is set in the image: they are not checked."""
     visible_devices: str | None = None
     driver_capabilities: str | None = None
     entrypoint: tuple[str, ...] = ()

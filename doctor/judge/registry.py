@@ -1,4 +1,4 @@
-"""The catalogue: every file in `doctor/checks/` is a check; nobody keeps a list by hand."""
+"""The catalogue: every file in `doctor/checks/` is a check; there is no list to maintain by hand."""
 
 from __future__ import annotations
 

@@ -34,13 +34,13 @@ class CheckResult(Struct, frozen=True, kw_only=True):
     id: str
     status: Status
     words: str = ""
-    """What it found, in words: its finding's or remark's title, or what is sound; empty if it could not judge."""
+    """What it found, as text: its finding's or note's title, or what is sound; empty if it could not judge."""
     remarked: bool = False
     """It passed, with an info remark."""
     reason: str = ""
     """Why it is unknown or skipped; empty otherwise."""
     skip: SkipKind | Literal[""] = ""
-    """Of a skip its kind: does-not-apply, or not-examined where something is expected that nobody could look at."""
+    """Of a skip its kind: does-not-apply, or not-examined if something expected could not be examined."""
     lines: tuple[int, ...] = ()
     """Of a pasted text: numbers of the lines that its findings and remarks stand on."""
     duration_ms: float = 0.0
@@ -201,7 +201,7 @@ class Report(Struct, frozen=True, kw_only=True):
     possible: tuple[str, ...] = ()
     """Ids of checks whose cause the text allows but does not prove, likeliest first."""
     likely: str = ""
-    """Id of the finding of a text that is called likely and not proven; empty if there is none."""
+    """Id of the finding of a text that is called likely but not proven; empty if there is none."""
     text: TextReport | None = None
     """Of a pasted text; None if something else was judged."""
     measured: MeasuredVerdict | None = None

@@ -146,7 +146,7 @@ def _node_kind(name: str, path: str) -> NodeKind:
 
 
 def loaded_library(raw: Raw, soname: str) -> dict[str, Any] | Missing:
-    """The `library` line of the file that the loader would take; Missing(absent) where there is none."""
+    """The `library` line of the file that the loader would take; Missing(absent) if there is none."""
     if isinstance(raw.row("loader"), Missing):
         return raw.unasked
     for row in raw.rows("library"):

@@ -1,4 +1,5 @@
-"""Raw lines of a proof's agents to measurements. A line that cannot be read is told as a step that failed."""
+"""Turns the raw lines of a proof's agents into measurements. A line that cannot be read is reported as a failed "
+"step."""
 
 from __future__ import annotations
 
@@ -164,7 +165,7 @@ def _spoilt(agent: str, kind: str, row: Any, error: str) -> StepEnd:
 
 
 def _end(agent: str, result: AgentResult, found: dict[str, list[Any]]) -> None:
-    """How a child ended that did not end well, told as a step, and for the device that it was at work on."""
+    """How a child that did not end well ended, reported as a step, and for the device that it was working on."""
     if result.fault is None:
         if not any(line.keys() - {"run"} for line in result.lines):
             mute = StepEnd(agent=agent, step="start", detail="it exited without output")

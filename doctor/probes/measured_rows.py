@@ -1,4 +1,4 @@
-"""Rows of measurements that tell of one thing: which of them stands, and whose GPU it is."""
+"""Rows of measurements of the same thing: which of them counts, and which GPU it belongs to."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..snapshot.measured import Measured, PairProof, Rate
 
 
 def measured_last(pairs: list[PairProof]) -> list[PairProof]:
-    """A pair that was measured again stands for what it was then; once wrong, it stays wrong."""
+    """A pair that was measured again counts with the later result; once wrong, it stays wrong."""
     found: dict[tuple[str, str], PairProof] = {}
     for pair in pairs:
         before = found.get((pair.source, pair.target))
@@ -19,7 +19,7 @@ def measured_last(pairs: list[PairProof]) -> list[PairProof]:
 
 
 def alone_at_last(rates: list[Rate]) -> list[Rate]:
-    """A figure that was measured again alone stands for that of all GPUs at once, which is kept in its detail."""
+    """A figure that was measured again alone replaces that of all GPUs at once, which is kept in its detail."""
     found: dict[tuple[str, str, str], Rate] = {}
     for rate in rates:
         before = found.get((rate.kind, rate.device, rate.what))

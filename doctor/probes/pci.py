@@ -16,7 +16,7 @@ _ALIAS = lazy(
 
 
 def parse_pci(raw: Raw) -> tuple[PciDevice, ...] | Missing:
-    """The devices; Missing(absent) where the list itself is not there or empty, which proves nothing."""
+    """The devices; Missing(absent) if the list itself is not there or empty, which proves nothing."""
     total = raw.total(_BASE)
     if isinstance(total, Missing):
         return Missing("absent", "no PCI list here") if total.reason == "absent" else total

@@ -38,7 +38,7 @@ _DMI = ("sys_vendor", "product_name", "board_vendor", "chassis_asset_tag", "bios
 
 
 def provider(raw: Raw) -> str | Missing:
-    """runpod, vast, aws ...; Missing(absent) where nothing shows."""
+    """runpod, vast, aws ...; Missing(absent) if nothing shows."""
     env = raw.env()
     if isinstance(env, dict):
         for name, value in _BY_VARIABLE:
@@ -51,7 +51,7 @@ def provider(raw: Raw) -> str | Missing:
 
 
 def scheduler(raw: Raw) -> str | Missing:
-    """kubernetes, slurm ...; Missing(absent) where nothing shows."""
+    """kubernetes, slurm ...; Missing(absent) if nothing shows."""
     env = raw.env()
     names = env if isinstance(env, dict) else {}
     if "SLURM_JOB_ID" in names:
@@ -66,7 +66,7 @@ def scheduler(raw: Raw) -> str | Missing:
 
 
 def cluster_node(raw: Raw) -> str | Missing:
-    """slurm or kubernetes: whose agent keeps its folder here; Missing(absent) where there is none."""
+    """slurm or kubernetes: whose agent keeps its folder here; Missing(absent) if there is none."""
     found = [(raw.exists(path), name) for path, name in _AGENTS]
     named = next((name for there, name in found if there is True), None)
     unread = next((there for there, _ in found if isinstance(there, Missing)), None)

@@ -12,7 +12,7 @@ _REASONS = ("absent", "denied", "timeout", "error", "not-asked")
 
 
 class Raw:
-    """What was gathered, by path. A path that nobody looked at is not-asked, or timeout where the pass did not end."""
+    """What was gathered, by path. A path that was not examined is not-asked, or timeout if the pass did not end."""
 
     def __init__(self, lines: Iterable[dict[str, Any]]) -> None:
         self._texts: dict[str, str] = {}
@@ -123,7 +123,7 @@ def strings(value: object) -> tuple[str, ...]:
 
 
 def number(value: object) -> int | None:
-    """A number that is no bool, else None."""
+    """A number that is not a bool, else None."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 

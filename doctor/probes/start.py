@@ -155,7 +155,7 @@ class Started:
             raise
 
     def abandon(self) -> None:
-        """End all children that still run: nobody wants their answers."""
+        """End all children that still run: their answers are no longer needed."""
         with self._lock:
             self._over = True
             self.end()
@@ -200,7 +200,7 @@ class Started:
             self._known.set()
 
     def _run(self, name: str, command: list[str] | None, deadline_s: float) -> None:
-        """Start one in the patient's Python, unless that has no interpreter or nobody wants answers any more.
+        """Start one in the patient's Python, unless that has no interpreter or answers are no longer needed.
 
         The patience of the run is not longer for what starts late.
         """

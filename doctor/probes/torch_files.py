@@ -187,7 +187,7 @@ def _bundled(raw: Raw, python: Python, path: str, name: str, needed: dict[str, N
 
 
 def _shadow(raw: Raw, own: str) -> str | Missing:
-    """A cuDNN of the same major on LD_LIBRARY_PATH beside the one that torch brings or finds by its own path.
+    """A cuDNN of the same major on LD_LIBRARY_PATH in addition to the one that torch brings or finds by its own path.
 
     It is loaded in place of torch's, or (where an RPATH comes first) its parts are, which cuDNN loads by name.
     """

@@ -41,7 +41,8 @@ class EveryGpu(GpuChildren):
         """Whether the first GPU was given the rest to do."""
 
     def begin(self) -> None:
-        """Let as many as may import torch at once begin with it, where there is memory for them beside others' work."""
+        """Start importing torch in as many processes as may do so at once, if there is memory for them in addition "
+        "to others' work."""
         if self.free_mib >= 2 * IMPORT_MIB * len(self.gpus):
             for gpu in self.gpus[: self.importing]:
                 self.start(gpu)
@@ -104,7 +105,7 @@ class EveryGpu(GpuChildren):
         at_once: int = 1,
         brief: float = 1.0,
     ) -> bool:
-        """Let these GPUs do these steps, and wait until they have. False if there is none, or no time."""
+        """Make these GPUs do these steps, and wait until they have. False if there is none, or no time."""
         seconds = min(SHARES[share] * self.seconds, self.end - monotonic())
         if not gpus or seconds <= 0:
             return False

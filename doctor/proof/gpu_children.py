@@ -43,7 +43,7 @@ class GpuChild:
 
 class GpuChildren(ABC):
     """The children of one agent. `models`: device to the name of its GPU; `end`: the moment at which all must be over;
-    `words`: what the agent is called when it is told what is done."""
+    `words`: what the agent is called in progress messages."""
 
     agent: str
     words: str

@@ -87,7 +87,7 @@ class Kept:
         self.notes.lines.append({"ended": {**about, "fault": "skipped", "detail": detail}, "reason": reason})
 
     def following(self, result: AgentResult, first: int) -> int | None:
-        """The device to go on with after a child that did not come to its end; None if there is none."""
+        """The device to go on with after a child that did not finish; None if there is none."""
         seen = [number for line in result.lines for number in ordinals_in(line)]
         if not seen:
             return None

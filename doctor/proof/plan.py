@@ -23,7 +23,7 @@ STEP_S = {
     "driver_proof": 30.0, "torch_proof": 30.0, "collective_proof": 60.0, "torch_speed": 45.0, "training_speed": 60.0,
     "torch_soak": 45.0, "collective_speed": 60.0,
 }  # fmt: skip
-"""Longest silence of an agent: a kernel that never ends is told from a slow machine by it."""
+"""Longest silence of an agent: it distinguishes a kernel that never ends from a slow machine."""
 MEETING, MEETING_S = "rendezvous of the ranks", 150.0
 """Before the first word of a rank: torchrun imports torch and waits for the other nodes, started by hand."""
 IMPORT_MIB = 1536

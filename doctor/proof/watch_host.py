@@ -106,7 +106,7 @@ def _variables(path: str) -> dict[bytes, bytes]:
 
 
 def program_path(program: str, cwd: str, env: Mapping[str, str] | None) -> str:
-    """Absolute path of a program as a command line names it; empty if there is none such."""
+    """Absolute path of a program as a command line names it; empty if there is none."""
     if "/" in program:
         return os.path.join(cwd, program) if cwd or program.startswith("/") else ""  # noqa: PTH118
     path = (os.environ if env is None else env).get("PATH", os.defpath)

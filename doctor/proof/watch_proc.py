@@ -52,7 +52,7 @@ class _Member:
         self.time = 0.0
         self.most_threads = 0
         self.about: tuple[bool, int, str, bytes] = (False, 0, "", b"")
-        """python, worker, path, command line (compared with the children's, never told)."""
+        """python, worker, path, command line (compared with the children's, never reported)."""
 
 
 class Tree:

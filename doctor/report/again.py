@@ -1,4 +1,4 @@
-"""What the next command has to be told too, so that it looks at the same and asks the same."""
+"""Flags that the next command needs in order to examine the same machine and ask the same questions."""
 
 from __future__ import annotations
 

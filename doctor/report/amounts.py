@@ -1,4 +1,4 @@
-"""Measured numbers in words: three significant digits, thousands with commas, with units."""
+"""Formatting of measured numbers: three significant digits, thousands with commas, with units."""
 
 from __future__ import annotations
 

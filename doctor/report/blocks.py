@@ -1,4 +1,4 @@
-"""The findings of a report, told: a cause in full with its fix, its consequences as one line each."""
+"""Text for the findings of a report: a cause in full with its fix, and its consequences as one line each."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ SIGNS: dict[str, tuple[str, Style]] = {
 
 
 def families(findings: tuple[Finding, ...]) -> list[tuple[Finding, list[Finding]]]:
-    """Each root cause with what is told under it: the same check's findings of other subjects, and its consequences."""
+    """Each root cause with what is listed under it: the same check's findings of other subjects, and its "
+    "consequences."""
     causes = {finding.id for finding in findings if not finding.cause}
     roots = [finding for finding in findings if finding.cause not in causes]
     first = {finding.id: finding for finding in reversed(roots)}
@@ -69,7 +70,7 @@ def cause(
         titles = "; ".join(fix.title for fix in rest)
         rows += [BLANK, *wrap(f"{titles} (-v shows the steps)", width, "  ", first=Span("Or: ", "bold"))]
     if not verbose and finding.status == "fail":
-        under = [other for other in under if other.status != "unknown"]  # they wait for the fix: told below the groups
+        under = [other for other in under if other.status != "unknown"]  # they wait for the fix: shown below the groups
     if folded:
         rows = [row for row in rows if row != BLANK]
         if under:
@@ -85,7 +86,7 @@ def cause(
 
 
 def alike(root: Finding, under: list[Finding]) -> list[tuple[Finding, str]]:
-    """What is told under a cause, equal words once with how often: eight GPUs of one fault are one line."""
+    """What is listed under a cause; equal texts appear once with a count: eight GPUs with one fault are one line."""
     first: dict[tuple[object, ...], Finding] = {}
     counts: dict[tuple[object, ...], int] = {}
     for finding in under:
@@ -111,7 +112,7 @@ def evidence(finding: Finding, width: int) -> list[Line]:
 
 
 def seen(finding: Finding) -> list[tuple[str, str]]:
-    """The deciding facts in words, numbers to three figures. Tables among them are for JSON: the words tell of them."""
+    """The deciding facts as text, numbers to three figures. Tables are left to JSON, because the text covers them."""
     return [
         (name, show(_three_figures(value)))
         for name, value in finding.facts.items()

@@ -49,7 +49,7 @@ def _escape(c: str) -> str:
 
 
 def visible_bytes(data: bytes, styled: bool = False) -> bytes:
-    """The same for what is about to be written; what is no UTF-8 is no text, but a picture."""
+    """The same for what is about to be written; data that is not UTF-8 is an image, not text."""
     if data.isascii() and not data.translate(None, _PLAIN):
         return data
     try:

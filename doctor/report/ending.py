@@ -18,14 +18,14 @@ _VERDICT: dict[str, tuple[str, Style]] = {
     "fail": ("FAIL", "fail"), "unknown": ("UNKNOWN", "unknown"), "warn": ("WARN", "warn"), "pass": ("PASS", "pass"),
 }  # fmt: skip
 _MOST_COMMAND = 6
-"""Lines of a command: one that is longer (a file to write) stands above, in the fix."""
+"""Most lines of a command here: a longer one (a file to write) is shown above, in the fix."""
 _MOST_WHY = 200
 _WATCHED = ("gpu-path-unused",)
 """Checks of other layers than speed that a watched run decides."""
 
 
 def verdict(report: Report, width: int, verbose: int, alone: bool = False) -> list[Line]:
-    """What it comes to, what the exit code says, and what to do next. alone: nothing is printed above it."""
+    """The result, what the exit code means, and what to do next. alone: nothing is printed above it."""
     word, style = _VERDICT[report.verdict]
     count = tally(report)
     if report.text is not None:
@@ -123,7 +123,7 @@ def _all_steps(report: Report, alone: bool) -> str:
 
 
 def _others(report: Report, first: Finding) -> bool:
-    """Whether another cause has steps of its own."""
+    """Whether a different cause has its own steps."""
     return any(f.fixes and not f.cause and f.id != first.id for f in report.findings)
 
 
@@ -143,7 +143,7 @@ def _command(report: Report, first: Finding) -> str:
 
 
 def _prove(report: Report, width: int) -> list[Line]:
-    """Looking found nothing: what only the GPU itself can tell comes next."""
+    """The checks found nothing; next comes a test that only the GPU itself can pass."""
     s = report.snapshot
     if known(s.measured.level) is not None or not (known(s.gpus) or known(s.driver.cuda_devices)):
         return []

@@ -9,7 +9,7 @@ from .blocks import show
 def gpus(s: Snapshot) -> str:
     """`2x NVIDIA L4, NVIDIA T4`, by NVML, else by CUDA, else by the PCI bus; `no NVIDIA GPU`; `GPUs unknown`.
 
-    Where nobody counted them all: `at least 64x NVIDIA L4`.
+    If not all were counted: `at least 64x NVIDIA L4`.
 
     MIG shows (`1x NVIDIA A100 (MIG: 7 instances)`), and so does a list of CUDA that is shorter (`CUDA lists 2`).
     """
@@ -110,7 +110,7 @@ def system_name(s: Snapshot) -> str:
 
 
 def table(s: Snapshot, only_known: bool) -> list[tuple[str, str]]:
-    """Name and value of what a reader wants to know of a machine first; `only_known`: without what nobody told."""
+    """Name and value of what a reader wants to know about a machine first; `only_known`: without unknown values."""
     rows = [
         ("System", system_name(s)),
         ("GPUs", gpus(s)),

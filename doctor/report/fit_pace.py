@@ -1,4 +1,4 @@
-"""What sets the pace, in words: the bound, what would change it, and the same work on other GPUs."""
+"""Text on what sets the pace: the bound, what would change it, and the same work on other GPUs."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def sound_words(report: Report) -> str:
 
 
 def group_lines(report: Report, layers: Mapping[str, Layer], width: int, verbose: int) -> list[Line]:
-    """One line for each group; with -v each check under it, in words."""
+    """One line per group; with -v each check under it, as text."""
     rows: list[Line] = []
     for group in groups(report, layers):
         mark, style = MARK[group.status]

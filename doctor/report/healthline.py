@@ -12,7 +12,8 @@ from .groups import counted
 
 WIDTH = 80
 _WHY = {"not enough processor time": "not enough processor time", "it was still answering, slowly": "slow answers"}
-"""What is said of a child that was ended for want of time (patient/movement.py), in as many words as there is room."""
+"""Text for a child process that was stopped because it ran out of time (patient/movement.py), as long as there is "
+"room."""
 
 
 def healthline(report: Report) -> str:
@@ -26,9 +27,9 @@ def healthline(report: Report) -> str:
                 if any(words in finding.detail for finding in found):
                     more = f" ({why})"
                     break
-            named = found[0].title.startswith(found[0].id)  # a check that was asked for, and not made
+            named = found[0].title.startswith(found[0].id)  # a check that was requested, but not made
             return _cut(f"{word} {found[0].title if named else f'{found[0].id}: {found[0].title}'}", more)
-    if report.verdict == "unknown":  # --fail-on unknown counts checks, which are no findings
+    if report.verdict == "unknown":  # --fail-on unknown counts checks, which are not findings
         return _cut(f"UNKNOWN {counted(report.checks)}")
     if nothing := nothing_to_check(report):
         return _cut(f"OK {nothing}")

@@ -1,4 +1,4 @@
-"""Labels beside points, where they cover no other label or point: the first free place of a few."""
+"""Labels next to points, placed where they cover no other label or point: the first free place of a few."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FAR: tuple[tuple[float, float, Anchor], ...] = tuple(
     for dx, dy in ((18, 18), (18, -18), (-18, -18), (-18, 18), (26, 8), (-26, 8))
 )
 _TIED = 2.5
-"""A label farther away is as bad as one beside the point that lies this many pixels over a line."""
+"""A label farther away is as bad as one next to the point that overlaps a line by this many pixels."""
 
 
 class Labels:

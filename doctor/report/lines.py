@@ -42,7 +42,7 @@ def wrap(
 
 
 def _rows(words: list[str], width: int, first: int, deep: int) -> list[str]:
-    """Words in rows of at most `width` with what stands before them; a word that is longer has a row of its own."""
+    """Words in rows of at most `width` with the text before them; a longer word gets its own row."""
     rows: list[str] = []
     row, room = "", width - first
     for word in words:
@@ -55,7 +55,7 @@ def _rows(words: list[str], width: int, first: int, deep: int) -> list[str]:
 
 
 def command(text: str, indent: str) -> list[Line]:
-    """Lines to copy: each on its own line as it is, never broken, nothing but blanks beside it."""
+    """Lines to copy: each on its own line as it is, never broken, with nothing but blanks next to it."""
     rows = printable(text, keep_lines=True).strip("\n").split("\n")
     return [(Span(indent), Span(row.rstrip(), "command")) for row in rows]
 

@@ -139,7 +139,7 @@ def _machine(report: Report) -> list[str]:
 
 
 def _measured(report: Report) -> list[str]:
-    """Every figure; the proof stands open, the tables are folded."""
+    """Every figure; the proof is shown open, the tables are folded."""
     from .measured_sheets import sheets
     from .measured_words import about
 
@@ -191,7 +191,7 @@ def _facts(report: Report, room: int) -> list[str]:
     if packages:
         rows.insert(0, "python.distributions: " + ", ".join(f"{one.name} {show(one.version)}" for one in packages))
     kept: list[str] = []
-    rows.sort(key=lambda row: "...]: " not in row)  # how long a list really is stands first
+    rows.sort(key=lambda row: "...]: " not in row)  # the real length of a list comes first
     for row in map(printable, rows):
         if len(row) < room:
             room -= len(row) + 1

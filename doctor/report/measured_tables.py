@@ -103,7 +103,7 @@ def _node(copy: Rate) -> str:
 
 
 def range_words(found: Rate, expected: Band | None) -> str:
-    """`75 % of peak, normal 61 to 81`; no range is called normal that nobody measured on this model."""
+    """`75 % of peak, normal 61 to 81`; no range is called normal unless it was measured on this model."""
     if expected is None:
         return ""
     if not expected.measured:

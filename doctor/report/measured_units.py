@@ -1,4 +1,4 @@
-"""Sizes and times of messages in words."""
+"""Formatting of message sizes and times."""
 
 from __future__ import annotations
 

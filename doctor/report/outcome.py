@@ -16,7 +16,7 @@ Level: TypeAlias = Literal["fail", "warn", "info", "unknown", "consequence", "pa
 
 
 class Outcome(NamedTuple):
-    """One result. rule: an id; file and line: '' and 0 for a machine; fix: in words or commands."""
+    """One result. rule: an id; file and line: '' and 0 for a machine; fix: as text or commands."""
 
     rule: str
     level: Level

@@ -1,4 +1,4 @@
-"""Host and container side by side, and in words where they do not belong together."""
+"""Host and container side by side, with a note if they do not belong together."""
 
 from __future__ import annotations
 

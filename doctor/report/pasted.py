@@ -1,4 +1,5 @@
-"""What is told otherwise of a pasted text: the lines a finding rests on, what stays open, and what would decide it."""
+"""What is reported differently for a pasted text: the lines a finding is based on, what stays open, and what would "
+"decide it."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ _MOST_CAUSES = 4
 _LONGEST = 160
 _WORTH_TELLING = 0.1
 _AFTER_ALL = 0.2
-"""Probability of a cause that is told of a text which seems sound."""
+"""Probability from which a cause is reported for a text that seems sound."""
 _UNKNOWN_ERROR = "Unrecognized error on line {}"
 _OPEN = {
     "not-proven": "This text does not prove the cause", "undecided": "This text is not enough to find the cause",
@@ -39,7 +40,7 @@ def suspect(report: Report) -> Finding | None:
 
 
 def named(s: Snapshot) -> list[str]:
-    """What the text tells of the machine, in the words of the header; what it does not tell is omitted."""
+    """What the text says about the machine, as shown in the header; what it does not say is omitted."""
     known_parts = [facts.gpus(s), facts.driver(s), facts.torch(s), facts.python(s)]
     return [words for words in known_parts if not words.endswith(" unknown")] or [
         "the text names no GPU, driver, torch or Python"
@@ -75,7 +76,7 @@ def _title(report: Report) -> str:
 
 
 def leaves_open(report: Report) -> bool:
-    """Whether the cause stays open; of a question that is answered there is none."""
+    """Whether the cause stays open; an answered question has none."""
     return bool(report.text and report.text.open and not report.text.answers)
 
 
@@ -102,14 +103,14 @@ class Possible(NamedTuple):
     chance: str
     """`62 %`."""
     id: str
-    """'' where not an environment problem."""
+    """'' if it is not an environment problem."""
     words: str
     quote: str
-    """The line that weighs most for it; '' where it stands above already."""
+    """The line that weighs most for it; '' if it is already shown above."""
 
 
 def possible(report: Report, titles: Mapping[str, str]) -> list[Possible]:
-    """The causes that the text allows, likeliest first, without the one that is told as likely before them."""
+    """The causes that the text allows, likeliest first, without the one that is reported as likely before them."""
     if report.text is None or not report.possible:
         return []
     least = _AFTER_ALL if report.text.open == "sound" else _WORTH_TELLING
@@ -125,7 +126,7 @@ def possible(report: Report, titles: Mapping[str, str]) -> list[Possible]:
     if shown and report.text.nothing >= _WORTH_TELLING:
         chance = report.text.nothing
         shown.append((chance, Possible(_percent(chance), "", "not an environment problem", "")))
-    quoted = set() if suspect(report) else {_quoted(quote) for quote in report.text.errors}  # stands above already
+    quoted = set() if suspect(report) else {_quoted(quote) for quote in report.text.errors}  # already shown above
     found = []
     for _, one in sorted(shown, key=lambda row: -row[0]):
         found.append(one._replace(quote="") if one.quote in quoted else one)
@@ -240,7 +241,7 @@ def counted(report: Report) -> str:
 
 
 def next_step(report: Report) -> str:
-    """What to do after the report of a text."""
+    """What to do after the report on a text."""
     if report.verdict == "fail":
         return "Apply the fix at the top, then run on that machine: gpudoctor check"
     if report.text and report.text.answers:

@@ -25,6 +25,6 @@ def _escaped(value: str) -> str:
 
 
 def cut_off(why: str) -> str:
-    """What stands there where no answer came in time."""
+    """The series written if no answer came in time."""
     words = why.replace("\n", " ")
     return "\n".join([f"# UNKNOWN {words}", *family("answered", "0: it was cut off.", [({}, 0)])]) + "\n"

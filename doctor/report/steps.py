@@ -1,4 +1,4 @@
-"""The plan of `gpudoctor fix`, told: numbered fixes, where each step runs, and when to look again."""
+"""Text for the plan of `gpudoctor fix`: numbered fixes, where each step runs, and when to check again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ _SORT = {"warn": " (a warning)", "unknown": " (unknown)"}
 
 
 def plan_text(plan: Plan, display: Display, again: str = "gpudoctor check") -> str:
-    """The plan as plain text lines; commands stand on lines of their own, unwrapped. again: what to look again with."""
+    """The plan as plain text lines; commands are on their own lines, unwrapped. again: the command to check again "
+    "with."""
     from textwrap import wrap
 
     if plan.ends == "nothing-to-do":

@@ -10,7 +10,7 @@ from .lines import Line, Span, Style, wrap
 
 _GAP = 2
 _WIDEST, _USUAL, _NARROWEST = 34, 16, 8
-"""Columns of a bar: at most, at least where remarks stand beside it, and at least at all."""
+"""Columns of a bar: at most, at least if there are notes next to it, and at least in any case."""
 
 
 class Row(NamedTuple):
@@ -27,7 +27,7 @@ class Row(NamedTuple):
 
 
 def table(rows: list[Row], width: int, indent: str = "  ") -> list[Line]:
-    """Bars of one length; a remark that does not fit beside its bar stands on the lines below."""
+    """Bars of one length; a note that does not fit next to its bar goes on the lines below."""
     labels = max((len(printable(row.label)) for row in rows), default=0)
     numbers = max((len(row.number) for row in rows), default=0)
     units = max((len(printable(row.unit)) for row in rows), default=0)
@@ -50,7 +50,7 @@ def table(rows: list[Row], width: int, indent: str = "  ") -> list[Line]:
 
 
 def _columns(notes: list[int], room: int) -> int:
-    """How long the bars are: remarks as wide as leave a usual bar stand beside it, longer ones below."""
+    """How long the bars are: notes narrow enough for a usual bar go next to it, longer ones below."""
     short = [note for note in notes if note and note <= room - _USUAL - 2 * _GAP]
     columns = room - _GAP - (max(short) + _GAP if short else 0)
     return 0 if columns < _NARROWEST else min(_WIDEST, columns)

@@ -1,4 +1,5 @@
-"""What keeps checks from a verdict, told once: which facts are missing, and which of them the first fix brings back."""
+"""What keeps checks from a verdict, reported once: which facts are missing, and which of them the first fix brings "
+"back."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ _MOST = 3
 
 
 def waiting_lines(report: Report, width: int) -> list[Line]:
-    """`12 checks wait for the fix above`, then the other reasons, each once with how many checks it keeps open."""
+    """`12 checks can run after the fix above`, then the other reasons, each once with how many checks it keeps open."""
     shown = {finding.id for finding in report.findings}
     reasons = [check.reason for check in report.checks if check.status == "unknown" and check.id not in shown]
     waits = [reason for reason in reasons if _brought_back(report, reason)]

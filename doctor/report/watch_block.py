@@ -28,7 +28,7 @@ def watch_lines(report: Report, width: int, verbose: int) -> list[Line]:
 
 
 def pace_words(report: Report) -> str:
-    """What bound the run, as a sentence."""
+    """What limited the run, as a sentence."""
     verdict = report.measured
     if verdict is None or verdict.watch_bound is None:
         return ""

@@ -1,4 +1,4 @@
-"""Where gpudoctor stops counting: a list of which only the first part was looked at."""
+"""Where gpudoctor stops counting: a list of which only the first part was examined."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Cap(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     what: CapOf
     looked: int
-    """How many were looked at, the first ones."""
+    """How many were examined, the first ones."""
     listed: int | None = None
-    """How many there are; None if nobody counted them: more than `looked` (of a text: at least so many)."""
+    """How many there are; None if they were not counted: more than `looked` (in a text: at least so many)."""
     place: str = ""
     """The folder or file, `GPU 3`; empty if there is only one such list."""
 

@@ -14,7 +14,7 @@ class Toolkit(Struct, frozen=True, kw_only=True, omit_defaults=True):
     version: str | Missing = NOT_ASKED
     """`13.0.1` from version.json, else `13.0` from the folder's name."""
     nvcc: str | Missing = NOT_ASKED
-    """Version of its nvcc, from the files beside it (nvcc is not run)."""
+    """Version of its nvcc, from the files next to it (nvcc is not run)."""
 
 
 class LoaderLibrary(Struct, frozen=True, kw_only=True, omit_defaults=True):

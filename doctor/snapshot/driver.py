@@ -53,14 +53,14 @@ class PciePath(Struct, frozen=True, kw_only=True, omit_defaults=True):
     nic: str = ""
     """An RDMA card's name (mlx5_0); empty for a GPU."""
     numa_node: int | Missing = NOT_ASKED
-    """Missing(absent) where the firmware names none (-1)."""
+    """Missing(absent) if the firmware names none (-1)."""
     cpus: str | Missing = NOT_ASKED
     """Cores near it, as the kernel lists them: 0-23,48-71."""
     iommu: str | Missing = NOT_ASKED
-    """Type of its IOMMU group (DMA, DMA-FQ, identity); Missing(absent) where it is in none."""
+    """Type of its IOMMU group (DMA, DMA-FQ, identity); Missing(absent) if it is in none."""
     acs_redirects: tuple[str, ...] | Missing = NOT_ASKED
     """Which of these bridges send requests between devices up to the host bridge (ACS P2P Request Redirect);
-    Missing(denied) where the registers of one could not be read: that takes root."""
+    Missing(denied) if the registers of one could not be read: that takes root."""
 
     def shared(self, other: PciePath) -> int:
         """How many bridges both have above them, the host bridge among them."""
@@ -124,8 +124,8 @@ class UnlistedGpu(Struct, frozen=True, kw_only=True, omit_defaults=True):
     node: str | Missing = NOT_ASKED
     """/dev/nvidiaN, by the minor number in /proc/driver/nvidia/gpus/ADDRESS/information."""
     opening: str | Missing = NOT_ASKED
-    """What open(2) of that node said: ok, or the error's name (EPERM, EIO); Missing(absent) where there is no node,
-    Missing(timeout) where it did not return."""
+    """The result of open(2) on it: ok, or the error's name (EPERM, EIO); Missing(absent) if there is no node,
+    Missing(timeout) if it did not return."""
     excluded: bool | Missing = NOT_ASKED
     """Left out by the module's option NVreg_ExcludedGpus."""
     fell_off_in_log: bool | Missing = NOT_ASKED
@@ -145,15 +145,15 @@ class Driver(Section, frozen=True, kw_only=True, omit_defaults=True):
     option NVreg_DeviceFileMode says otherwise."""
     nouveau_loaded: bool | Missing = NOT_ASKED
     module_built: bool | Missing = NOT_ASKED
-    """Whether modprobe would find an nvidia module for the running kernel; Missing(absent) where this system has no
+    """Whether modprobe would find an nvidia module for the running kernel; Missing(absent) if this system has no
     modules of that kernel (a container)."""
     mps_pipe: str | Missing = NOT_ASKED
     """Folder with the control pipe of the MPS daemon that this user can open (CUDA_MPS_PIPE_DIRECTORY, else
-    /tmp/nvidia-mps); Missing(absent) where there is none, Missing(denied) where it cannot be opened."""
+    /tmp/nvidia-mps); Missing(absent) if there is none, Missing(denied) if it cannot be opened."""
     device_nodes: tuple[DeviceNode, ...] | Missing = NOT_ASKED
     """Read before any NVIDIA library was loaded; an empty tuple is 'looked, none'."""
     pci_devices: tuple[PciDevice, ...] | Missing = NOT_ASKED
-    """Missing(absent) where the PCI list itself is not there or empty (gVisor): it proves nothing."""
+    """Missing(absent) if the PCI list itself is not there or empty (gVisor): it proves nothing."""
     pcie_paths: tuple[PciePath, ...] | Missing = NOT_ASKED
     """Of the NVIDIA GPUs and the RDMA cards, where there are two of them at least."""
     proc_gpus: int | Missing = NOT_ASKED

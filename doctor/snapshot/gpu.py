@@ -93,7 +93,7 @@ class Gpu(Section, frozen=True, kw_only=True, omit_defaults=True):
     recovery_action: int | Missing = NOT_ASKED
     """0 none, 1 GPU reset, 2 node reboot, 3 drain P2P, 4 drain and reset, 5 see the check, 6 bus reset, 7 reboot."""
     sram_threshold_exceeded: bool | Missing = NOT_ASKED
-    """Whether uncorrectable errors of the GPU's own SRAM passed the limit of its maker; told to root only."""
+    """Whether uncorrectable errors of the GPU's own SRAM passed its maker's limit; only root can read it."""
     sram_uncorrected_aggregate: int | Missing = NOT_ASKED
     power_draw_w: float | Missing = NOT_ASKED
     power_limit_w: float | Missing = NOT_ASKED

@@ -46,15 +46,15 @@ class Host(Section, frozen=True, kw_only=True, omit_defaults=True):
     virtualization: str | Missing = NOT_ASKED
     """none, kvm, vmware, hyperv, xen, amazon ... from DMI and cpuinfo."""
     chassis: str | Missing = NOT_ASKED
-    """desktop, laptop, server or other, by the DMI chassis type; Missing(absent) where there is no DMI."""
+    """desktop, laptop, server or other, by the DMI chassis type; Missing(absent) if there is no DMI."""
     cpu_model: str | Missing = NOT_ASKED
     cpu_cores: int | Missing = NOT_ASKED
     """Logical cores that this process may run on (affinity)."""
     cpu_quota_cores: float | Missing = NOT_ASKED
-    """cgroup quota in cores; Missing(absent) where there is no limit."""
+    """cgroup quota in cores; Missing(absent) if there is no limit."""
     memory_total_mib: int | Missing = NOT_ASKED
     memory_limit_mib: int | Missing = NOT_ASKED
-    """cgroup limit; Missing(absent) where there is no limit."""
+    """cgroup limit; Missing(absent) if there is no limit."""
     shm_mib: int | Missing = NOT_ASKED
     """Size (total) of /dev/shm."""
     disks: tuple[Disk, ...] | Missing = NOT_ASKED
@@ -65,11 +65,11 @@ class Host(Section, frozen=True, kw_only=True, omit_defaults=True):
     rdma_devices: int | Missing = NOT_ASKED
     """Nodes /dev/infiniband/uverbs* (InfiniBand, RoCE, EFA) that are here; 0 if there is no such folder."""
     provider: str | Missing = NOT_ASKED
-    """runpod, vast, lambda, modal, gcp, aws, azure, colab, kaggle ... ; Missing(absent) where nothing shows."""
+    """runpod, vast, lambda, modal, gcp, aws, azure, colab, kaggle ... ; Missing(absent) if nothing shows."""
     scheduler: str | Missing = NOT_ASKED
-    """kubernetes, slurm ...: in whose job or pod this runs; Missing(absent) where nothing shows."""
+    """kubernetes, slurm ...: in whose job or pod this runs; Missing(absent) if nothing shows."""
     cluster_node: str | Missing = NOT_ASKED
-    """kubernetes or slurm: whose node this host is, by the folder of its agent (kubelet, slurmd); Missing(absent) where
+    """kubernetes or slurm: whose node this host is, by the folder of its agent (kubelet, slurmd); Missing(absent) if
     there is none."""
     user_is_root: bool | Missing = NOT_ASKED
     secure_boot: bool | Missing = NOT_ASKED

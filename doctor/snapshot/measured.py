@@ -42,7 +42,7 @@ class StepEnd(Struct, frozen=True, kw_only=True, omit_defaults=True):
     detail: str = ""
     """The error's words, or why it was left out or made smaller."""
     silent_s: float = 0.0
-    """Of a hang: for how long nothing was heard of it."""
+    """For a hang: how long there was no output."""
 
 
 class Rate(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -188,7 +188,7 @@ class Watch(Struct, frozen=True, kw_only=True, omit_defaults=True):
     libraries: tuple[str, ...] | Missing = NOT_ASKED
     """CUDA libraries mapped into its processes, by base name."""
     world_size: int | Missing = NOT_ASKED
-    """Ranks of its job, as its launcher told its processes: WORLD_SIZE, or Open MPI's and PMI's name of it."""
+    """Ranks of its job, as its launcher passed it to its processes: WORLD_SIZE, or Open MPI's and PMI's name of it."""
 
 
 class Measured(Section, frozen=True, kw_only=True, omit_defaults=True):

@@ -21,7 +21,7 @@ class DriverProof(Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str = ""
     capability: str = ""
     right: bool | Missing = NOT_ASKED
-    """Whether every element read back is what it must be; Missing(error) where a call failed."""
+    """Whether every element read back is what it must be; Missing(error) if a call failed."""
     elements: int = 0
     wrong_elements: int = 0
     context_ms: float | Missing = NOT_ASKED

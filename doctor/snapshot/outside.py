@@ -11,7 +11,7 @@ class Outside(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Facts from outside the container."""
 
     kernel_version: str | Missing = NOT_ASKED
-    """The loaded driver's version; Missing(absent) where none is loaded."""
+    """The loaded driver's version; Missing(absent) if none is loaded."""
     libcuda_path: str | Missing = NOT_ASKED
     libcuda_version: str | Missing = NOT_ASKED
     cuda_version: str | Missing = NOT_ASKED

@@ -106,7 +106,7 @@ class Environment(Section, frozen=True, kw_only=True, omit_defaults=True):
     site_packages: tuple[str, ...] | Missing = NOT_ASKED
     """In sys.path order (user site first where it is enabled)."""
     torch_version: str | Missing = NOT_ASKED
-    """Missing(absent) where no torch is installed."""
+    """Missing(absent) if no torch is installed."""
     externally_managed: bool | Missing = NOT_ASKED
     writable: bool | Missing = NOT_ASKED
     headers: bool | Missing = NOT_ASKED
@@ -114,7 +114,7 @@ class Environment(Section, frozen=True, kw_only=True, omit_defaults=True):
     starts: bool | Missing = NOT_ASKED
     """Whether the interpreter starts, by starting it (without its site-packages); False if it is gone."""
     start_error: str | Missing = NOT_ASKED
-    """Why it does not start; Missing(absent) where it does."""
+    """Why it does not start; Missing(absent) if it does."""
     start_fault: Literal["gone", "refused", "crash"] | Missing = NOT_ASKED
     """gone: there is no such file, or its link leads nowhere; refused: the kernel would not execute it (no permission,
     another architecture); crash: it ended or hung before it was ready, or is not a Python."""
@@ -135,7 +135,7 @@ class Python(Section, frozen=True, kw_only=True, omit_defaults=True):
     distributions: tuple[Distribution, ...] | Missing = NOT_ASKED
     """All distributions of the patient, in sys.path order; the same name twice is a duplicate."""
     distributions_partial: bool = False
-    """Only some of them are told: one that is not named may be there too."""
+    """Only some of them are reported; one that is not named may be there too."""
     extensions: tuple[CodeLibrary, ...] | Missing = NOT_ASKED
     """Libraries with GPU code of packages other than torch, and all of torchvision, torchaudio and torchcodec."""
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 BELOW = 0.9
 """Of the siblings' median: GPUs of one model differ by some percent, by their voltage and place in the chassis."""
 FASTEST = 0.7
-"""Of the fastest: where most are slow the median is no measure."""
+"""Share of the fastest: if most are slow, the median is not a useful reference."""
 
 
 def below_siblings(values: Mapping[str, float], share: float = BELOW) -> dict[str, float]:

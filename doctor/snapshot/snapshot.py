@@ -53,7 +53,7 @@ class Snapshot(Section, frozen=True, kw_only=True, omit_defaults=True):
     ranked: tuple[Ranked, ...] = ()
     """What the words of a pasted text make likely, the likeliest first; empty on a machine that was looked at."""
     question: str = ""
-    """A short pasted text that reports no error, as it stands: it may be answered by the matrix alone."""
+    """A short pasted text that reports no error, unchanged: it may be answered by the matrix alone."""
     similar: tuple[Similar, ...] = ()
     """Solved threads that are like a pasted text, the nearest first."""
     outside: Outside | None = None
@@ -61,7 +61,7 @@ class Snapshot(Section, frozen=True, kw_only=True, omit_defaults=True):
     unread: Unread | None = None
     """Of a pasted text that is too large to be read whole."""
     caps: tuple[Cap, ...] = ()
-    """Lists of which only the first part was looked at: their length is no count of what is there."""
+    """Lists of which only the first part was examined; their length is not the full count."""
 
     def cap(self, what: CapOf) -> Cap | None:
         """Where gpudoctor stopped counting; None if it looked at all of them."""
@@ -96,7 +96,7 @@ def join(image: Snapshot, host: Snapshot) -> Snapshot:
     """One Snapshot from an image's facts and a host's: what the kernel and the GPUs say is the host's, the rest is
     the image's. Used by image preflight; a container on a live machine is already both.
 
-    What CUDA answered outside is no answer inside: nobody has asked it there.
+    What CUDA answered outside does not apply inside, where it was not asked.
     """
     driver = struct_replace(
         host.driver,

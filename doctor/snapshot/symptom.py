@@ -1,4 +1,4 @@
-"""What a text says that is no fact of a machine: a message, and what it decides where it decides alone."""
+"""What a text says that is not a fact about a machine: a message, and what it decides if it decides by itself."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class TorchCaller(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Torch(Section, frozen=True, kw_only=True, omit_defaults=True):
-    """The installed torch, from its files. `version` is Missing(absent) where torch is not installed."""
+    """The installed torch, from its files. `version` is Missing(absent) if torch is not installed."""
 
     version: str | Missing = NOT_ASKED
     """With its local tag: `2.6.0+cu124`."""
@@ -54,16 +54,16 @@ class Torch(Section, frozen=True, kw_only=True, omit_defaults=True):
     """Libraries (libnvJitLink) that its own start loads from the wheels before any other of that name, by
     torch/__init__.py."""
     cudnn_bundled: str | Missing = NOT_ASKED
-    """Version of the cuDNN that would be loaded beside torch (wheel or torch/lib), e.g. `9.10.2`."""
+    """Version of the cuDNN that would be loaded with torch (wheel or torch/lib), e.g. `9.10.2`."""
     cudnn_path: str | Missing = NOT_ASKED
     cudnn_shadow: str | Missing = NOT_ASKED
-    """Path of another cuDNN that LD_LIBRARY_PATH puts before torch's own; Missing(absent) where there is none."""
+    """Path of a different cuDNN that LD_LIBRARY_PATH puts before torch's own; Missing(absent) if there is none."""
     nccl_bundled: str | Missing = NOT_ASKED
     nccl_path: str | Missing = NOT_ASKED
     callers: tuple[TorchCaller, ...] | Missing = NOT_ASKED
     """The compiled extensions with GPU code, and the libraries of required packages, that call its functions."""
     wheel_tag: str | Missing = NOT_ASKED
-    """Tag of the published build that it is taken for (`cu124`), where only its CUDA is told and no file was read."""
+    """Tag of the published build that it is taken for (`cu124`), if only its CUDA is given and no file was read."""
 
 
 class TorchRun(Section, frozen=True, kw_only=True, omit_defaults=True):
@@ -71,7 +71,7 @@ class TorchRun(Section, frozen=True, kw_only=True, omit_defaults=True):
 
     imported: bool | Missing = NOT_ASKED
     import_error: str | Missing = NOT_ASKED
-    """`ImportError: libcudnn.so.9: cannot open shared object file` ...; a crash or hang is told in words."""
+    """`ImportError: libcudnn.so.9: cannot open shared object file` ...; a crash or hang is described."""
     import_fault: Literal["raised", "crash", "hang"] | Missing = NOT_ASKED
     import_seconds: float | Missing = NOT_ASKED
     file: str | Missing = NOT_ASKED

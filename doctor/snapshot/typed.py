@@ -159,7 +159,7 @@ class Typed:
         return _UUIDS.sub(words, command)
 
     def _number(self, entry: str) -> str:
-        """The index of the GPU whose UUID begins like this; '' where there is none."""
+        """The index of the GPU whose UUID begins like this; '' if there is none."""
         if entry.startswith("MIG-"):
             return ""
         return next((number for uuid, number in self._gpus.items() if uuid.startswith(entry)), "")

@@ -24,13 +24,13 @@ _REFUSALS = (
         True,
     ),
 )
-"""What is seen, what is said, and whether it may be there all the same."""
+"""What is seen, what is reported, and whether the target may still be there."""
 _NO_PYTHON = re.compile(
     r"executable file (?:`\S+` )?not found|no such file or directory|python3?: (?:command )?not found", re.I
 )
 
 _RESET = re.compile(r"connection reset by peer|broken pipe", re.I)
-"""The engine closed the connection on the text that nobody had read, before its own words came."""
+"""The engine closed the connection while the input was unread, before its own message came."""
 
 
 def refusal(target: FarTarget, old: str, code: int | None, err: str, late: bool) -> Unreachable:

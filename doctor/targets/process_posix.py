@@ -16,7 +16,7 @@ from .interrupts import heard
 GRACE_S = 0.5
 """How long a killed child may take to go; one in uninterruptible sleep inside the driver is left behind."""
 OVERTIME_S = 5
-"""After its deadline a child ends by its own alarm, if nobody was there to end it."""
+"""After its deadline a child ends by its own alarm, if no parent was left to end it."""
 TICK_S = 0.01
 """How often the end of a child is looked for where the kernel has no pidfd."""
 

@@ -56,7 +56,7 @@ class Recording:
 
 
 def foreign_name(folder: str) -> str:
-    """The first name in this folder that is no file of a recording; '' where there is none, or no folder.
+    """The first name in this folder that is no file of a recording; '' if there is none, or no folder.
 
     A recording consists of plain files: a link of such a name leads to somebody's file. Raises OSError.
     """

@@ -1,4 +1,4 @@
-"""What a table's NVLinks join: the rings that a collective takes, and islands between which there is no NVLink."""
+"""What a table's NVLinks connect: the rings that a collective uses, and islands without NVLink between them."""
 
 from __future__ import annotations
 

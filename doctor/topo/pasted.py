@@ -26,7 +26,7 @@ class Garbled(Exception):
 
 
 def parse_table(text: str) -> Table:
-    """The table in this text; lines of `nvidia-smi -L` beside it name the GPUs. Raises Garbled."""
+    """The table in this text; lines of `nvidia-smi -L` along with it name the GPUs. Raises Garbled."""
     names: list[str] = []
     tail = 0
     rows: dict[str, list[str]] = {}
@@ -83,7 +83,7 @@ def rows_of(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _bare_rows(text: str) -> Iterator[tuple[int, str]]:
-    """Each line without colors, and without what stands before all of a table's rows."""
+    """Each line without colors, and without what precedes all rows of a table."""
     for number, raw in enumerate(text.splitlines(), 1):
         row = _ESCAPES.sub("", raw)
         if "GPU" in row or "NIC" in row or "mlx" in row:

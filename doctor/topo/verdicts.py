@@ -1,4 +1,4 @@
-"""What a link means for each way of splitting a training, in grades and in words."""
+"""What a link means for each way of splitting a training run, as grades and as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BESIDE = "sending overlaps with computation"
 _NONE = "these GPUs have no faster link"
 EQUAL = 1.01
 _LITTLE = 0.1
-"""Of the computing: time on the link that nobody minds."""
+"""Of the computing: time on the link that does not matter."""
 _BACKWARD = 2 / 3
 """Of a step's computing, the backward pass."""
 

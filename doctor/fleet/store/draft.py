@@ -1,4 +1,4 @@
-"""A database that is being written: beside its later name, locked, and put there whole or not at all."""
+"""A database that is being written: next to its final name, locked, and moved there whole or not at all."""
 
 from __future__ import annotations
 

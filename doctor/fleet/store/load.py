@@ -39,7 +39,7 @@ class Loaded(NamedTuple):
 def load(
     draft: Draft, pieces: Iterable[Piece | Refused], requested: list[str], source: str, judge_all: bool, jobs: int
 ) -> Loaded:
-    """Fill a draft. `requested`: nodes that were asked for; `source`: where the answers come from, in words."""
+    """Fill a draft. `requested`: nodes that were asked for; `source`: where the answers come from, as text."""
     with Judges(jobs) as judges:
         filling = _Filling(Tables(draft.db), judges, judge_all, requested)
         for piece in pieces:

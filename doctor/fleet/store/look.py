@@ -1,4 +1,4 @@
-"""What is known of a node from one word about it: a measurement, or why there is none."""
+"""What is known about a node from one report about it: a measurement, or why there is none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What many nodes have the same of stands once: texts, sections, sets of facts, and lists of these."""
+"""What many nodes have in common is stored once: texts, sections, sets of facts, and lists of these."""
 
 from __future__ import annotations
 

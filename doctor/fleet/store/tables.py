@@ -72,7 +72,7 @@ class Tables(Shared):
         )
 
     def same_findings(self, node: int) -> None:
-        """What several measurements of a node found stands once."""
+        """What several measurements of a node found is stored once."""
         self.db.execute(
             "delete from finding_row as f where f.node = ? and exists (select 1 from finding_row e where "
             "e.node = f.node and e.number < f.number and e.id = f.id and e.status = f.status "

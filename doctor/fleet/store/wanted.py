@@ -15,7 +15,7 @@ class Wanted:
     def __init__(self, names: list[str]) -> None:
         self.names = names
         self.others: set[str] = set()
-        """Nodes that were heard of and not asked for."""
+        """Nodes that sent something but were not requested."""
         self.known_as: dict[str, str] = {}
         """Nodes that were heard of, and the name with other zeros or another case that was asked for."""
         self._keys = {key_of(name) for name in names}
@@ -23,7 +23,7 @@ class Wanted:
         self._silent: list[str] = []
 
     def refused(self, one: Refused) -> None:
-        """What came of a node and is not an answer."""
+        """What arrived from a node but is not an answer."""
         if one.node and (key := key_of(one.node)) in self._keys:
             where = os.path.basename(one.file)  # noqa: PTH119
             where += f", line {one.line}" if one.line else ""
