@@ -9,7 +9,7 @@ from .patterns import lazy
 REASON = lazy(r"([a-z_]+(?:\.[\w./-]+)*): (absent|denied|timeout|error|not-asked|conflict|recheck)(?:: (.*))?", re.S)
 WHY = {
     "absent": "missing", "denied": "no permission", "timeout": "no answer in time", "error": "error",
-    "not-asked": "not examined", "conflict": "the sources disagree", "recheck": "run gpudoctor check again to find out",
+    "not-asked": "not examined", "conflict": "the sources disagree", "recheck": "only a new check can show it",
 }  # fmt: skip
 
 
@@ -31,3 +31,8 @@ def by_root(reason: str) -> bool:
     """Whether the reason says that only root can read the fact: then it says everything, with what to type."""
     found = REASON.fullmatch(reason)
     return bool(found and found[2] == "denied" and (found[3] or "").startswith("only root"))
+
+
+def needed(words: str) -> str:
+    """The words after '1 check needs': `the list of GPUs`, `to know whether CUDA starts`."""
+    return f"to know {words}" if words.split(" ")[0] in ("whether", "where", "which", "how", "why", "what") else words

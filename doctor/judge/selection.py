@@ -49,14 +49,15 @@ def _open(row: CheckResult) -> bool:
 
 
 def _finding(name: str, why: str, about: Check | None) -> Finding:
-    from ..findings.reasons import REASON, by_root, reason_words
+    from ..findings.reasons import REASON, by_root, needed, reason_words
 
-    needs = "it needs " if REASON.fullmatch(why) and not by_root(why) else ""
+    words = reason_words(why)
+    words = f"it needs {needed(words)}" if REASON.fullmatch(why) and not by_root(why) else words
     return Finding(
         id=name,
         status="unknown",
         severity="warning",
-        title=f"{name} was not checked: {needs}{reason_words(why)}",
+        title=f"{name} was not checked: {words}",
         layer=about.layer if about else "hardware",
         downstream_of=about.downstream_of if about else (),
     )

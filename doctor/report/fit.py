@@ -63,11 +63,23 @@ def headline(q: Question, found: Answer, width: int) -> list[Line]:
     need = _range(found.whole.low, found.whole.high)
     have = _gib(q.board.memory)
     if found.within:
-        return wrap(f"It fits on one GPU: {need} of {have}.", width, first=Span("✓ ", "pass"), style="title")
+        return wrap(
+            f"It fits on one GPU: {need} needed, {have} available.", width, first=Span("✓ ", "pass"), style="title"
+        )
     if found.within is None:
-        rows = wrap(f"It may fit on one GPU: {need} of {have}.", width, first=Span("? ", "unknown"), style="title")
+        rows = wrap(
+            f"It may fit on one GPU: {need} needed, {have} available.",
+            width,
+            first=Span("? ", "unknown"),
+            style="title",
+        )
     else:
-        rows = wrap(f"It does not fit on one GPU: {need} of {have}.", width, first=Span("✗ ", "fail"), style="title")
+        rows = wrap(
+            f"It does not fit on one GPU: {need} needed, {have} available.",
+            width,
+            first=Span("✗ ", "fail"),
+            style="title",
+        )
     if found.first is not None:
         held = _range(found.first.held.low, found.first.held.high)
         words = f"Simplest option that fits: {found.first.name}, {held} per GPU ({found.first.words})."
@@ -82,7 +94,7 @@ def headline(q: Question, found: Answer, width: int) -> list[Line]:
         least = min(found.rungs, key=lambda rung: rung.held.low)
         more = f" It would fit on {found.enough[0]} such GPUs, with {found.enough[1]}." if found.enough else ""
         more = " MIG slices cannot share it, because they cannot reach each other." if q.board.mig else more
-        words = f"Does not fit: the smallest option ({least.name}) needs {_gib(least.held.low)} per GPU.{more}"
+        words = f"No option here fits: the smallest ({least.name}) needs {_gib(least.held.low)} per GPU.{more}"
         rows += wrap(words, width, "  ")
     return [*rows, *_sizes(q, found, width)]
 
@@ -112,7 +124,7 @@ def _solved(q: Question, found: Answer, width: int) -> list[Line]:
     solved = found.solved
     assert solved is not None
     if not solved.perhaps:
-        words = f"Not even one fits: {_gib(solved.at.low)} of {_gib(q.board.memory)}."
+        words = f"Not even one fits: {_gib(solved.at.low)} needed, {_gib(q.board.memory)} available."
         return wrap(words, width, first=Span("✗ ", "fail"), style="title")
     words = f"{_spread(solved)} {_SOLVED[q.solve]}; limited by: {_TITLES.get(solved.part, solved.part)}."
     return wrap(words, width, first=Span("✓ ", "pass"), style="title")

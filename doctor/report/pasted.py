@@ -23,7 +23,7 @@ _OPEN = {
     "not-proven": "This text does not prove the cause", "undecided": "This text is not enough to find the cause",
     "unknown-error": _UNKNOWN_ERROR, "sound": "No environment problem found in this text",
 }  # fmt: skip
-_DECIDE = "To decide, run this on that machine, then explain the text again with the output added:"
+_DECIDE = "Run this on that machine, then explain the text with its output added:"
 
 
 def worth_telling(report: Report) -> tuple[Finding, ...]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ..findings.reasons import REASON, WHY, by_root, reason_words
+from ..findings.reasons import REASON, WHY, by_root, needed, reason_words
 from ..judge.report import Report
 from .lines import Line, Span, wrap
 
@@ -28,7 +28,9 @@ def waiting_lines(report: Report, width: int) -> list[Line]:
     for same in others[:_MOST]:
         root_only = len(same) == 1 and by_root(same[0])
         texts.append(
-            f"{reason_words(same[0])}." if root_only else f"{_checks(len(same), 'needs', 'need')} {_all_words(same)}."
+            f"{reason_words(same[0])}."
+            if root_only
+            else f"{_checks(len(same), 'needs', 'need')} {needed(_all_words(same))}."
         )
     if rest := sum(map(len, others[_MOST:])):
         texts.append(f"{_checks(rest, 'is', 'are')} undecided for other reasons (-v lists them).")
