@@ -185,7 +185,7 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     page = (tmp_path / "site" / "checks" / "gpu-fell-off-bus" / "index.html").read_text("utf-8")
-    assert "A GPU no longer answers" in page and "fonts.googleapis" not in page
+    assert "A GPU no longer responds" in page and "fonts.googleapis" not in page
     errors = (tmp_path / "site" / "errors" / "index.html").read_text("utf-8")
     assert 'href="../checks/torch-lacks-new-gpu-sm/"' in errors and "doctor/checks" not in errors
     assert not list((tmp_path / "site").rglob("*.py"))

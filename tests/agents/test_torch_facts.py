@@ -126,8 +126,8 @@ def test_the_code_of_the_first_call(text: str, code: int | None, tmp_path: Path)
     source = WORKING.replace("def init(): pass", f"def init(): raise RuntimeError({text!r})")
     run = parsed(run_torch(fake(tmp_path, source)))
     assert run.first_call_error == f"RuntimeError: {text}"
-    assert run.first_call_code == (code if code else Missing("error", "torch's message names no code"))
-    assert run.kernel_ran == run.device_names == Missing("error", "CUDA did not initialise")
+    assert run.first_call_code == (code if code else Missing("error", "torch's message contains no code"))
+    assert run.kernel_ran == run.device_names == Missing("error", "CUDA did not initialize")
 
 
 def test_cudnn_that_refuses_its_version(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_an_import_that_raises(source: str, error: str, tmp_path: Path) -> None:
 def test_an_import_that_segfaults(tmp_path: Path) -> None:
     run = parsed(run_torch(fake(tmp_path, "import ctypes\nctypes.string_at(0)")))
     assert (run.imported, run.import_fault) == (False, "crash")
-    assert run.import_error == "import torch ended the process with signal 11"
+    assert run.import_error == "import torch killed the process with signal 11"
     assert run.python_version is not None and not isinstance(run.python_version, Missing)
     assert run.version == Missing("error", "crashed in import torch")
 

@@ -25,7 +25,7 @@ def pair(**more: Any) -> tuple[PairProof, ...]:
 @for_each(
     ("measured", "words"),
     [
-        ({"pairs": pair(right=Missing("timeout"), fault="hang")}, "does not come to an end"),
+        ({"pairs": pair(right=Missing("timeout"), fault="hang")}, "hangs"),
         ({"pairs": pair(right=Missing("error"), fault="failed", error="peer access is not supported")}, "fails"),
         (
             {"collective": CollectiveProof(backend="nccl", ranks=2, fault="hang", error="no answer within 20 s")},

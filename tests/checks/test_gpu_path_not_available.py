@@ -49,10 +49,10 @@ def test_not_judged_without_an_import_or_cuda() -> None:
 def test_an_exception_without_a_code_fails() -> None:
     """`is_available()` asked NVML and is True; the first call of CUDA raises, and its text names no number."""
     error = "RuntimeError: CUDA driver initialization failed, you might not have a CUDA gpu."
-    nothing = Missing("error", "CUDA did not initialise")
+    nothing = Missing("error", "CUDA did not initialize")
     sick = healthy().replace(
         {
-            "torch_run.first_call_code": Missing("error", "torch's message names no code"),
+            "torch_run.first_call_code": Missing("error", "torch's message contains no code"),
             "torch_run.first_call_error": error,
             "torch_run.kernel_ran": nothing,
             "torch_run.kernel_error": nothing,

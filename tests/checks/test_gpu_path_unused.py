@@ -151,7 +151,7 @@ def test_memory_that_ran_out_proves_nothing() -> None:
 def test_a_gpu_that_was_not_reached_is_not_healthy() -> None:
     devices = tuple(f"cuda:{n}" for n in range(3))
     over = StepEnd(
-        agent="torch_proof", step="proof by torch", device="cuda", fault="skipped", detail="the 60 s were over"
+        agent="torch_proof", step="test with torch", device="cuda", fault="skipped", detail="the 60 s were over"
     )
     s = proven(B, torch_devices=devices, ended=(over,))
     status, _, (finding,) = run(ID, s)
@@ -177,7 +177,7 @@ def test_libcuda_alone_shows_a_sick_gpu_where_there_is_no_torch() -> None:
     findings = {f.status: f for f in run(ID, s)[2]}
     assert findings.keys() == {"warn", "fail"}  # no torch is a warning, the GPU is not
     sick = findings["fail"]
-    assert sick.title == "cuda:1 does not compute, even without torch" and "hang in cuLaunchKernel" in sick.detail
+    assert sick.title == "cuda:1 cannot run a kernel, even without torch" and "hang in cuLaunchKernel" in sick.detail
     assert sick.fixes[0].steps[0].command == "export CUDA_VISIBLE_DEVICES=0"
     assert "driver-not-answering" in ids(s)
     assert_every_fix_is_looked_at_again(s, sick)

@@ -81,7 +81,7 @@ def test_right_or_not_known() -> None:
 def test_a_gpu_that_was_not_compared_is_no_pass() -> None:
     """Of two, one. That --device left the other out is no gap: the report says so."""
     gap = Missing("timeout", "convolution was not over")
-    late = StepEnd(agent="torch_proof", step="device", fault="skipped", detail="the 60 s for the proof were over")
+    late = StepEnd(agent="torch_proof", step="device", fault="skipped", detail="the 60 s for the test were used up")
     both = ("cuda:0", "cuda:1")
     second = torch_proof(B, device="cuda:1", tensor_device="cuda:1", key="GPU-1", right=gap, fault="slow")
     for more, words in (
@@ -161,7 +161,7 @@ def copy(**more: Any) -> CopyProof:
         ),
         (
             {"copies": (copy(right=False, wrong_numbers=12), copy(what="h2d-pinned"))},
-            "copies inside the GPU's memory return other bytes: 12 numbers of 4 bytes in 3 copies of 1024 MiB",
+            "copies inside the GPU's memory return wrong bytes: 12 numbers of 4 bytes in 3 copies of 1024 MiB",
         ),
         ({"copies": (copy(right=False, what="h2d-pinned", wrong_numbers=1),)}, "copies from pinned host memory return"),
     ],

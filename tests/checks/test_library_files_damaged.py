@@ -214,7 +214,7 @@ def test_deep_reads_every_file(tmp_path: Path) -> None:
     status, _, (warning, remark) = run(ID, s)
     assert status == "warn"
     assert warning.facts["libraries"] == ["torch/lib/libtorch_cuda.so: content", "torch/optim/adam.py: missing"]
-    assert remark.title == "Files edited since the install: 1, deleted: 2"
+    assert remark.title == "Files edited since installation: 1, deleted: 2"
     assert_fix_works(s, warning)
 
 

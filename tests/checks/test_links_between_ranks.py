@@ -90,7 +90,7 @@ def test_sound_links_find_nothing() -> None:
         ),
         (
             {"ended": (StepEnd(agent="collective_speed", step="start", fault="hang"),), "sends": ()},
-            "The ranks did not meet",
+            "Rendezvous failed",
         ),
     ],
 )
@@ -177,7 +177,7 @@ def test_an_address_that_is_each_nodes_own(address: str, own: str, tmp_path: Pat
     itself = nothing.replace({"measured.ended": (end,)})
     assert [run("ranks-meet-on-wrong-interface", case)[0] for case in (nothing, itself)] == ["warn", "fail"]
     (finding,) = run("ranks-meet-on-wrong-interface", itself)[2]
-    assert finding.title == f"MASTER_ADDR is {address}, which leads each node to itself"
+    assert finding.title == f"MASTER_ADDR is {address}, which points each node to itself"
     slurm = itself.replace({"host.environment": (EnvVar("MASTER_ADDR", address), EnvVar("SLURM_JOB_ID", "7"))})
     assert "scontrol" in run("ranks-meet-on-wrong-interface", slurm)[2][0].fixes[0].steps[0].command
     named = nothing.replace({"host.environment": (EnvVar("MASTER_ADDR", "vm"),), "measured.ended": (end,)})

@@ -116,7 +116,7 @@ def test_a_virtual_gpu_has_its_hypervisors_link() -> None:
 
 def test_without_root_the_sram_is_unknown_and_says_so() -> None:
     denied = one("h100", sram_threshold_exceeded=Missing("denied", "No permission"))
-    for root, words in ((False, "only root may ask (sudo gpudoctor check)"), (True, "only root may ask")):
+    for root, words in ((False, "only root may ask (sudo gpudoctor check)"), (True, "only root can read this")):
         status, reason, _ = run("sram-ecc-threshold-exceeded", denied.replace({"host.user_is_root": root}))
         assert status == "unknown" and reason.endswith(words)
     assert ids(one("h100", sram_threshold_exceeded=Missing("denied"))) == []

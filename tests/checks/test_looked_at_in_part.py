@@ -33,7 +33,7 @@ def test_a_proof_of_a_part_is_no_proof_of_the_machine() -> None:
     cut = whole.replace({"caps": (Cap(what="measured-devices", looked=64, listed=80),)})
     assert "torch offers 64 of the 80 GPUs" in overall(paths(whole)).reason
     path = overall(paths(cut))
-    assert path.word == "unknown" and path.reason == "the proof was made on 64 of 80 GPUs that torch lists"
+    assert path.word == "unknown" and path.reason == "the test ran on 64 of the 80 GPUs that torch lists"
 
 
 def test_what_counts_a_cut_list_is_unknown() -> None:

@@ -338,7 +338,7 @@ def test_a_max_q_workstation_board_is_no_laptop() -> None:
 def test_missing_measurements(check_id: str) -> None:
     assert run(check_id, proven(B, rates=NOT_ASKED))[:2] == (
         "skipped",
-        "speed was not measured: gpudoctor prove --quick",
+        "speed was not measured; run gpudoctor prove --quick",
     )
     assert run(check_id, proven(B, rates=Missing("timeout", "no time left")))[0] == "unknown"
     assert run(check_id, proven(B, device="cpu", rates=()))[0] == "skipped"

@@ -110,8 +110,8 @@ def test_a_driver_that_was_cut_off_for_want_of_time_is_not_sound() -> None:
         late = Missing("timeout", f"nvmlDeviceGetCount was not over after 7 s: {WORDS[cause]}")
         for changes, subject, title in (
             ({"gpus": late, "driver.nvml_gpu_count": late, "gpu_pairs": late}, "gpus", "the list of GPUs"),
-            ({"gpus": (replace(gpu, name=late),)}, "gpus", "how the GPUs are"),
-            ({"gpus": (replace(gpu, power_draw_w=late, temperature_c=late),)}, "gpus", "how the GPUs are"),
+            ({"gpus": (replace(gpu, name=late),)}, "gpus", "the state of the GPUs"),
+            ({"gpus": (replace(gpu, power_draw_w=late, temperature_c=late),)}, "gpus", "the state of the GPUs"),
             ({"driver.cuda_devices": late}, "driver.cuda_devices", "which GPUs CUDA lists"),
         ):
             sick = s.replace(changes)

@@ -56,7 +56,7 @@ def test_a_gpu_that_is_expected_and_not_there_was_not_examined(name: str) -> Non
     found = report(NO_GPU[name])
     for check in load_all():
         row = next(row for row in found.checks if row.id == check.id)
-        elsewhere = row.reason in ("not in WSL", "no number or model is expected")
+        elsewhere = row.reason in ("not in WSL", "--expect names no number or model of GPUs")
         if check.about.layer == "hardware" and check.about.needs_gpu and not elsewhere:
             assert row.status in ("fail", "unknown") or row.skip == "not-examined", row
     assert only(NO_GPU[name], "gpu-too-hot").exit_code == 3
@@ -107,7 +107,7 @@ def test_nothing_is_sound_where_skip_leaves_nothing(s: Snapshot) -> None:
     found = report(s, replace(POLICY, skip=ids))
     assert (found.verdict, found.exit_code) == ("unknown", 3) and found.findings[0].title == "Nothing was checked"
     alone = report(s, replace(POLICY, only=("gpu-too-hot",), skip=("gpu-too-hot",)))
-    assert alone.exit_code == 3 and "left out by --skip" in alone.findings[0].title
+    assert alone.exit_code == 3 and "skipped by --skip" in alone.findings[0].title
 
 
 def test_what_does_not_apply_is_nothing_examined_either() -> None:

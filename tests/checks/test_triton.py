@@ -120,7 +120,7 @@ def test_the_link_is_made_beside_the_drivers_own_library() -> None:
             where = "ld.so.cache" if triton == "2.1.0" else "default"
             sick = libcuda((f"{folder}/libcuda.so.1", where), s=with_version(healthy(), triton=triton))
             finding = run(LINK, sick)[2][0]
-            assert f"The driver's library is {folder}/libcuda.so.1; " in finding.detail
+            assert f"The driver's library is {folder}/libcuda.so.1. " in finding.detail
             commands = [step.command for fix in finding.fixes for step in fix.steps if step.command]
             assert finding.facts["needs"] == name and commands
             assert all(folder in command for command in commands), commands

@@ -158,7 +158,7 @@ def test_why_ssh_cannot_ask(over_ssh: dict[str, str]) -> None:
         ("unknown-key", 3, "its host key is not known here"),
         ("no-login", 3, "ssh has no key that it takes"),
         ("closed", 3, "ssh cannot reach it"),
-        ("no.such.host.invalid", 2, "there is no host of this name"),
+        ("no.such.host.invalid", 2, "no host has this name"),
     ):
         assert words in refused(asked(f"ssh:{alias}", over_ssh), code), alias
 

@@ -155,7 +155,7 @@ def test_it_fits_where_it_fits_on_every_size() -> None:
 @pytest.mark.slow
 def test_a_size_that_is_not_listed_is_said_with_what_is() -> None:
     line = refused(3, "--params", "7B", "--gpus", "RTX 3080 12GB")
-    assert "RTX 3080 is listed with 10 GB: for another size write RTX 3080=12GB" in line
+    assert "RTX 3080 is listed with 10 GB; for a different size write RTX 3080=12GB" in line
     assert asked("--params", "125M", "--gpus", "RTX 3080=12GB")["gpus"]["memory"] == 12 << 30
     assert "80 and 94 GB" in refused(3, "--params", "7B", "--gpus", "H100-64GB")
 

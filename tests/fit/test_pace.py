@@ -82,7 +82,7 @@ def test_gpt_3_s_network_and_a_link_that_nobody_named() -> None:
     low, high = (8 * rate for rate in asked(*words)["pace"]["hidden_from_gb_s"])
     assert 400 / 3 < low < high < 400
     text = " ".join(gpudoctor("fit", *map(str, words)).stdout.decode().split())
-    assert "which is not known: see --network" in text
+    assert "unknown: see --network" in text
     slow, fast = (asked(*words, "--network", rate)["pace"]["bound"] for rate in (10, 400))
     assert slow == "link" and fast == "products"
 

@@ -61,7 +61,7 @@ def test_lines_of_the_wire_format_are_read_from_a_log(tmp_path: Path) -> None:
     code, db = load(log, to=tmp_path / "now.db")
     assert code == 0 and rows(db, "select node from node order by 1") == [("gpu-0",), ("gpu-1",), ("gpu-2",)]
     assert [reason for (reason,) in rows(db, "select reason from refused")] == [
-        "1 line of answers came cut, or mixed with other output"
+        "1 line of answers arrived truncated or mixed with other output"
     ]
 
 

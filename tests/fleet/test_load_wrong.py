@@ -122,7 +122,7 @@ def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
     spool.mkdir()
     with (spool / "sparse.json").open("wb") as file:
         file.truncate(1 << 36)
-    assert refusals(tmp_path, spool) == {"sparse.json:0": "is over 64 MiB: no report is that large (65536 MiB)"}
+    assert refusals(tmp_path, spool) == {"sparse.json:0": "is over 64 MiB: too large for a report (65536 MiB)"}
 
 
 @pytest.mark.slow

@@ -148,7 +148,7 @@ def test_what_ends_work_comes_after_the_drain_and_with_its_condition(command: st
 
 def test_a_drain_and_a_condition_that_are_there_are_kept() -> None:
     drain = Step(text="Drain this node in Slurm.", command="scontrol ...", where="host")
-    step = Step(text="When no job on this host is needed any more, reboot.", command="sudo reboot", where="host")
+    step = Step(text="Once the jobs on this host are no longer needed, reboot.", command="sudo reboot", where="host")
     found = safe(Fix(id="x", title="X", steps=(drain, step)))
     assert [one.text for one in found.steps] == [drain.text, step.text]
     late = safe(Fix(id="x", title="X", steps=(step, drain)))
@@ -159,7 +159,7 @@ def test_a_step_by_hand_gets_its_condition_too() -> None:
     step = Step(text="Power off and reseat the board.", where="host", ends="all jobs on this host")
     drain, last = safe(Fix(id="x", title="X", steps=(step,))).steps
     assert drain.text.startswith("Drain")
-    assert last.text == "When no job on this host is needed any more: power off and reseat the board."
+    assert last.text == "Once the jobs on this host are no longer needed: power off and reseat the board."
 
 
 def test_a_harmless_fix_stays_as_it_is() -> None:

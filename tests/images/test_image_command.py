@@ -158,7 +158,7 @@ def test_where_it_runs_the_lines_that_start_it(torch_26: Path, tmp_path: Path) -
     assert "-e NVIDIA_DISABLE_REQUIRE=1" in dict(host["start"])["docker"]
     text = gpudoctor("image", layout.folder, "--driver", "535.183.01", "--gpu", "RTX 4090").stdout.decode()
     assert "checked by: docker --gpus" in text and "not by CDI" in " ".join(text.split())
-    assert "Without the check of its label:" in text
+    assert "To skip the check of its label:" in text
 
 
 def test_an_image_that_leaves_libcuda_out(tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ def test_what_nobody_said_of_the_host_leaves_it_open(tmp_path: Path) -> None:
         (host,) = answer(layout.folder, "--driver", "535.183.01", *gpu, code=code)["hosts"]
         assert ("depends on the GPU's brand" in host["why"]) == (code == 3)
     (host,) = answer(layout.folder, "--driver", "580", "--gpu", "GH200", code=1)["hosts"]
-    assert (host["grade"], host["why"]) == ("impossible", "the image is for x86_64, and this host is aarch64")
+    assert (host["grade"], host["why"]) == ("impossible", "the image is for x86_64, but this host is aarch64")
     both = Layout(tmp_path / "both")
     both.tag("latest", IMAGES["cuda:multi"](both))
     assert answer(both.folder, "--driver", "580", "--gpu", "GH200", code=0)["image"]["platform"] == "linux/arm64"

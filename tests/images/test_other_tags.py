@@ -55,7 +55,7 @@ def test_each_host_that_fails_gets_the_nearest_tag_that_runs_there(tmp_path: Pat
         offered = f"{server.address}/{NAME}:{tag}{SUFFIX}"
         assert first["status"] == "fail"
         assert first["fixes"][0]["id"] == "other-tag"
-        assert first["fixes"][0]["title"] == f"Use {offered}: by its own config it runs on this host ({grade})"
+        assert first["fixes"][0]["title"] == f"Use {offered}: according to its config, it runs on this host ({grade})"
         steps = [(step["command"], step["where"]) for step in first["fixes"][0]["steps"]]
         assert steps == [(f"docker run --rm --gpus all {offered}", "container-start")]
         assert len(first["fixes"]) > 1, "what else helps stays"

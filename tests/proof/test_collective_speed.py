@@ -126,7 +126,7 @@ def test_the_command_and_its_report(with_torch: Path, tmp_path: Path) -> None:
     assert "Links: gloo, 2 ranks" in text and "reduce-scatter" in text and "1 to 0" in text
     assert "the links explain" in " ".join(text.split())
     markdown = run(["prove", "--from", str(saved), "--format", "markdown"]).stdout
-    assert "Bus, GB/s" in markdown and "Who waits for whom" in markdown
+    assert "Bus, GB/s" in markdown and "Waiting between ranks" in markdown
 
 
 def started(mark: Path, *words: str) -> subprocess.Popen[bytes]:

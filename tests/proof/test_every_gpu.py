@@ -164,7 +164,7 @@ def test_a_rest_for_which_there_is_no_time_is_named() -> None:
     plan = Plan(level="quick", total_s=60, commands={"torch_speed": ["true"]}, cores=2, memory_mib=1 << 20)
     every = EveryGpu(plan, dict.fromkeys(("cuda:0", "cuda:1"), "NVIDIA H200"), None, lambda words: None, 0.0)
     ((where, step, why),) = every.not_measured()
-    assert (where, why) == ("cuda:0-1", "no time left, or no GPU that still ran") and "training" in step
+    assert (where, why) == ("cuda:0-1", "no time left, or no GPU still running") and "training" in step
 
 
 @pytest.mark.slow

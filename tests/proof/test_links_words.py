@@ -91,7 +91,7 @@ def test_no_gpu_is_taken_twice() -> None:
 
     assert of("cuda", 2) == of("cuda", 2, processes=2) == of("cpu", 1) == of("cpu", 0, processes=4) == ""
     assert of("cuda", 0) == of("cuda", 0, processes=1) == of("cpu", 0) == "none"
-    assert of("cuda", 2, processes=4) == "4 processes are more than the 2 GPUs that computed right here"
+    assert of("cuda", 2, processes=4) == "4 processes are more than the 2 GPUs that computed correctly here"
     assert of("cuda", 1).startswith("one GPU: ") and of("cuda", 2, processes=1) == of("cuda", 1)
     assert of("cuda", 1, nodes=("a", "b")) == "", "two nodes with one GPU each have a link between them"
     assert of("cuda", 0, node=1, nodes=("a", "b")) == of("cuda", 0, launched={"RANK": "3"}) == ""
@@ -172,4 +172,4 @@ def test_sums_inside_the_switch() -> None:
     words = variant_words(Measured(link_groups=(LinkGroup(backend="nccl", ranks=8),), collective_rates=rates))
     assert words[0].startswith("all-reduce of 64 MiB without peer-to-peer") and words[0].endswith("with it 470")
     assert "without NVLS (NCCL_NVLS_ENABLE=0): 360 GB/s" in words[1]
-    assert words[2] == "all-reduce inside the switch (NVLS): 302 GB/s by (n+1)/n"
+    assert words[2] == "all-reduce inside the switch (NVLS): 302 GB/s, counted as (n+1)/n"

@@ -127,7 +127,7 @@ def test_a_child_that_dies_in_the_driver_leaves_its_device() -> None:
 
 
 def test_an_agent_that_says_nothing_is_told() -> None:
-    assert [step.detail for step in measured().ended] == ["it ended without a word"]
+    assert [step.detail for step in measured().ended] == ["it exited without output"]
     found = measured(returncode=2, fault="failed", stderr_tail="can't open file 'torch_speed.py'\n")
     assert found.rates == Missing("error", "can't open file 'torch_speed.py'")
 

@@ -147,7 +147,7 @@ def test_the_time_is_over_in_the_middle(fakes: Path, fake: Path, tmp_path: Path)
 def test_no_agent_is_asked_again_what_hung_before(fakes: Path, fake: Path, tmp_path: Path) -> None:
     env = variables(fakes, tmp_path, driver={"fail.cuInit": "hang"})
     found = report(["check", "--prove", "--timeout", "1", "--python", str(fake)], env)
-    assert ("driver_proof", "proof through libcuda", "cuda", "skipped") in steps(found)
+    assert ("driver_proof", "test through libcuda", "cuda", "skipped") in steps(found)
     assert of(found, "driver")["missing"] == "timeout"
 
 

@@ -64,7 +64,7 @@ def test_without_a_gpu_the_path_is_unused(with_torch: Path, tmp_path: Path) -> N
     assert found["exit_code"] == 1 and "gpu-path-unused" in ids(found, "findings")
     assert measured["torch"] == measured["torch_devices"] == [] and measured["driver"]["missing"] == "absent"
     (left_out,) = [step for step in measured["ended"] if step["agent"] == "torch_speed"]
-    assert (left_out["fault"], left_out["detail"]) == ("skipped", "torch has no GPU here")
+    assert (left_out["fault"], left_out["detail"]) == ("skipped", "torch sees no GPU here")
 
 
 def test_without_torch_there_is_nothing_to_draw(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_programs_whose_limit_is_known(program: str, bound: str, findings: list[
     assert (done.measured.watch_bound, [f.id for f in done.findings]) == (bound, findings), done.measured.watch_reason
 
 
-NOT_TOLD = Missing("absent", "NVML does not tell")
+NOT_TOLD = Missing("absent", "NVML does not report it")
 
 
 @for_each(

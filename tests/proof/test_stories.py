@@ -60,7 +60,7 @@ def test_a10_waits_for_launches_and_cuda_is_cleared() -> None:
     s = proven("a10", batches=sweep(A10))
     done = report(s)
     assert done.exit_code == 0 and ids(s) == []  # a remark: its core is as fast as usual
-    assert "Kernel launches limit NVIDIA A10 up to batch 1024" in said(done)["launch-bound"]
+    assert "Kernel launches limit NVIDIA A10 up to batch size 1024" in said(done)["launch-bound"]
     assert CLEARED in said(done)["launch-bound"] and "55 % of the peak" in said(done)["launch-bound"]
     assert bounds(done) == {64: "launch", 256: "launch", 1024: "launch", 4096: "compute", 16384: "compute"}
     v = verdict(done)
@@ -149,7 +149,7 @@ def test_a_run_without_a_gpu_says_nothing_of_cuda() -> None:
     assert (done.gpu_path, done.cuda_compatibility, done.watch_reason) == (
         "gpu-path-unused",
         "unknown",
-        "it used no GPU, and its process used 1.0 cores without a pause",
+        "it used no GPU, and its process used 1.0 cores without pause",
     )
 
 
@@ -167,7 +167,7 @@ def test_without_measurements_all_of_them_are_skipped(s: Snapshot) -> None:
     found = {c.id: (c.status, c.reason) for c in done.checks if c.id in MEASURED}
     assert found.keys() == MEASURED and done.measured is None
     one_gpu = {"collective-failed", "gpu-slower-than-siblings"}  # where one GPU is all there is, they do not apply
-    assert {found[name] for name in MEASURED - one_gpu} == {("skipped", "nothing was measured: gpudoctor prove")}
+    assert {found[name] for name in MEASURED - one_gpu} == {("skipped", "nothing was measured; run gpudoctor prove")}
     assert {found[name][0] for name in one_gpu} == {"skipped"}
 
 
@@ -227,8 +227,8 @@ def test_a_link_of_four_lanes() -> None:
 
 def test_a_busy_gpu_has_no_finding_of_slowness() -> None:
     for busy, words in (
-        ({"torch": (torch_proof(BOARDS["h100"], busy=True),)}, "was at work on this GPU"),
-        ({"loads": loads(BOARDS["h100"], others=1)}, "has a context on this GPU too"),
+        ({"torch": (torch_proof(BOARDS["h100"], busy=True),)}, "was working on this GPU"),
+        ({"loads": loads(BOARDS["h100"], others=1)}, "also has a context on this GPU"),
     ):
         s = proven("h100", rates=rates(BOARDS["h100"], speed=0.4, memory=0.4, h2d=0.4), **busy)
         done = report(s)

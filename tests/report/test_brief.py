@@ -49,7 +49,7 @@ def test_what_changed_counts_among_the_forty_lines() -> None:
     for made in (sick(), report(healthy())):
         rows = render_brief(made, about(made)[1], preface).splitlines()
         assert len(rows) <= 40 and rows[0] == "## With driver 390" and "- New: title 7 (id-7)" in rows
-        assert "- and 22 more: `--format markdown` has all" in rows and rows[-1].startswith("<sub>gpudoctor ")
+        assert "- and 22 more: `--format markdown` lists all" in rows and rows[-1].startswith("<sub>gpudoctor ")
         assert any(row.startswith("### gpudoctor: ") for row in rows)
 
 

@@ -58,7 +58,7 @@ def test_ring_and_root_by_theory() -> None:
         )
         sent, received = busiest(ring(count, size))
         assert sent == received == theory(ring(count, size)) == pytest.approx(2 * (count - 1) / count * size)
-        assert f"2(N-1) = {2 * (count - 1)} steps of an N-th" in way_words(ring(count, size))
+        assert f"2(N-1) = {2 * (count - 1)} steps, each with 1/N of the data" in way_words(ring(count, size))
     words = "; ".join(way_words(naive(8)))
     assert "448 MiB out and 448 MiB in: its link is the hot spot" in words and "the root holds 512 MiB" in words
     words = "; ".join(way_words(ring(8)))
@@ -68,7 +68,7 @@ def test_ring_and_root_by_theory() -> None:
 
 def test_a_wrong_sum_is_told() -> None:
     wrong = SumWay(name="library", backend="gloo", ranks=2, nodes=2, bytes=8, us=1.0, right=False, counted_bytes=MIB)
-    assert way_words(wrong) == ["1 us", "the kernel counted 1 MiB out of the first node", "the sum is wrong"]
+    assert way_words(wrong) == ["1 us", "the kernel counted 1 MiB leaving the first node", "the sum is wrong"]
 
 
 def test_the_picture_shows_lines_as_wide_as_their_bytes() -> None:
@@ -84,7 +84,7 @@ def test_the_picture_shows_lines_as_wide_as_their_bytes() -> None:
     assert "busiest rank: 384 MiB in and out" in text and "Bus bandwidth by size: NCCL, 8 ranks, over P2P" in text
     assert "all-reduce" in text and "64 MiB" in text
     page = render_html(shown, LAYERS)
-    assert page.count("Bus bandwidth by size") >= 1 and "One sum in three ways" in page
+    assert page.count("Bus bandwidth by size") >= 1 and "One all-reduce, three algorithms" in page
     ElementTree.fromstring(render_svg(shown))
 
 

@@ -131,7 +131,7 @@ def test_a_busy_machine_is_told_once_in_place_of_each_spread() -> None:
     wild = [replace(r, spread_percent=80.0) for r in known(m.rates) or ()]
     assert "varied by 80 %" in flat(replace(m, rates=tuple(wild))) and "busy machine" not in flat(m)
     busy = flat(replace(m, rates=tuple(replace(r, detail={**r.detail, "load_percent": 250}) for r in wild)))
-    assert busy.count("busy machine (load 2.5 per core): the best of the runs") == 1 and "varied" not in busy
+    assert busy.count("busy machine (load 2.5 per core): best of several runs") == 1 and "varied" not in busy
 
 
 def test_a_step_that_was_not_timed_says_why() -> None:
@@ -296,7 +296,7 @@ def test_measured_on_the_cpu_as_asked_is_no_failure() -> None:
     assert any(row.startswith("- GPU path not used  measured on the CPU, as asked") for row in lines)
     assert not any(row.lstrip().startswith("✗") for row in lines)
     assert any("fp32" in row and "112 GFLOP/s" in row for row in lines)
-    assert "cpu: matrix product and convolution checked against float64: right" in flat(cpu_measured())
+    assert "cpu: matrix product and convolution match float64" in flat(cpu_measured())
 
 
 def test_a_watched_run_says_who_waits_for_whom() -> None:
@@ -315,7 +315,7 @@ def test_a_watched_run_says_who_waits_for_whom() -> None:
         "The CPU sets the pace",
     ):
         assert words in text
-    assert "GPU without its work" in flat(watched(others_on_gpu=1))
+    assert "GPU without this program's work" in flat(watched(others_on_gpu=1))
     one = flat(watched(workers=1, workers_cores=1.0, main_cores=1.0, processes_max=1, threads_max=2, others_on_gpu=1))
     for words in (
         "main process 1 core,",
@@ -324,7 +324,7 @@ def test_a_watched_run_says_who_waits_for_whom() -> None:
         "1 other program on it",
     ):
         assert words in one
-    assert "ready and without a core in 31 % of the time" in flat(watched(core_wait_percent=31.0))
+    assert "ready but without a core 31 % of the time" in flat(watched(core_wait_percent=31.0))
     assert "stopped by signal 15" in flat(watched(signal=15, exit_code=Missing("absent")))
     hot = replace(
         watched(),

@@ -31,10 +31,10 @@ def test_what_stands_side_by_side() -> None:
 
 
 def test_a_library_of_the_image_and_gpus_that_were_not_given() -> None:
-    assert remarks(inside()) == ["3 of the host's 4 GPUs were not given to it."]
+    assert remarks(inside()) == ["3 of the host's 4 GPUs were not passed to the container."]
     baked = remarks(inside(**{"driver.libcuda_version": "550.54.14", "driver.device_nodes": nodes(4)}))
     assert baked == [
-        "The container's libcuda 550.54.14 is not of the host's driver 580.95.05: it comes from the image."
+        "The container's libcuda 550.54.14 does not belong to the host's driver 580.95.05; it comes from the image."
     ]
     assert remarks(inside(**{"driver.libcuda_version": Missing("absent"), "driver.device_nodes": nodes(4)})) == []
 
@@ -44,5 +44,5 @@ def test_every_form_of_the_report_has_it(tmp_path: Path) -> None:
     text, markdown = (
         gpudoctor("check", "--from", path, "--format", form).stdout.decode() for form in ("text", "markdown")
     )
-    assert "on the host" in text and "3 of the host's 4 GPUs" in text
+    assert " on the host" in text and "3 of the host's 4 GPUs" in text
     assert "| driver | 580.95.05 |" in markdown and "3 of the host's 4 GPUs" in markdown

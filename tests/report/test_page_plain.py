@@ -24,10 +24,10 @@ def test_every_command_with_an_answer_has_a_page(tmp_path: Path) -> None:
     report = save(tmp_path, hung())
     sick = save(tmp_path, healthy(), name="other.json")
     commands = {
-        ("topo", "--from", report): ("Links between devices", "ACS redirects", "Ways of splitting"),
+        ("topo", "--from", report): ("Links between devices", "ACS redirects", "Ways to split the model"),
         ("fit", "--params", "10e9", "--gpus", "8xA100-40GB"): (
             "It does not fit on one GPU",
-            "Ways, the plainest first",
+            "Options, simplest first",
         ),
         ("resolve", "--gpu", "RTX 5090", "--driver", "575"): ("To paste", "torch==2.13.0+cu129", "Why not the others"),
         ("resolve", "--gpu", "RTX 5090", "--driver", "470"): ("No build runs there.",),

@@ -88,7 +88,7 @@ def test_every_place_is_said_and_what_cannot_be_done_here_is_marked() -> None:
         "in this Python environment",
         "in the Dockerfile",
         "where the container or job is started",
-        "on the host",
+        " on the host",
         "at your provider",
         "in this shell",
         "in your program",
@@ -131,7 +131,7 @@ def test_a_reason_is_told_once() -> None:
         == "? 3 checks wait for the fix above. ? 1 check needs which C library this system has (not there)."
     )
     many = tuple(f"host.fact_{n}: absent" for n in range(9))
-    assert waiting(many).endswith("? 6 checks are open for other reasons: -v shows them.")
+    assert waiting(many).endswith("? 6 checks are undecided for other reasons (-v lists them).")
 
 
 def test_what_was_seen_is_for_v() -> None:

@@ -61,7 +61,7 @@ def test_the_last_screen_has_the_condition_before_the_command() -> None:
 STARTED_ANEW = {
     "Recreate the container with GPUs: a running one cannot get them.": "everything in this container",
     "Stop and start the container: it then gets the GPU again.": "everything in this container",
-    "Delete the pod: its controller makes a new one.": "everything in this pod or instance",
+    "Delete the pod: its controller creates a new one.": "everything in this pod or instance",
     "On RunPod: stop this pod or instance and start it (or a new one) again.": "everything in this pod or instance",
     "Runtime > Disconnect and delete runtime, then connect again.": "everything in this session",
     "When nothing in it is needed any more, shut down the virtual machine that uses the card.": (

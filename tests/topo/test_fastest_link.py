@@ -67,7 +67,7 @@ def test_the_fastest_link_slows_nothing_and_a_slower_one_says_what_the_fastest_w
                 shares = {cost.fastest_share: cost.share_of_computing for cost in found.costs}
                 assert list(shares) == pytest.approx(list(shares.values()), rel=0.011), (gpu, link)
                 slow = [cost for cost in found.costs if cost.grade != "fine"]
-                assert all("no link of these GPUs is faster" in cost.verdict for cost in slow), (gpu, link)
+                assert all("these GPUs have no faster link" in cost.verdict for cost in slow), (gpu, link)
             elif found.fastest.rate_gb_s > 1.01 * found.rate_gb_s:
                 assert f"{found.fastest.name} would be " in found.verdict, (gpu, link, found.verdict)
                 slow = [cost for cost in found.costs if cost.grade not in ("fine", "")]
@@ -79,7 +79,7 @@ def test_the_fastest_link_slows_nothing_and_a_slower_one_says_what_the_fastest_w
 
 def test_a_board_without_nvswitch_says_that_all_its_links_are_in_use() -> None:
     found = judged(M, "A100-SXM4-40GB", "NV4", 4)
-    assert "all 12 NVLinks of each GPU are in use; NVSwitch would give each two GPUs NV12" in found.notes
+    assert "all 12 NVLinks of each GPU are in use; NVSwitch would give each pair of GPUs NV12" in found.notes
     assert not judged(M, "A100-SXM4-40GB", "NV12", 8).notes[1:]
 
 

@@ -123,4 +123,4 @@ def test_a_matrix_of_peers_is_read_as_one(
     assert run(["topo", str(file), "--format", "svg"]) == 2
     file.write_text("\n".join(text.splitlines()[:2]) + "\n")
     assert run(["topo", str(file)]) == 2
-    assert "is cut off" in capsys.readouterr().err
+    assert "is truncated" in capsys.readouterr().err

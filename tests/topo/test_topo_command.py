@@ -66,7 +66,7 @@ def test_links_legend() -> None:
     """worked-numbers.md, Links: the legend's seven lines."""
     legend = asked(NV2, "--gpu", "TITAN RTX")["legend"]
     words = {"X": "itself", "SYS": "between NUMA nodes", "NODE": "host bridges of one NUMA node", "PHB": "a host bridge",
-             "PXB": "several PCIe bridges", "PIX": "one PCIe bridge at most", "NV#": "# NVLinks"}  # fmt: skip
+             "PXB": "several PCIe bridges", "PIX": "at most one PCIe bridge", "NV#": "# NVLinks"}  # fmt: skip
     assert all(text in legend[name] for name, text in words.items())
 
 
@@ -237,7 +237,7 @@ def test_affinity_and_cards_of_sysfs(tmp_path: Path) -> None:
     plain = " ".join(text.split())
     assert "no peer access in CUDA: GPU0 to GPU3" in plain and "peer access (NVML): between all GPUs" in plain
     assert "ACS redirects traffic between devices at 0000:02:00.0" in plain
-    assert "IOMMU: on, the GPUs' groups are of type DMA-FQ" in plain
+    assert "IOMMU: on, the GPUs' groups have type DMA-FQ" in plain
 
 
 @pytest.mark.slow
@@ -277,9 +277,9 @@ def test_the_report_of_an_explained_text_gives_the_same_matrix(tmp_path: Path) -
 @for_each(
     ("changed", "words"),
     [
-        ({"driver.pci_devices": ()}, "NVML has not told which GPUs there are"),
+        ({"driver.pci_devices": ()}, "NVML did not list the GPUs"),
         ({}, "no NVIDIA GPU is here (by the PCI bus)"),
-        ({"host.wsl": 2}, "NVML has not told which GPUs there are: gpudoctor check on that machine says why"),
+        ({"host.wsl": 2}, "NVML did not list the GPUs: gpudoctor check on that machine says why"),
         ({"driver.device_nodes": (DeviceNode(path="/dev/nvhost-gpu", kind="tegra"),)}, "NVML has not told"),
     ],
 )

@@ -19,7 +19,7 @@ def test_words_that_decide(text: str) -> None:
     """The switch stands in the firmware's setup: nothing is typed, and the restart waits for others' jobs."""
     (step,) = the_only_failure(text, ID).fixes[0].steps
     assert "Above 4G decoding" in step.text and not step.command
-    assert step.ends == "all jobs on this host" and "When no job on this host is needed any more" in step.text
+    assert step.ends == "all jobs on this host" and "Once the jobs on this host are no longer needed" in step.text
 
 
 def test_of_a_virtual_machine_the_window_is_widened() -> None:

@@ -13,7 +13,7 @@ def the_only_failure(text: str, check: str) -> Finding:
     s = read(text)
     found = [f for f in report(s).findings if f.status == "fail"]
     assert [f.id for f in found] == [check]
-    assert found[0].detail.startswith("The text says so. Line ")
+    assert found[0].detail.startswith("Line ")
     assert_fix_works(s, found[0])
     return found[0]
 
