@@ -18,27 +18,27 @@ if TYPE_CHECKING:
 COMMANDS = {
     "check": "Diagnose this machine (or a saved report) and print the fix.",
     "healthcheck": "One line, exit 0 or 1: for Docker HEALTHCHECK and Kubernetes probes.",
-    "prove": "Compute on the GPU: is it used, is it right, how fast, and what limits a training.",
-    "watch": "Run a command, and report what it did with the GPU and what it waited for.",
-    "resolve": "What to install here, or on a machine that you describe: the build, the lines, the reasons.",
-    "what-if": "Judge this machine (or a report) with another driver, GPU, torch or Python.",
-    "dockerfile": "Find what is wrong with GPUs in a Dockerfile, compose file or manifest, by line.",
-    "fit": "Say whether a model fits on GPUs, part by part, and the first way to split it that does.",
-    "topo": "Show what lies between the GPUs, and what it costs each way of splitting a training.",
+    "prove": "Compute on the GPU: is it used, are results right, how fast is it, what limits training.",
+    "watch": "Run a command and report what it did with the GPU and what it waited for.",
+    "resolve": "Say what to install, here or on a machine you describe: build, install command, reasons.",
+    "what-if": "Check this machine (or a report) as if it had a different driver, GPU, torch or Python.",
+    "dockerfile": "Find GPU problems in a Dockerfile, compose file or manifest, with line numbers.",
+    "fit": "Say whether a model fits on the GPUs, and how to split it if it does not.",
+    "topo": "Show how the GPUs are connected, and what that costs each way of splitting training.",
     "fleet": "Compare the reports of many nodes: what is broken, odd, slow or new.",
     "fix": "Print the steps that repair what failed; --apply runs those in the Python environment.",
-    "image": "Will this container image run on that host: read from a registry, nothing is pulled.",
-    "record": "Save what was gathered (redacted) to a folder, for check --replay.",
+    "image": "Say whether a container image will run on a host; reads the registry, pulls nothing.",
+    "record": "Save the collected facts (redacted) to a folder, for check --replay.",
     "list-checks": "List every check.",
-    "explain": "Diagnose a pasted text, or print the page of a check or error.",
+    "explain": "Diagnose a pasted text, or print the manual page of a check or error.",
     "schema": "Print the JSON Schema of the report.",
     "print": "Print a file to start from: systemd, Slurm, Kubernetes, compose, GitHub, pre-commit.",
-    "mcp": "Let an assistant ask gpudoctor: a server of the Model Context Protocol.",
+    "mcp": "Let an AI assistant use gpudoctor: a Model Context Protocol (MCP) server.",
     "matrix": "Show and query the compatibility matrix.",
-    "trust": "Let a configuration file that is found in a folder count in full.",
-    "completion": "Print the completion of bash, zsh or fish.",
+    "trust": "Trust a configuration file found in a folder, so that all of it applies.",
+    "completion": "Print the completion script for bash, zsh or fish.",
     "help": "Show the help of a command.",
-    "version": "Print the version of gpudoctor and of its matrix.",
+    "version": "Print the versions of gpudoctor and its matrix.",
 }
 """Subcommand to its line in the help; its file in `commands/` is imported only when it is called."""
 
@@ -57,7 +57,7 @@ ALIASES = {"doctor": "check", "diagnose": "check", "install": "resolve", "lint":
 
 
 class LazyGroup(click.Group):
-    """A group that knows its subcommands by name, and imports one only when it is run."""
+    """A group that lists its subcommands by name, and imports one only when it is run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -109,7 +109,7 @@ class LazyGroup(click.Group):
 )
 @click.version_option(__version__, "-V", "--version", message="gpudoctor %(version)s")
 def gpudoctor() -> None:
-    """The doctor for NVIDIA GPU + PyTorch environments: what is wrong, the proof, and the fix."""
+    """The doctor for NVIDIA GPU + PyTorch environments: what is wrong, the evidence, and the fix."""
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -1,4 +1,4 @@
-"""The line that installs an extra into the environment that this gpudoctor runs in."""
+"""The command that installs an extra into the environment that this gpudoctor runs in."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import sys
 
 
 def extra_line(name: str) -> str:
-    """`pip install 'gpudoctor[image]'`; what came from a folder, a file or a repository comes from there (PEP 610)."""
+    """`pip install 'gpudoctor[image]'`, from the same folder, file or repository that gpudoctor came from (PEP 610)."""
     from importlib.util import find_spec
 
     python = shlex.quote(sys.executable)
     pip = f"{python} -m pip install" if find_spec("pip") else f"uv pip install --python {python}"
     try:
         return f"{pip} {_from_where(name)}"
-    except (ValueError, LookupError, AttributeError, TypeError):  # of an index, or told in a way that we do not know
+    except (ValueError, LookupError, AttributeError, TypeError):  # from an index, or recorded in an unknown way
         return f"pip install 'gpudoctor[{name}]'" if find_spec("pip") else f"{pip} 'gpudoctor[{name}]'"
 
 

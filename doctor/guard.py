@@ -10,25 +10,25 @@ from collections.abc import Callable, Sequence
 
 _NO_ROOM = {
     errno.ENOSPC: "no space left",
-    errno.EDQUOT: "the disk quota is used up",
-    errno.EFBIG: "the file may not grow that large (see ulimit -f)",
+    errno.EDQUOT: "disk quota exceeded",
+    errno.EFBIG: "file size limit exceeded (see ulimit -f)",
     errno.EIO: "input/output error",
     errno.EBADF: "standard output is not open for writing",
 }
 _DONE_ANYWAY = (["healthcheck"], ["record"], ["fix"], ["watch"])
-"""Commands that have done their work even where nobody hears of it."""
+"""Commands that have done their work even if their output is lost."""
 _POOR = (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM)
 
 
 class Refusal(Exception):
-    """What a command refuses: wrong usage or unreadable input; the message is one line for stderr."""
+    """A command's refusal: wrong usage or unreadable input; the message is one line for stderr."""
 
     code = 0
-    """The exit code where it is none of those."""
+    """The exit code in any other case."""
 
 
 def traced() -> bool:
-    """Whether a fault of gpudoctor itself ends the command with its traceback (as in its tests)."""
+    """Whether a bug in gpudoctor itself ends the command with a traceback (as in its tests)."""
     return bool(os.environ.get("GPUDOCTOR_TRACEBACK"))
 
 
@@ -62,7 +62,7 @@ def guarded(work: Callable[[], object], arguments: Sequence[str]) -> int:
             what = "memory" if isinstance(error, MemoryError) else getattr(error, "strerror", error)
             if list(arguments[:1]) == ["healthcheck"]:  # nothing was examined
                 return unknown(f"too little to work with: {what} (see ulimit -a)", arguments)
-            return say(f"this shell's limits leave too little to work with: {what} (see ulimit -a)", failed)
+            return say(f"this shell's limits are too low: {what} (see ulimit -a)", failed)
         if traced():
             raise
         return say(f"internal error: {type(error).__name__}: {error} (GPUDOCTOR_TRACEBACK=1 shows where)", failed)
@@ -70,18 +70,18 @@ def guarded(work: Callable[[], object], arguments: Sequence[str]) -> int:
 
 
 def _detector(arguments: Sequence[str]) -> bool:
-    """Whether a node-problem-detector asks: what could not be looked at is neither 0 nor 1 then."""
+    """Whether a node-problem-detector asks: then, what could not be checked is neither 0 nor 1."""
     return any(word.rpartition("=")[2] == "node-problem-detector" for word in arguments)
 
 
 def unknown(why: str, arguments: Sequence[str]) -> int:
-    """The line of a healthcheck that came to no answer: unknown is 0, with --strict 1."""
+    """The line of a healthcheck without an answer: unknown exits 0, with --strict 1."""
     return last_answer(arguments)(why)
 
 
 def last_answer(arguments: Sequence[str]) -> Callable[[str], int]:
-    """`unknown`, for the handler of a signal, which may run in the middle of an import, when modules are there in part:
-    all that it needs is imported here."""
+    """`unknown`, for a signal handler, which may run in the middle of an import, when modules are only partly loaded:
+    everything it needs is imported here."""
     written = _line
     if any(word.rpartition("=")[2] == "prometheus" for word in arguments):
         from .report.prometheus_text import cut_off as written
@@ -126,7 +126,7 @@ def say(message: str, code: int) -> int:
     """One printable line on stderr; returns the code."""
     line = " ".join(message.split())
     line = "".join(c if c.isprintable() else "?" for c in line)
-    if len(line) > 600:  # somebody's very long argument: what is said of it stands around it
+    if len(line) > 600:  # a very long argument: the message is around it
         line = f"{line[:280]} ... {line[-280:]}"
     _write(f"gpudoctor: {line}\n")
     return code
@@ -139,6 +139,6 @@ def _write(text: str) -> None:
 
 
 def _quiet_stdout() -> None:
-    """Nobody reads, or nothing can be written: nothing more may be written, not even at exit."""
+    """The reader is gone, or nothing can be written: write nothing more, not even at exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,16 +1,16 @@
-"""gpudoctor in Python: the reports that its commands print, as typed values.
+"""gpudoctor in Python: the reports its commands print, as typed values.
 
     import gpudoctor
 
-    report = gpudoctor.check()              # this machine, and the Python that runs this
+    report = gpudoctor.check()              # this machine, and the Python running this
     report.verdict                          # 'pass', 'warn', 'fail' or 'unknown'
     for finding in report.findings:         # the root cause first
         print(finding.title, finding.fixes[0].steps[0].command)
     gpudoctor.explain("CUDA error: no kernel image is available for execution on the device")
     gpudoctor.resolve(gpus=["RTX 5090"], driver="575").best.pip
 
-Each call runs the command in a process of its own: nothing that hangs or crashes in a driver does so in yours. What is
-not named here is not public.
+Each call runs the command in a separate process, so a hang or crash in a driver cannot take yours down. Anything not
+named here is not public.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _IN_VALUES = ("Build", "Refused", "Report", "Resolution")
 
 
 def __getattr__(name: str) -> Any:
-    """What `import gpudoctor` need not wait for."""
+    """Load what `import gpudoctor` need not wait for."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from ._owner import owned

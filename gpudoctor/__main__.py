@@ -7,7 +7,7 @@ import sys
 
 
 def _held(number: int, frame: object) -> None:
-    """Ctrl-C during the first imports: kept for doctor/targets/interrupts.py, which answers it in our words."""
+    """Ctrl-C during the first imports: remembered for doctor/targets/interrupts.py, which reports it in one line."""
     _held.came = True  # type: ignore[attr-defined]
 
 
@@ -15,7 +15,7 @@ _held.came = False  # type: ignore[attr-defined]
 
 
 def main() -> int:
-    """Run the command line, and leave with its exit code: 2 with one line where `doctor` is another's package."""
+    """Run the command line and exit with its code: 2 with one line if `doctor` belongs to another package."""
     from ._path import drop_outside
 
     drop_outside()
@@ -29,7 +29,7 @@ def main() -> int:
         except NotOurs as other:
             print(other, file=sys.stderr)
         else:
-            print(f"gpudoctor: its own files are not whole ({error}): install it again", file=sys.stderr)
+            print(f"gpudoctor: its installation is damaged ({error}): reinstall it", file=sys.stderr)
         return 2
     return run()
 

@@ -1,6 +1,6 @@
-"""Tools of the MCP server that answer as a command does: what each takes, and the command's text and JSON, masked.
+"""MCP tools that answer as a command does: their arguments, and the command's text and JSON, masked.
 
-Each JSON Schema comes from the types. None of them runs code of the user's, and none changes anything.
+Each JSON Schema comes from the types. None of them runs the user's code, and none changes anything.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ._face import flag, many
 from ._values import Refused, Resolution
 
 LONGEST = 4096
-"""Characters of an argument that reaches a command line; a path is never longer on Linux."""
+"""Maximum length of an argument that reaches a command line; a path is never longer on Linux."""
 MOST = 64
 """Elements of a list."""
 _BUILDS = 3
@@ -29,7 +29,7 @@ Word = Annotated[str, Meta(min_length=1, max_length=LONGEST)]
 Words = Annotated[tuple[Word, ...], Meta(max_length=MOST)]
 _Gpus = Annotated[Words, Meta(description="'RTX 5090', 2xH100, a compute capability or a PCI ID")]
 _Driver = Annotated[Word | None, Meta(description="Driver version or branch, such as 570")]
-_Drivers = Annotated[Words, Meta(description="Driver versions or branches of the hosts, such as 535.183")]
+_Drivers = Annotated[Words, Meta(description="Hosts' driver versions or branches, such as 535.183")]
 _Python = Annotated[Word | None, Meta(description="Python version, such as 3.12")]
 _Os = Annotated[Word | None, Meta(description="linux, windows or wsl")]
 _Arch = Annotated[Word | None, Meta(description="x86_64 or aarch64")]
@@ -54,7 +54,7 @@ class WhatIf(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     driver: _Driver = None
     gpus: _Gpus = ()
-    torch: Annotated[Word | None, Meta(description="Another build: 2.8, 2.8.0+cu126 or none")] = None
+    torch: Annotated[Word | None, Meta(description="A different build: 2.8, 2.8.0+cu126 or none")] = None
     python: _Python = None
     os: _Os = None
     arch: _Arch = None
@@ -66,7 +66,7 @@ class Fit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     model: Annotated[Word | None, Meta(description="Folder or config.json of the model")] = None
     params: Annotated[Word | None, Meta(description="Number of parameters, such as 7B")] = None
-    gpus: Annotated[Word | None, Meta(description="Such as 8xA100-40GB or 'RTX 4090'")] = None
+    gpus: Annotated[Word | None, Meta(description="For example 8xA100-40GB or 'RTX 4090'")] = None
     task: Annotated[Word | None, Meta(description="training (default) or inference")] = None
     dtype: Annotated[Word | None, Meta(description="mixed, fp32, bf16, fp8, int8, nf4, awq, q4_k_m ...")] = None
     optimizer: Annotated[Word | None, Meta(description="adamw (default), adamw-8bit, sgd-momentum or sgd")] = None
@@ -75,19 +75,27 @@ class Fit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     lora: Annotated[_Count, Meta(description="Train LoRA adapters of this rank")] = None
     base: Annotated[Word | None, Meta(description="Type of the frozen weights; nf4 for QLoRA")] = None
     checkpointing: Annotated[bool, Meta(description="Activation checkpointing")] = False
-    solve: Annotated[Word | None, Meta(description="batch, seq or concurrency: the largest that fits")] = None
-    report: Annotated[Word | None, Meta(description="Saved JSON report of the machine with the GPUs")] = None
+    solve: Annotated[Word | None, Meta(description="batch, seq or concurrency: find the largest value that fits")] = (
+        None
+    )
+    report: Annotated[Word | None, Meta(description="Path of a saved JSON report from the machine with the GPUs")] = (
+        None
+    )
 
 
 class Image(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `image`. Without drivers and against: this machine."""
 
-    reference: Annotated[Word, Meta(description="As for docker pull, or the path of an OCI layout or archive")]
+    reference: Annotated[
+        Word, Meta(description="Image name as for docker pull, or the path of an OCI layout or archive")
+    ]
     drivers: _Drivers = ()
     gpus: _Gpus = ()
-    against: Annotated[Word | None, Meta(description="this, or the path of a host's saved JSON report")] = None
-    platform: Annotated[Word | None, Meta(description="Such as linux/arm64. Default: the host's")] = None
-    layers: Annotated[bool, Meta(description="Also read the layers, to find torch: slow")] = False
+    against: Annotated[
+        Word | None, Meta(description="'this' for this machine, or the path of a host's saved JSON report")
+    ] = None
+    platform: Annotated[Word | None, Meta(description="For example linux/arm64. Default: the host's")] = None
+    layers: Annotated[bool, Meta(description="Also read the layers to find torch (slow)")] = False
 
 
 class Dockerfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -95,7 +103,7 @@ class Dockerfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     files: Annotated[Words, Meta(description="Paths of Dockerfiles, compose files and manifests")] = ()
     text: Annotated[str, Meta(description="The content of one such file")] = ""
-    target: Annotated[Word | None, Meta(description="The stage that is built. Default: the last")] = None
+    target: Annotated[Word | None, Meta(description="The stage to build. Default: the last")] = None
     build_args: Annotated[Words, Meta(description="NAME=VALUE, as for docker build")] = ()
     drivers: _Drivers = ()
     gpus: _Gpus = ()
@@ -105,7 +113,7 @@ class Answered(Struct, frozen=True, kw_only=True):
     """What the command prints as JSON."""
 
     exit_code: int
-    """0 yes or nothing failed, 1 no or something failed, 3 not known."""
+    """0 yes or nothing failed, 1 no or something failed, 3 unknown."""
     answer: Any
 
 
@@ -125,14 +133,16 @@ def printed(command: list[str], words: list[str], text: str = "") -> tuple[str, 
     ]
     if not shown[0].stdout:
         line = shown[0].stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise Refused(line.removeprefix("gpudoctor: ") or f"gpudoctor ended with {shown[0].returncode} and no answer")
+        raise Refused(
+            line.removeprefix("gpudoctor: ") or f"gpudoctor exited with code {shown[0].returncode} and no answer"
+        )
     names = local_names()
     words_of_it = redact(shown[1].stdout.decode("utf-8", "replace"), names)
     return words_of_it, redact(msgspec.json.decode(shown[0].stdout), names), shown[0].returncode
 
 
 def options(arguments: Struct, *apart: str, **names: str) -> list[str]:
-    """The fields as options of the command, but those in `apart`. `names`: a field to its option."""
+    """The fields as options of the command, except those in `apart`. `names`: field to option."""
     words = []
     for name in arguments.__struct_fields__:
         value = getattr(arguments, name)

@@ -1,4 +1,4 @@
-"""The calls: each runs the command, and reads what it prints as JSON."""
+"""The public functions: each runs the command and reads its JSON output."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ def check(
 ) -> Report:
     """Diagnose this machine and the Python that calls it, as `gpudoctor check` does.
 
-    `expect`: gpu, any, none, 8, H100 or 8xH100. `require`: packages that must be there and fit. `only`, `skip`: ids of
-    checks. `python`: another interpreter or environment. `source`: a saved JSON report, judged again. `target`:
-    docker:NAME, podman:NAME, ssh:HOST or kubectl:NAMESPACE/POD. `prove`: compute on the GPU too. `timeout_s`: seconds
-    for the probes. What is not given comes from the project's gpudoctor.toml. Names and addresses are masked.
+    `expect`: gpu, any, none, 8, H100 or 8xH100. `require`: packages that must be installed and compatible. `only`,
+    `skip`: check ids. `python`: a different interpreter or environment. `source`: a saved JSON report, judged again.
+    `target`: docker:NAME, podman:NAME, ssh:HOST or kubectl:NAMESPACE/POD. `prove`: also compute on the GPU.
+    `timeout_s`: seconds for the probes. What is not given comes from the project's gpudoctor.toml. Names and addresses
+    are masked.
 
-    Raises Refused with the command's one line.
+    Raises Refused with the command's one-line message.
     """
     words = flag("--expect", expect) + many("--require", require) + many("--only", only) + many("--skip", skip)
     words += ["--prove"] * prove + ["--no-import"] * (not import_torch)
@@ -50,14 +51,14 @@ def check(
 def explain(
     text: str, *, expect: str | int | None = None, only: Iterable[str] = (), skip: Iterable[str] = ()
 ) -> Report:
-    """Diagnose a text: an error, a log, the output of nvidia-smi or collect_env, a sentence; as `gpudoctor explain -`.
+    """Diagnose a text (an error, a log, nvidia-smi or collect_env output, a sentence), as `gpudoctor explain -` does.
 
-    Raises Refused with the command's one line.
+    Raises Refused with the command's one-line message.
     """
     if isinstance(text, (bytes, bytearray)):
         text = text.decode("utf-8", "surrogateescape")
     if not isinstance(text, str):
-        raise Refused(f"a text is expected, not {type(text).__name__}")
+        raise Refused(f"expected text, not {type(text).__name__}")
     words = flag("--expect", expect) + many("--only", only) + many("--skip", skip)
     return run(["explain", "-", *words], Report, text)
 
@@ -70,12 +71,12 @@ def resolve(
     os: str | None = None,
     arch: str | None = None,
 ) -> Resolution:
-    """What to install on this machine, or on one told in words, as `gpudoctor resolve` does; offline.
+    """What to install on this machine, or on one you describe, as `gpudoctor resolve` does; offline.
 
     `wishes`: torch==2.8, vllm ... `gpus`: 'RTX 5090', 'A100' or a PCI id. `driver`: a version, a branch or none.
     `python`: 3.12. `os`: linux, windows or wsl. `arch`: x86_64 or aarch64.
 
-    Raises Refused with the command's one line.
+    Raises Refused with the command's one-line message.
     """
     words = many("--gpu", gpus) + flag("--driver", driver) + flag("--python", python)
     words += flag("--os", os) + flag("--arch", arch)
@@ -83,12 +84,12 @@ def resolve(
 
 
 def flag(name: str, value: object) -> list[str]:
-    """The word of an option, which no value can turn into another option; none where it is not given."""
+    """The option as one word, which no value can turn into another option; nothing if it is not given."""
     return [] if value is None else [f"{name}={_word(name, value)}"]
 
 
 def many(name: str, values: Iterable[object] | str | None) -> list[str]:
-    """The words of an option that may be given several times; a text or a number alone is one value."""
+    """The words of a repeatable option; a single string or number is one value."""
     if values is None:
         return []
     if isinstance(values, (str, PathLike, int, float)) or not isinstance(values, Iterable):
@@ -97,12 +98,12 @@ def many(name: str, values: Iterable[object] | str | None) -> list[str]:
 
 
 def _word(name: str, value: object) -> str:
-    """A value as it is typed. Raises Refused where it is neither text, a path nor a number."""
+    """A value as it would be typed. Raises Refused if it is not text, a path or a number."""
     if isinstance(value, (str, PathLike, int, float)) and not isinstance(value, bool):
         word = str(value)
         if "\0" not in word:
             return word
-    raise Refused(f"{name}: {value!r:.80} is not a text, a number or a path")
+    raise Refused(f"{name}: {value!r:.80} is not text, a number or a path")
 
 
 def run(words: list[str], kind: type[T], text: str = "") -> T:
@@ -113,5 +114,5 @@ def run(words: list[str], kind: type[T], text: str = "") -> T:
     done = subprocess.run(command, input=data, capture_output=True, check=False)
     if not done.stdout:
         line = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise Refused(line.removeprefix("gpudoctor: ") or f"gpudoctor ended with {done.returncode} and no report")
+        raise Refused(line.removeprefix("gpudoctor: ") or f"gpudoctor exited with code {done.returncode} and no report")
     return msgspec.json.decode(done.stdout, type=kind)

@@ -1,7 +1,7 @@
-"""Whether a path is the interpreter of a Python environment, decided from files: nothing is run to find out.
+"""Whether a path is the interpreter of a Python environment, decided from files without running anything.
 
-A venv or virtualenv (PEP 405: pyvenv.cfg names the home of its Python), a conda environment and an installation all end
-in a binary of CPython whose standard library is where that binary searches for it (CPython Modules/getpath.py).
+A venv or virtualenv (PEP 405: pyvenv.cfg names the home of its Python), a conda environment and an installation all
+lead to a CPython binary whose standard library is where that binary searches for it (CPython Modules/getpath.py).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST_BYTES, _MOST_CONFIG = 256 << 20, 16384
 
 
 def interpreter(python: str) -> str:
-    """The interpreter's path of `python` (a path, an environment's folder, or a name on PATH); '' where it is none."""
+    """The path of interpreter `python` (a path, an environment's folder, or a name on PATH); '' if it is not one."""
     options = {"python": python, "cwd": current_folder()}
     choice = choose(Files(lambda _line: None), os.environ, options, lambda _prefix: False)
     if not python or choice is None or not choice.executable:
@@ -46,7 +46,7 @@ def _is_cpython(real: Path) -> bool:
 
 
 def _bases(path: Path, real: Path) -> Iterator[Path]:
-    """Where the standard library may be: by the binary itself, or by the home of the venv that has a copy of it."""
+    """Where the standard library may be: near the binary itself, or in the home of the venv that has a copy of it."""
     yield real.parent.parent
     config = path.parent.parent / "pyvenv.cfg"
     if config.is_file() and config.stat().st_size < _MOST_CONFIG:

@@ -1,4 +1,4 @@
-"""A server of the Model Context Protocol over stdio, for assistants: commands that only read."""
+"""A Model Context Protocol server over stdio, for AI assistants: commands that only read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST_LINE = 400
 
 
 def _schema(kind: type) -> dict[str, Any]:
-    """The type's JSON Schema, with `type: object` at its root as the protocol wants it."""
+    """The type's JSON Schema, with `type: object` at its root as the protocol requires."""
     _, components = msgspec.json.schema_components((kind,), ref_template="#/$defs/{name}")
     root = components.pop(kind.__name__)
     return {**root, "$defs": components} if components else root
@@ -42,7 +42,7 @@ def _listed(allow_target: bool) -> types.ListToolsResult:
 
 
 async def _called(params: types.CallToolRequestParams, allow_target: bool) -> types.CallToolResult:
-    """The answer as text and as data; what is refused is an error of the tool, in one line."""
+    """The answer as text and as data; a refusal is a tool error in one line."""
     tool = TOOLS.get(params.name)
     if tool is None:
         return _refusal(f"no such tool: {params.name}")
@@ -73,7 +73,7 @@ async def _serve(allow_target: bool) -> None:
 
     server: Server[Any] = Server(
         "gpudoctor", version=__version__, on_list_tools=listed, on_call_tool=called,
-        instructions="Finds out why a GPU, CUDA or PyTorch does not work here, and how to fix it. Only reads.",
+        instructions="Finds out why a GPU, CUDA or PyTorch does not work here, and how to fix it. Changes nothing.",
     )  # fmt: skip
     async with stdio_server() as (receive, send):
         await server.run(receive, send, server.create_initialization_options())

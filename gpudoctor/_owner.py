@@ -1,4 +1,4 @@
-"""Whether the package `doctor` is gpudoctor's own: another distribution of that name writes into the same folder."""
+"""Whether the package `doctor` is gpudoctor's own: a different distribution with that name uses the same folder."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 
 class NotOurs(ImportError):
-    """The package `doctor` is another distribution's, in whole or in part."""
+    """The package `doctor` belongs to another distribution, in whole or in part."""
 
 
 def owned() -> None:
@@ -18,6 +18,6 @@ def owned() -> None:
     others = sorted(set(packages_distributions().get("doctor", [])) - {"gpudoctor"})
     whose = f"the distribution {others[0]}" if others else "another distribution"
     raise NotOurs(
-        f"gpudoctor: the package 'doctor' belongs to {whose} here; give gpudoctor an environment of its own "
-        "(uvx gpudoctor, pipx install gpudoctor), or pip uninstall that one and install gpudoctor again"
+        f"gpudoctor: the package 'doctor' here belongs to {whose}; give gpudoctor a separate environment "
+        "(uvx gpudoctor, pipx install gpudoctor), or pip uninstall that distribution and reinstall gpudoctor"
     )

@@ -1,4 +1,4 @@
-"""What gpudoctor's own imports may come from: its installation, not the environment that is examined."""
+"""Where gpudoctor's own imports may come from: its installation, not the examined environment."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ NEEDED = (
     "click", "jinja2", "markdown_it", "markupsafe", "mdurl", "msgspec", "packaging", "pygments", "pynvml", "rich",
     "tomli",
 )  # fmt: skip
-"""What it requires, and what that requires."""
+"""Its requirements, and their requirements."""
 
 
 def drop_outside() -> None:
-    """Take from `sys.path` the current folder, the script's, those of PYTHONPATH and the user's site-packages.
+    """Remove the current folder, the script's folder, PYTHONPATH and the user's site-packages from `sys.path`.
 
-    The folder that gpudoctor is installed in stays (`pip install --user`, `--target`), and of the others those that
-    alone hold something that it requires (an installation of one folder a package). The variables stay as they are:
-    they are the patient's.
+    The folder that gpudoctor is installed in stays (`pip install --user`, `--target`), and so does any other folder
+    that is the only one with something it requires (an installation with one folder per package). The variables stay as
+    they are: they are the patient's.
     """
     outside = _outside()
     kept = [entry for entry in sys.path if entry not in outside]
@@ -51,7 +51,7 @@ def _outside() -> set[str]:
 
 
 def _until(entries: list[str], ends: set[str]) -> list[str]:
-    """The entries before the first of those: what the .pth files of the folder before them have added."""
+    """The entries before the first of those: what the .pth files of the preceding folder have added."""
     return entries[: next((at for at, entry in enumerate(entries) if entry in ends), 0)]
 
 

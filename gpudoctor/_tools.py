@@ -1,7 +1,7 @@
-"""The tools of the MCP server: what each takes and answers, typed (its JSON Schema comes from the types), and does.
+"""The MCP server's tools: their typed arguments and answers (the JSON Schemas come from the types), and what they do.
 
 An assistant may have read a hostile page, so its arguments are bounded, `python` must be the interpreter of an
-environment, and `target` is off unless the user allowed it when the server was started.
+environment, and `target` is off unless the user allowed it when starting the server.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from ._face import flag, many, run
 from ._interpreter import interpreter
 from ._values import Refused, Report, Resolution
 
-_EXPECT = Meta(description="What GPUs are expected: gpu (default), any, none, 8, H100 or 8xH100")
-_REQUIRE = Meta(description="Packages that must be installed and fit", max_length=MOST)
+_EXPECT = Meta(description="Expected GPUs: gpu (default), any, none, 8, H100 or 8xH100")
+_REQUIRE = Meta(description="Packages that must be installed and compatible", max_length=MOST)
 
 
 class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -37,7 +37,7 @@ class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Word | None,
         Meta(
             description="Interpreter or folder of the Python environment to examine. Default: the active one "
-            "(VIRTUAL_ENV, CONDA_PREFIX, ...), as for the command gpudoctor check"
+            "(VIRTUAL_ENV, CONDA_PREFIX, ...), as with the command gpudoctor check"
         ),
     ] = None
     target: Annotated[
@@ -51,14 +51,16 @@ class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Word | None, Meta(description="Path of a saved JSON report, or of a recording's folder, to judge again")
     ] = None
     import_torch: Annotated[
-        bool, Meta(description="false: read torch's files only, and run nothing of the environment")
+        bool, Meta(description="false: only read torch's files, and run nothing from the environment")
     ] = True
 
 
 class Explain(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `explain`."""
 
-    text: Annotated[str, Meta(description="An error, a log, nvidia-smi, collect_env, a question", min_length=1)]
+    text: Annotated[
+        str, Meta(description="An error, a log, output of nvidia-smi or collect_env, a question", min_length=1)
+    ]
     expect: Annotated[Word | None, _EXPECT] = None
     require: Annotated[tuple[Word, ...], _REQUIRE] = ()
 
@@ -66,7 +68,9 @@ class Explain(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Query(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `matrix_query`."""
 
-    question: Annotated[Word, Meta(description="As for `gpudoctor matrix query`: driver for cuda 12.8")]
+    question: Annotated[
+        Word, Meta(description="A question as for `gpudoctor matrix query`, such as: driver for cuda 12.8")
+    ]
 
 
 class Diagnosis(Struct, frozen=True, kw_only=True):
@@ -78,18 +82,18 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
     remarks: tuple[str, ...]
     possible: tuple[PossibleCause, ...] = ()
-    """Of a text that proves none: causes with how often such a guess was right."""
+    """For a text that proves none: causes, with how often such a guess was right."""
     answers: tuple[Answer, ...] = ()
-    """Of a text that asks."""
+    """For a text that asks a question."""
     needs: tuple[Need, ...] = ()
-    """Commands whose output would decide what is open."""
+    """Commands whose output would decide what is still open."""
     passed: int
     unknown: tuple[str, ...]
     """Ids of checks for which a fact was missing."""
 
 
 class Matrix(Struct, frozen=True, kw_only=True):
-    """An answer of the compatibility matrix."""
+    """An answer from the compatibility matrix."""
 
     answer: Any
     """Rows and grades, with their sources."""
@@ -99,7 +103,7 @@ class Change(Struct, frozen=True, kw_only=True):
     """What `what_if` found."""
 
     what_if: Any
-    """What was changed; findings that are gone, new, and that stay."""
+    """What was changed; findings that are gone, new or still there."""
     then: Diagnosis
 
 
@@ -127,7 +131,7 @@ def _check(arguments: Check, allow_target: bool) -> tuple[str, dict[str, Any]]:
     if len(where) > 1:
         raise Refused(f"{where[0]} and {where[1]} cannot be used together")
     if arguments.target is not None and not allow_target:
-        raise Refused("target is off: the user can start the server as gpudoctor mcp --allow-target")
+        raise Refused("target is off: to allow it, the user can start the server as gpudoctor mcp --allow-target")
     words = flag("--expect", arguments.expect) + many("--require", arguments.require)
     words += ["--no-import"] * (not arguments.import_torch) + flag("--target", arguments.target)
     if arguments.python is not None:
@@ -163,7 +167,7 @@ def _matrix_query(arguments: Query, _allow_target: bool) -> tuple[str, dict[str,
 
 
 class Tool(NamedTuple):
-    """What a tool is, takes and answers, and the function that does it."""
+    """A tool: its description, arguments and answer, and the function that does the work."""
 
     title: str
     about: str
@@ -188,7 +192,7 @@ class Tool(NamedTuple):
 
 
 def _sendable(name: str, word: str) -> None:
-    """A text may hold NUL bytes, as logs do; what becomes a word of a command line may not."""
+    """A text may contain NUL bytes, as logs do; a word of a command line may not."""
     if name != "text" and "\0" in word:
         raise Refused(f"{name} contains a NUL character")
     try:
@@ -202,9 +206,9 @@ _MARKS = "A step with \"destructive\": true (marked 'cannot be undone') needs th
 TOOLS = {
     "check": Tool(
         title="Check this machine",
-        about="Diagnose NVIDIA GPU, driver, container, CUDA libraries, Python and torch of this machine, or of a saved "
-        "report: the root cause, the facts that prove it, and the steps that fix it. Changes nothing; names and "
-        f"addresses are masked. {_MARKS}",
+        about="Diagnose the NVIDIA GPU, driver, container, CUDA libraries, Python and torch on this machine, or in a "
+        "saved report: the root cause, the evidence, and the steps that fix it. Changes nothing; names and addresses "
+        f"are masked. {_MARKS}",
         takes=Check,
         answer=Diagnosis,
         does=_check,
@@ -220,7 +224,7 @@ TOOLS = {
     ),
     "matrix_query": Tool(
         title="Ask the compatibility matrix",
-        about="Which driver, CUDA, torch, cuDNN, GPU and Python go together, each with its source; offline. Questions: "
+        about="Which driver, CUDA, torch, cuDNN, GPU and Python work together, with sources; offline. Questions: "
         "'driver 535.129.03 cuda 12.8', 'torch for gpu GTX 1080', 'gpu RTX 5090', 'driver for cuda 12.8', "
         "'torch 2.11.0'.",
         takes=Query,
@@ -236,25 +240,26 @@ TOOLS = {
         does=commands.resolve,
     ),
     "what_if": Tool(
-        title="Try a change on paper",
-        about="What would be wrong on this machine with another driver, GPU, torch or Python: which problems go away, "
-        f"which are new, which stay. Nothing is changed. {_MARKS}",
+        title="Try out a change without making it",
+        about="What would be wrong on this machine with a different driver, GPU, torch or Python: which problems go "
+        f"away, which are new, which stay. Nothing is changed. {_MARKS}",
         takes=commands.WhatIf,
         answer=Change,
         does=_what_if,
     ),
     "fit": Tool(
         title="Does a model fit",
-        about="Whether a training or inference fits into the memory of these GPUs, part by part, and the first way to "
-        "split it that does. Reads no weights; offline. exit_code: 0 it fits, 1 it does not, 3 not known.",
+        about="Whether training or inference fits into the memory of these GPUs, part by part, and if not, the first "
+        "way to split it that fits. Reads no weights; offline. exit_code: 0 it fits, 1 it does not, 3 unknown.",
         takes=commands.Fit,
         answer=commands.Answered,
         does=commands.fit,
     ),
     "image": Tool(
         title="Does a container image run",
-        about="Whether a container image runs on this host, or on hosts that you describe: driver, CUDA, torch. Asks "
-        f"the registry; nothing is pulled. exit_code: 0 it runs on every host, 1 not on some, 3 not known. {_MARKS}",
+        about="Whether a container image runs on this host, or on hosts that you describe: driver, CUDA, torch. "
+        "Contacts the registry; nothing is pulled. exit_code: 0 it runs on every host, 1 it does not run on at least "
+        f"one, 3 unknown. {_MARKS}",
         takes=commands.Image,
         answer=commands.Answered,
         does=commands.image,
@@ -262,7 +267,7 @@ TOOLS = {
     "dockerfile": Tool(
         title="Check a Dockerfile",
         about="GPU problems in Dockerfiles, compose files and Kubernetes manifests, with line numbers; nothing "
-        "is built. exit_code: 0 nothing failed, 1 something failed, 3 not known.",
+        "is built. exit_code: 0 nothing failed, 1 something failed, 3 unknown.",
         takes=commands.Dockerfile,
         answer=commands.Answered,
         does=commands.dockerfile,

@@ -1,4 +1,4 @@
-"""What the calls give back."""
+"""What the calls return."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from doctor.report.clean import printable
 
 
 class Refused(ValueError):
-    """What the command refused, in its one line: an unreadable file, a flag without a meaning."""
+    """What the command refused, in its one-line message: an unreadable file, a meaningless flag."""
 
 
 class Report(_Judged, frozen=True, kw_only=True):
-    """A report: the fields of `gpudoctor check --format json`, typed, and its texts."""
+    """A report: the typed fields of `gpudoctor check --format json`, and its text forms."""
 
     @property
     def ok(self) -> bool:
-        """Whether the exit code is 0: nothing failed, and nothing that is required is unknown."""
+        """Whether the exit code is 0: nothing failed, and nothing required is unknown."""
         return self.exit_code == 0
 
     def to_dict(self) -> dict[str, Any]:
-        """As `--format json`, of plain dicts, lists, texts and numbers."""
+        """As `--format json`, in plain dicts, lists, strings and numbers."""
         found: dict[str, Any] = msgspec.to_builtins(self)
         return found
 
@@ -38,15 +38,15 @@ class Report(_Judged, frozen=True, kw_only=True):
         return self._rendered("markdown")
 
     def to_text(self) -> str:
-        """As `--format text`, without colours, 80 columns wide."""
+        """As `--format text`, without colors, 80 columns wide."""
         return self._rendered("text")
 
     def to_html(self) -> str:
-        """As `--format html`: one file with all in it."""
+        """As `--format html`: one self-contained file."""
         return self._rendered("html")
 
     def __repr__(self) -> str:
-        """One line: the verdict, the exit code, the first cause and how many checks came out how."""
+        """One line: the verdict, the exit code, the first cause and the number of checks per result."""
         from doctor.report.groups import counted
 
         first = self.findings[0] if self.findings else None
@@ -73,7 +73,7 @@ class Report(_Judged, frozen=True, kw_only=True):
 
 
 class Build(Struct, frozen=True, kw_only=True):
-    """A build of torch that runs there, and the lines that install it."""
+    """A torch build that runs on the machine, and the lines that install it."""
 
     torch: str
     tag: str
@@ -86,7 +86,7 @@ class Build(Struct, frozen=True, kw_only=True):
     conda: str = ""
     dockerfile: tuple[str, ...] = ()
     companions: dict[str, str] = {}
-    """torchvision and torchaudio, by the version that belongs to it."""
+    """torchvision and torchaudio, with the matching versions."""
 
     def __repr__(self) -> str:
         """One line: the build, its grade and its pip line."""
@@ -100,13 +100,13 @@ class _Rejected(Struct, frozen=True, kw_only=True):
 
 
 class Resolution(Struct, frozen=True, kw_only=True):
-    """What to install on a machine: the best build first; none where no build runs there, or nobody knows."""
+    """What to install on a machine: the best build first; none if no build runs on it, or if that is unknown."""
 
     candidates: tuple[Build, ...] = ()
     rejected: tuple[_Rejected, ...] = ()
-    """Every other CUDA, and why it falls out."""
+    """Every other CUDA version, and why it is rejected."""
     conflict: tuple[str, ...] = ()
-    """Wishes that cannot be had together."""
+    """Requested packages that cannot be combined."""
 
     @property
     def best(self) -> Build | None:
@@ -125,6 +125,6 @@ _LONGEST = 200
 
 
 def _cut(text: str) -> str:
-    """On one line, and not longer than a reader at a prompt wants it."""
+    """On one line, short enough for an interactive prompt."""
     text = printable(text)
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."

@@ -1,4 +1,4 @@
-"""Judge whatever was looked at: a machine by its facts, a pasted text by its words too."""
+"""Judge what was examined: a machine by its facts, a pasted text by its words as well."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def matrix_of(flags: dict[str, Any]) -> Matrix:
-    """The matrix to judge by: the built-in one, or that of --matrix or of the configuration.
+    """The matrix to judge by: the built-in one, or the one from --matrix or the configuration.
 
-    Raises Refusal with one line where that cannot be used.
+    Raises Refusal with one line if it cannot be used.
     """
     from compat_matrix import Matrix, MatrixError
 
@@ -38,7 +38,7 @@ def _outside(path: str) -> Matrix:
 
 
 def assess(snapshot: Snapshot, matrix: Matrix, policy: Policy) -> Report:
-    """The report of a Snapshot, wherever it came from. Raises Refusal where a GPU is expected that does not exist."""
+    """The report for a Snapshot, wherever it came from. Raises Refusal if the expected GPU model does not exist."""
     if policy.expect.model:
         from .expected import refuse_misspelt
 
@@ -58,7 +58,7 @@ def known_ids() -> list[str]:
 
 
 def load_known(name: str) -> Registered:
-    """A check or a cause by its id; KeyError where there is none."""
+    """A check or a cause by its id; KeyError if there is none."""
     from ..text.cause_pages import cause_ids, load_causes
 
     if name in cause_ids():

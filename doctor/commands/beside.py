@@ -1,4 +1,4 @@
-"""A container's host, looked at from the host: what a report on the container shows beside it."""
+"""A container's host, examined from the host: what a report on the container shows along with it."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from .flags import CHECK
 @click.command(cls=Command)
 @options(CHECK)
 def check(**flags: Any) -> int:
-    """Diagnose this machine, and print the root cause with its fix.
+    """Diagnose this machine and print the root cause with its fix.
 
     Exit codes: 0 nothing failed, 1 something failed, 2 wrong usage or unreadable input, 3 something required is
     unknown.

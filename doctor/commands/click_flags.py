@@ -37,15 +37,15 @@ HEADINGS = {
         "--plot", "--help",
     },
 }  # fmt: skip
-"""Heading in a command's help to its options; the others are what the command is about, and come first."""
+"""Heading in a command's help to its options; all others say what to examine and come first."""
 _FEW = 12
 
 
 class Command(click.Command):
-    """A command whose help has its options in groups, where there are many."""
+    """A command whose help shows its options in groups if there are many."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Below `HEADINGS`; in one list where there are few."""
+        """Under `HEADINGS`; in one list if there are few."""
         params = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
         rows = [(param, row) for param in params if (row := param.get_help_record(ctx)) is not None]
         groups: dict[str, list[tuple[str, str]]] = {"What to examine": [], **{heading: [] for heading in HEADINGS}}
@@ -75,7 +75,7 @@ def options(flags: Sequence[Flag]) -> Callable[[Function], Function]:
 
 
 def settled(values: dict[str, Any]) -> dict[str, Any]:
-    """The values with --json put into the format. Raises UsageError where flags exclude each other."""
+    """The values with --json put into the format. Raises UsageError if flags cannot be combined."""
     json = values.pop("json_", False)
     if "format_" in values and (wrong := contradiction(values, json)):
         raise click.UsageError(wrong)

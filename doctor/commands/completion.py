@@ -1,4 +1,4 @@
-"""`gpudoctor completion`: the lines that make a shell complete commands, flags, ids of checks, GPUs and files."""
+"""`gpudoctor completion`: a script that makes a shell complete commands, flags, check ids, GPUs and files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .click_flags import Command
 @click.command(cls=Command)
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 def completion(shell: str) -> int:
-    """Print the completion of a shell.
+    """Print the completion script for a shell.
 
     \b
     bash   eval "$(gpudoctor completion bash)"      in ~/.bashrc
@@ -24,6 +24,6 @@ def completion(shell: str) -> int:
 
     kind = get_completion_class(shell)
     if kind is None:
-        raise click.ClickException(f"completion {shell}: this click has none")
+        raise click.ClickException(f"completion {shell}: the installed version of click does not support it")
     click.echo(kind(gpudoctor, {}, "gpudoctor", VARIABLE).source())
     return 0

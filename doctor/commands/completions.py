@@ -1,4 +1,4 @@
-"""What a shell offers after a flag: ids of checks, GPUs of the matrix, files; asked by click's own completion."""
+"""What a shell offers after a flag: check ids, GPUs from the matrix, files; used by click's own completion."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Offer = Callable[[str], list[CompletionItem]]
 
 
 def offer(command: click.Command) -> click.Command:
-    """The command with what its flags and arguments offer, by their names and metavars."""
+    """The command, with completions for its flags and arguments chosen by their names and metavars."""
     for param in command.params:
         found = _offers(param)
         if found is not None:
@@ -51,7 +51,7 @@ def _ids(start: str) -> list[CompletionItem]:
 
 
 def _gpus(start: str) -> list[CompletionItem]:
-    """Names with - for blanks, which no shell has to quote; the matrix takes both."""
+    """Names with - instead of spaces, so that they need no quotes; the matrix accepts both."""
     from compat_matrix import Matrix
 
     short = (row.name.removeprefix("NVIDIA ").removeprefix("GeForce ").replace(" ", "-") for row in Matrix.load().gpus)

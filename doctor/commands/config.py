@@ -1,7 +1,7 @@
-"""What a project always expects: the keys of `gpudoctor.toml`, or of `[tool.gpudoctor]` in pyproject.toml.
+"""A project's standing settings: the keys of `gpudoctor.toml`, or of `[tool.gpudoctor]` in pyproject.toml.
 
-A file that was only found (see `config_files`) may add and tighten. What it silences are remarks and warnings, never a
-failure or a required unknown; and it chooses no matrix, from which the addresses of package indexes come.
+A file that was only found (see `config_files`) may add and tighten. It can silence notes and warnings, but never a
+failure or a required unknown; and it cannot choose a matrix, because the addresses of package indexes come from there.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ POWERS: dict[str, Power] = {
     "skip": "silences", "only": "silences", "thresholds": "silences", "expect": "tightens", "require": "tightens",
     "fail-on": "tightens", "building": "tightens", "matrix": "chooses",
 }  # fmt: skip
-"""Key to what it can do. In a found file what chooses a program, host, index or table does not count, and what silences
-counts for remarks and warnings."""
+"""Key to what it can do. In a found file, keys that choose a program, host, index or table are ignored, and keys that
+silence apply only to notes and warnings."""
 KEYS = tuple(POWERS)
 _STRICT = ("fail", "unknown", "warn")
 """Values of fail-on, the strictest last."""
 
 
 def base_policy(flags: dict[str, Any], saved: Policy | None = None) -> Policy | None:
-    """What flags are laid over (see `_of_files`); another matrix is tried here, before anything is looked at."""
+    """The policy that flags override (see `_of_files`); a different matrix is tried here, before any gathering."""
     policy = _of_files(flags, saved)
     if flags.get("matrix"):
         from .assess import matrix_of
@@ -41,20 +41,20 @@ def base_policy(flags: dict[str, Any], saved: Policy | None = None) -> Policy | 
 
 
 def warn_of_config(notes: Sequence[str]) -> None:
-    """The configuration that counted, on stderr: for outputs that have no place for it."""
+    """Print the configuration that was used on stderr, for outputs that have no place for it."""
     for note in notes:
         say(note, 0)
 
 
 def _of_files(flags: dict[str, Any], saved: Policy | None) -> Policy | None:
-    """What flags are laid over: the files' policy, over that of a saved report.
+    """The policy that flags override: the files' policy, on top of the one in a saved report.
 
-    No file is searched for a saved report, which brings its own, nor beside `--config`. A file's `matrix`, no matter of
-    policy, is put into `flags` unless a flag gave one. Raises Refusal with one line.
+    No file is searched for if there is a saved report, which has its own policy, or with `--config`. A file's `matrix`,
+    which is not part of the policy, is put into `flags` unless a flag gave one. Raises Refusal with one line.
     """
     if flags.get("no_config"):
         if flags.get("config"):
-            raise Refusal("--config and --no-config exclude each other")
+            raise Refusal("--config cannot be used with --no-config")
         return saved
     if flags.get("config"):
         path = str(flags["config"])
@@ -83,13 +83,13 @@ def _in_full(path: str, table: dict[str, Any], flags: dict[str, Any], saved: Pol
 
 
 def found_policy(path: str, table: dict[str, Any], saved: Policy | None) -> Policy:
-    """The policy of a file that nobody trusted, over the user's own. Raises Refusal with one line."""
+    """The policy from a file that is not trusted, on top of the user's own. Raises Refusal with one line."""
     base = saved or Policy()
     policy = policy_of(path, table, saved)
     ignored = [key for key in table if POWERS[key] == "chooses"]
     changes: dict[str, Any] = {}
     own_expectation = base.expect != Expect()
-    # none and any turn a failure into a pass; and of two expectations neither need hold the other.
+    # none and any turn a failure into a pass; and of two expectations, neither need include the other.
     if policy.expect != base.expect and (own_expectation or policy.expect.kind in ("none", "any")):
         ignored.append(f'expect = "{policy.expect}"')
         changes["expect"] = base.expect
@@ -111,7 +111,7 @@ def found_policy(path: str, table: dict[str, Any], saved: Policy | None) -> Poli
 
 
 def policy_of(path: str, table: dict[str, Any], saved: Policy | None = None) -> Policy:
-    """The policy that these keys say. Raises Refusal with one line that names the file and the key."""
+    """The policy that these keys set. Raises Refusal with one line that names the file and the key."""
     for key in table:
         if key not in KEYS:
             raise Refusal(f"{path}: unknown key {key!r}{did_you_mean(key, KEYS)} (known: {', '.join(KEYS)})")
@@ -120,23 +120,23 @@ def policy_of(path: str, table: dict[str, Any], saved: Policy | None = None) -> 
         if key in table:
             value = table[key]
             if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-                raise Refusal(f"{path}: {key} is not a list of texts")
+                raise Refusal(f"{path}: {key} must be a list of strings")
             values[key] = value
     if "expect" in table:
         expect = table["expect"]
         if isinstance(expect, bool) or not isinstance(expect, (str, int)):
-            raise Refusal(f"{path}: expect is neither a text nor a number")
+            raise Refusal(f"{path}: expect must be a string or a number")
         values["expect"] = str(expect)
     if "fail-on" in table:
         if table["fail-on"] not in ("fail", "unknown", "warn"):
-            raise Refusal(f"{path}: fail-on is none of fail, unknown, warn")
+            raise Refusal(f"{path}: fail-on must be fail, unknown or warn")
         values["fail_on"] = table["fail-on"]
     if "building" in table:
         if not isinstance(table["building"], bool):
-            raise Refusal(f"{path}: building is neither true nor false")
+            raise Refusal(f"{path}: building must be true or false")
         values["building"] = table["building"]
     if not isinstance(table.get("matrix", ""), str):
-        raise Refusal(f"{path}: matrix is not the path of a file or folder")
+        raise Refusal(f"{path}: matrix must be the path of a file or folder")
     try:
         policy = make_policy(saved=saved, **values)
     except Refusal as refusal:
@@ -150,10 +150,10 @@ def _thresholds(path: str, table: Any) -> dict[str, float]:
     from ..findings.thresholds import THRESHOLDS
 
     if not isinstance(table, dict):
-        raise Refusal(f"{path}: thresholds is not a table of name = number")
+        raise Refusal(f"{path}: thresholds must be a table of name = number")
     for name, value in table.items():
         if name not in THRESHOLDS:
             raise Refusal(f"{path}: thresholds: no such threshold {name!r}{did_you_mean(name, tuple(THRESHOLDS))}")
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e15:
-            raise Refusal(f"{path}: thresholds: {name} is no number from 0 on")
+            raise Refusal(f"{path}: thresholds: {name} must be a number >= 0")
     return {name: float(value) for name, value in table.items()}

@@ -1,9 +1,9 @@
-"""Where configuration is looked for, how it is read, and whose word a file is.
+"""Where configuration files are searched for, how they are read, and whose they are.
 
-A file that somebody may have put into a folder (a cloned repository) is *found*: the working directory and the folders
-above it are searched, up to the repository's (with `.git`) or the home folder; the first counts. Only the working
-directory itself may be one that everybody may write to. Files in $XDG_CONFIG_HOME/gpudoctor and /etc/gpudoctor that
-only the user or root can write, and those of `gpudoctor trust`, are the user's own.
+A file that somebody else may have put into a folder (a cloned repository) is *found*: the working directory and the
+folders above it are searched, up to the repository's root (with `.git`) or the home folder; the first one is used. Only
+the working directory itself may be world-writable. Files in $XDG_CONFIG_HOME/gpudoctor and /etc/gpudoctor that only the
+user or root can write, and files trusted with `gpudoctor trust`, are the user's own.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ SYSTEM = "/etc/gpudoctor/gpudoctor.toml"
 _MAX_BYTES = 1 << 20
 _HEADER = rb"(?m)^\s*\[\s*tool\s*\.\s*[\"']?gpudoctor[\"']?\s*[.\]]"
 _OTHER_WAYS = rb"(?m)tool\s*\.\s*[\"']?gpudoctor|^\s*\[\s*tool\s*\]|^\s*tool\s*="
-"""Our table can also be written as a dotted key or inside `tool`. Reading TOML costs ten times this search."""
+"""Our table can also be written as a dotted key or inside `tool`. Parsing TOML takes ten times as long."""
 
 
 def users_own() -> list[str]:
-    """The system's file and the user's, those that are there and that nobody else can write, in this order."""
+    """The system's file and the user's, in this order, if they exist and only the user or root can write them."""
     home = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.environ.get("HOME") or "/", ".config")  # noqa: PTH118
     paths = (SYSTEM, os.path.join(home, "gpudoctor", OWN))  # noqa: PTH118
     return [path for path in paths if os.path.isfile(path) and only_ours(path)]  # noqa: PTH113
 
 
 def only_ours(path: str) -> bool:
-    """Whether nobody but this user and root can write the file or its folder."""
+    """Whether only this user and root can write the file and its folder."""
     for name in (path, os.path.dirname(path)):  # noqa: PTH120
         try:
             about = os.stat(name)  # noqa: PTH116
@@ -44,7 +44,7 @@ def only_ours(path: str) -> bool:
 
 
 def found() -> tuple[str, bytes, dict[str, Any]] | None:
-    """The first file with our keys, here or above: its path, bytes and keys. Raises Refusal where it is broken."""
+    """The first file with our keys, here or above: its path, bytes and keys. Raises Refusal if it is broken."""
     for path in _candidates():
         if os.path.basename(path) == OWN:  # noqa: PTH119
             data = read(path)
@@ -61,7 +61,7 @@ def found() -> tuple[str, bytes, dict[str, Any]] | None:
 
 
 def _candidates() -> list[str]:
-    """Files that are there, in the order in which they count. A few system calls for each folder."""
+    """The files that exist, in order of precedence. A few system calls per folder."""
     try:
         folder = os.getcwd()  # noqa: PTH109 (pathlib is not worth its start-up time here)
     except OSError:
@@ -84,11 +84,11 @@ def _candidates() -> list[str]:
 
 
 def read(path: str) -> bytes:
-    return read_bounded(path, _MAX_BYTES, "is over 1 MiB: not a configuration of gpudoctor")
+    return read_bounded(path, _MAX_BYTES, "is over 1 MiB: too large for a gpudoctor config file")
 
 
 def table_of(path: str, data: bytes, must: bool = False) -> dict[str, Any] | None:
-    """The keys of a file of ours, or of our table in a pyproject.toml; None where that has none."""
+    """The keys of a gpudoctor.toml, or of our table in a pyproject.toml; None if it has no such table."""
     shared = os.path.basename(path) == SHARED  # noqa: PTH119
     from .toml import loads
 

@@ -1,4 +1,4 @@
-"""Numbers of parameters as people write them."""
+"""Parameter counts as people write them."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def parameter_count(text: str) -> float:
     found = re.fullmatch(r"\s*(\d{1,20}(?:\.\d{1,6})?(?:e\+?\d{1,2})?)\s*([kmbt]?)\s*", text, re.I)
     count = float(found[1]) * _UNITS[found[2].lower()] if found else 0.0
     if not _FEWEST <= count <= _MOST:
-        raise Refusal(f"--params {text!r}: a number of parameters is expected, such as 7B or 10e9")
+        raise Refusal(f"--params {text!r}: expected a number of parameters, such as 7B or 10e9")
     return count

@@ -1,4 +1,4 @@
-"""Signals that end this process: its children first."""
+"""Signals that terminate this process, its children first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 class Ended(BaseException):
-    """A signal that ends this process."""
+    """A signal that terminates this process."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -18,7 +18,7 @@ class Ended(BaseException):
 
 @contextmanager
 def ending_children() -> Iterator[None]:
-    """SIGTERM and SIGHUP unwind this process, so that whoever has children ends them; then they end it."""
+    """SIGTERM and SIGHUP unwind this process so that child processes are stopped first; then the signal ends it."""
 
     def unwind(number: int, frame: object) -> None:
         raise Ended(number)

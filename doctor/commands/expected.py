@@ -1,4 +1,4 @@
-"""Whether the GPU model that is expected exists: a misspelt one must not fail a healthy machine."""
+"""Whether the expected GPU model exists: a misspelled one must not fail a healthy machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def refuse_unlisted(expect: Expect, m: Matrix, here: list[str]) -> None:
-    """Raises Refusal where no GPU of the matrix, and none of those `here`, is called as the expected model."""
+    """Raises Refusal if neither a GPU in the matrix nor one of those `here` has the expected model's name."""
     model = expect.model
     if not model or m.lists_model(model) or any(m.is_model(name, model) for name in here):
         return
@@ -25,7 +25,7 @@ def refuse_unlisted(expect: Expect, m: Matrix, here: list[str]) -> None:
     hint = f"; did you mean {', '.join(near)}?" if near else ""
     found = f" or on this machine ({', '.join(here)})" if here else ""
     newer = "" if near else "; a newer matrix may list it (--matrix)"
-    raise Refusal(f"{expect} is expected, but no GPU is called {model} in the matrix{found}{hint}{newer}")
+    raise Refusal(f"{expect} is expected, but no GPU named {model} is in the matrix{found}{hint}{newer}")
 
 
 def refuse_misspelt(policy: Policy, snapshot: Snapshot, m: Matrix) -> None:
@@ -35,13 +35,13 @@ def refuse_misspelt(policy: Policy, snapshot: Snapshot, m: Matrix) -> None:
 
 
 def refuse_early(policy: Policy, m: Matrix) -> None:
-    """The same before something long is started: only a model that the matrix does not list costs a look."""
+    """The same before something long is started: the machine is examined only for a model that the matrix lacks."""
     if policy.expect.model and not m.lists_model(policy.expect.model):
         refuse_misspelt(policy, look(), m)
 
 
 def look() -> Snapshot:
-    """This machine as its driver shows it, without an import of torch."""
+    """This machine as its driver reports it, without importing torch."""
     from .sources import gather
 
     blank = {"python_": None, "root": None, "replay": None, "target": None, "timeout": None, "no_import": True}

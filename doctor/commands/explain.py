@@ -15,20 +15,20 @@ from .flags import EXPLAIN
 @click.argument("what", metavar="ID|FILE|-|TEXT...", nargs=-1, required=True)
 @options(EXPLAIN)
 def explain(what: tuple[str, ...], **flags: Any) -> int:
-    """Print the page of a check or error, or diagnose a pasted text.
+    """Print the manual page of a check or error, or diagnose a pasted text.
 
-    ID: a check's id, an error of CUDA or NVML (804, cudaErrorNoKernelImageForDevice), a message of the catalogue, or
+    ID: a check's id, a CUDA or NVML error (804, cudaErrorNoKernelImageForDevice), a message in the catalog, or
     'power' for power and cooling.
     FILE or '-': a text to read (collect_env, nvidia-smi, a stack trace, a log). TEXT: anything else,
-    a question too, with or without quotes.
+    including a question, with or without quotes.
 
-    Exit codes: as `check`; 3 where nothing in the text can be judged.
+    Exit codes: same as for `check`; 3 if nothing in the text can be judged.
     """
     from .run_explain import run_explain
 
     files = [word for word in what if word == "-" or os.path.lexists(word)]
     if len(what) > 1 and files:
         raise click.UsageError(
-            f"explain reads one text at a time: {files[0]} alone, or cat FILE FILE | gpudoctor explain -"
+            f"explain reads one text at a time: give {files[0]} alone, or use cat FILE FILE | gpudoctor explain -"
         )
     return run_explain(" ".join(what), flags)

@@ -18,7 +18,7 @@ from ..targets.recording import Recording
 
 
 class NotThere(Refusal):
-    """The target may be there and cannot be looked at."""
+    """The target may exist but cannot be examined."""
 
     code = 3
 
@@ -29,9 +29,9 @@ def gather_far(flags: dict[str, Any], say: Callable[[str], None] | None = None) 
 
 
 def far_recording(flags: dict[str, Any], say: Callable[[str], None] | None = None) -> Recording:
-    """Ask the target by one text; a container of this host without Python is read through its root folder.
+    """Examine the target with one script; a container on this host without Python is read through its root folder.
 
-    A container of this host has the host's own facts beside its own.
+    A container on this host gets the host's facts along with its own.
 
     Raises Refusal, or NotThere, with one line.
     """

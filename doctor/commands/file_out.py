@@ -1,4 +1,4 @@
-"""Bytes into a file: whole, or as before."""
+"""Write bytes to a file: completely, or leave it unchanged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NUMBERS = {"stdout": 1, "stderr": 2}
 
 
 def write_all(descriptor: int, parts: Iterable[bytes]) -> None:
-    """A write may take a part only: the rest is written until it is out or refused. Raises OSError."""
+    """A write may accept only part of the data: keep writing until all of it is out or refused. Raises OSError."""
     for part in parts:
         view = memoryview(part)
         while view:
@@ -25,9 +25,9 @@ def write_all(descriptor: int, parts: Iterable[bytes]) -> None:
 
 
 def to_file(path: str, data: Iterable[bytes], private: bool) -> None:
-    """A new or plain file is replaced as a whole; what must not or cannot be replaced is written in place.
+    """A new or regular file is replaced as a whole; what must not or cannot be replaced is written in place.
 
-    private: a new file is for its owner alone. Raises OSError.
+    private: only its owner can read a new file. Raises OSError.
     """
     stream = _STREAM.fullmatch(path)
     if stream:  # opened already, perhaps to append: opening it again would start at its beginning
@@ -40,7 +40,7 @@ def to_file(path: str, data: Iterable[bytes], private: bool) -> None:
         return
     if stat.S_ISLNK(about.st_mode):
         if about.st_uid not in (os.geteuid() if hasattr(os, "geteuid") else about.st_uid, 0):
-            raise OSError(errno.ELOOP, "a symbolic link of another user")
+            raise OSError(errno.ELOOP, "a symbolic link owned by another user")
         _overwrite(path, data, 0, 0o600 if private else 0o666)
     elif stat.S_ISREG(about.st_mode) and about.st_nlink == 1:
         try:
@@ -55,13 +55,13 @@ def to_file(path: str, data: Iterable[bytes], private: bool) -> None:
 
 
 def _overwrite(path: str, data: Iterable[bytes], flags: int, mode: int = 0o666) -> None:
-    """Over what is there: a device, a pipe that somebody reads, a file that cannot be replaced."""
+    """Write in place: to a device, a pipe with a reader, a file that cannot be replaced."""
     flags |= os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         descriptor = os.open(path, flags, mode)
     except OSError as error:
         if error.errno == errno.ENXIO:
-            raise OSError(errno.ENXIO, "a pipe or socket that nobody reads") from None
+            raise OSError(errno.ENXIO, "a pipe or socket without a reader") from None
         raise
     try:
         write_all(descriptor, data)
@@ -70,7 +70,7 @@ def _overwrite(path: str, data: Iterable[bytes], flags: int, mode: int = 0o666) 
 
 
 def _replace(path: str, data: Iterable[bytes], mode: int) -> None:
-    """All or nothing: a full disk must not leave half a report behind, nor a name that others could foresee."""
+    """All or nothing: a full disk must not leave half a report behind, and nobody must be able to guess the name."""
     beside = f"{path}.{os.urandom(8).hex()}.part"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
     descriptor = os.open(beside, flags, 0o600)
@@ -88,7 +88,7 @@ def _replace(path: str, data: Iterable[bytes], mode: int) -> None:
 
 
 def _umask() -> int:
-    """Reading it means setting it; nothing else makes files meanwhile."""
+    """It can only be read by setting it; nothing else creates files meanwhile."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask

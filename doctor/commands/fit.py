@@ -18,55 +18,67 @@ COUNT = click.IntRange(1, 1 << 30)
 
 @click.command(cls=Command)
 @click.argument("model", required=False, metavar="[FOLDER|FILE]")
-@click.option("--params", metavar="N", help="Parameters, such as 10e9, 7B or 350M: a typical decoder of that size.")
-@click.option("--gpus", metavar="GPUS", help="Such as 8xA100-40GB, 'RTX 4090' or A100-40GB:1g.5gb.")
-@click.option("--from", "from_", metavar="REPORT", help="The GPUs of a saved JSON report ('-': stdin).")
+@click.option(
+    "--params", metavar="N", help="Parameter count, such as 10e9, 7B or 350M: assumes a typical decoder of that size."
+)
+@click.option("--gpus", metavar="GPUS", help="For example 8xA100-40GB, 'RTX 4090' or A100-40GB:1g.5gb.")
+@click.option("--from", "from_", metavar="REPORT", help="Use the GPUs in a saved JSON report ('-': stdin).")
 @click.option("--task", type=click.Choice(("training", "inference")), default="training", help="Default: training.")
 @click.option("--dtype", type=click.Choice(TYPES),
-              help="Default: mixed precision; for inference as the files store it, else bf16.")  # fmt: skip
-@click.option("--optimizer", type=click.Choice(OPTIMIZERS), help="Of a training. Default: adamw.")
-@click.option("--seq", type=COUNT, default=2048, help="Tokens of a sequence, or of a whole request. Default: 2048.")
-@click.option("--batch", type=COUNT, default=1, help="Sequences on each GPU at once, or requests at once. Default: 1.")
+              help="Default: mixed precision; for inference the type in the model's files, else bf16.")  # fmt: skip
+@click.option("--optimizer", type=click.Choice(OPTIMIZERS), help="For training. Default: adamw.")
+@click.option("--seq", type=COUNT, default=2048, help="Tokens per sequence, or per whole request. Default: 2048.")
+@click.option("--batch", type=COUNT, default=1, help="Sequences per GPU, or concurrent requests. Default: 1.")
 @click.option("--accumulation", type=COUNT, default=1, metavar="N",
-              help="Batches whose gradients are summed before a step. Default: 1.")  # fmt: skip
-@click.option("--checkpointing", is_flag=True, help="Keep each layer's input, compute the rest again.")
-@click.option("--lora", type=click.IntRange(1, 4096), metavar="RANK", help="Train adapters of this rank on all layers.")
+              help="Gradient accumulation: batches per optimizer step. Default: 1.")  # fmt: skip
+@click.option(
+    "--checkpointing", is_flag=True, help="Activation checkpointing: keep each layer's input, recompute the rest."
+)
+@click.option(
+    "--lora", type=click.IntRange(1, 4096), metavar="RANK", help="Train LoRA adapters of this rank on all layers."
+)
 @click.option(
     "--base",
     type=click.Choice(TYPES[2:]),
-    help="Type of the frozen weights (nf4 for QLoRA). Default: as the files store them, else bf16.",
+    help="Type of the frozen weights (nf4 for QLoRA). Default: the type in the model's files, else bf16.",
 )
 @click.option("--kv-dtype", type=click.Choice(("fp32", "bf16", "fp8", "int8")),
-              help="Of the KV cache, for inference. Default: bf16.")  # fmt: skip
+              help="Type of the KV cache, for inference. Default: bf16.")  # fmt: skip
 @click.option("--attention", type=click.Choice(("fused", "eager")),
-              help="Fused as FlashAttention, or eager: its scores are kept. Default: either, as a range.")  # fmt: skip
+              help="fused (FlashAttention), or eager (stores attention scores). "
+              "Default: range over both.")  # fmt: skip
 @click.option("--meta-device", is_flag=True,
-              help="Count activations in one step on torch's meta device; no memory is taken.")  # fmt: skip
+              help="Measure activations in one step on torch's meta device, which uses no memory.")  # fmt: skip
 @click.option("--model", "own_class", metavar="FILE:CLASS",
-              help="Count in a step of your class instead: made without arguments, it gets token ids.")  # fmt: skip
-@click.option("--python", "python_", metavar="PATH", help="The Python, or environment, that has torch for that.")
-@click.option("--rules", type=click.Choice(RULES), help="One school's bytes per parameter. Default: all of them.")
-@click.option("--solve", type=click.Choice(("batch", "seq", "concurrency")), help="The largest that fits.")
+              help="Do the same with your class instead: built without arguments, called with token ids.")  # fmt: skip
+@click.option(
+    "--python",
+    "python_",
+    metavar="PATH",
+    help="The interpreter or environment with torch, for --meta-device or --model.",
+)
+@click.option("--rules", type=click.Choice(RULES), help="Bytes per parameter by this rule only. Default: all rules.")
+@click.option("--solve", type=click.Choice(("batch", "seq", "concurrency")), help="Find the largest value that fits.")
 @click.option("--network", type=click.FloatRange(0.1, 100_000), metavar="GBIT",
-              help="Between nodes of 8 GPUs (72 of GB200): Gb/s of each GPU, one way.")  # fmt: skip
-@click.option("--compare", metavar="GPUS,GPUS", help="The same work on other GPUs, such as 'RTX 4090,2xL40S'.")
+              help="Network between nodes of 8 GPUs (72 for GB200): Gb/s per GPU, one way.")  # fmt: skip
+@click.option("--compare", metavar="GPUS,GPUS", help="Compare with other GPUs, such as 'RTX 4090,2xL40S'.")
 @click.option("--gpu-memory-utilization", "share", type=click.FloatRange(0.01, 1), metavar="SHARE",
-              help="Of the GPU's memory, as vLLM takes it. Default: 0.9 for inference, else all.")  # fmt: skip
+              help="Share of GPU memory to use, as in vLLM. Default: 0.9 for inference, else all.")  # fmt: skip
 @options(report_flags("text", "json", "html"))
-@click.option("--matrix", metavar="PATH", help="Take GPUs from this matrix (see matrix export).")
-@click.option("--timeout", type=click.FloatRange(0.1, 3600), help="Seconds for looking at this machine. Default: 20.")
+@click.option("--matrix", metavar="PATH", help="Look up GPUs in this matrix (see matrix export).")
+@click.option("--timeout", type=click.FloatRange(0.1, 3600), help="Seconds for examining this machine. Default: 20.")
 def fit(**flags: Any) -> int:
-    """Say whether a model fits on GPUs, part by part, and the first way to split it that does.
+    """Say whether a model fits on the GPUs, part by part, and if not, the first way to split it that fits.
 
     \b
-    gpudoctor fit --params 10e9 --gpus 8xA100-40GB                      a training with AdamW in mixed precision
+    gpudoctor fit --params 10e9 --gpus 8xA100-40GB                      training with AdamW in mixed precision
     gpudoctor fit ./Llama-3.1-8B --gpus 'RTX 4090' --lora 16 --base nf4     config.json and safetensors headers
     gpudoctor fit --params 70B --task inference --dtype awq --gpus 2xH100-80GB --solve concurrency
 
-    It reads no weights and asks no server. Every part is a range. A name with several memory sizes (H100) is
-    answered for each. Where training all weights does not fit, LoRA and QLoRA are the next ways. Exit codes: 0 it
-    fits, as it is or in a way that is named, 1 it does not, 2 wrong usage, 3 it may fit, fits on some memory sizes
-    only, or the model's family or the GPU is not known.
+    It reads no weights and contacts no server. Every part is a range. For a GPU name with several memory sizes
+    (H100), you get one answer per size. If training all weights does not fit, LoRA and QLoRA are tried next. Exit
+    codes: 0 it fits, as it is or split in the way shown, 1 it does not, 2 wrong usage, 3 it may fit, fits only with
+    some memory sizes, or the model family or GPU is unknown.
     """
     from .run_fit import run_fit
 

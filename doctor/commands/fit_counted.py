@@ -19,7 +19,7 @@ LIMIT_S = 120.0
 
 
 class Pass(Struct, frozen=True):
-    """What a pass gave. operations: of one step, forward and backward."""
+    """Results of a pass. operations: in one step, forward and backward."""
 
     counted: Counted
     parameters: int
@@ -27,7 +27,7 @@ class Pass(Struct, frozen=True):
 
 
 def count_pass(flags: dict[str, Any], shape: Shape | None, work: Work) -> Pass:
-    """Run it. Raises Refusal for a FILE:CLASS that is none, Unclear without torch or where the step does not work."""
+    """Run it. Raises Refusal for an invalid FILE:CLASS, Unclear without torch or if the step fails."""
     file, name = _own_class(flags["own_class"]) if flags["own_class"] else ("", "")
     low, high = ("half", "fp32" if file else "mixed") if work.dtype == "mixed" else (_plain(work.dtype),) * 2
     eager_low, eager_high = {"eager": (True, True), "fused": (False, False)}.get(work.attention, (False, True))
@@ -59,7 +59,7 @@ def _activations(run: dict[str, Any]) -> float:
 def _own_class(text: str) -> tuple[str, str]:
     file, _, name = text.rpartition(":")
     if not file or not name.isidentifier():
-        raise Refusal(f"--model {text!r}: FILE:CLASS is expected, such as model.py:Net")
+        raise Refusal(f"--model {text!r}: expected FILE:CLASS, such as model.py:Net")
     path = Path(file)
     try:
         file_given(file).close()
@@ -77,13 +77,15 @@ def _answered(flags: dict[str, Any], question: dict[str, Any]) -> list[dict[str,
     python = known(snapshot.python.patient.executable)
     command = torch_command({"executable": python}, "fit_pass")
     if command is None:
-        raise Unclear("no Python was found for the pass on the meta device: name one with --python", unknown=True)
+        raise Unclear("no Python with torch was found for the meta-device step: choose one with --python", unknown=True)
     (result,) = wait_agents(start_agent([*command, json.dumps(question)], max(LIMIT_S, flags["timeout"] or 0.0)))
     failed = next((str(line["failed"]) for line in result.lines if "failed" in line), "")
     found = [line["run"] for line in result.lines if "run" in line]
     if not failed and len(found) < len(question["runs"]):
         last = result.stderr_tail.strip().split("\n")[-1]
-        failed = {"hang": "it did not end in time", "slow": "it did not end in time"}.get(result.fault or "", last)
+        failed = {"hang": "it did not finish in time", "slow": "it did not finish in time"}.get(
+            result.fault or "", last
+        )
     if failed:
-        raise Unclear(f"the pass on the meta device failed in {python}: {failed}", unknown=True)
+        raise Unclear(f"the meta-device step failed in {python}: {failed}", unknown=True)
     return found

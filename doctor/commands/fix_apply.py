@@ -1,6 +1,6 @@
-"""Carry out the steps of a plan that lie in the patient's Python environment, and keep what restores it.
+"""Run a plan's steps in the patient's Python environment, and save what is needed to restore it.
 
-Only commands of pip, uv and conda that name the patient's environment are run; never a shell, never as another user.
+Only pip, uv and conda commands that name the patient's environment are run; never a shell, never as another user.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _STEP_DEADLINE_S = 3600
 
 
 def environment_steps(plan: Plan, only: str = "") -> list[Step]:
-    """The steps that --apply runs, in the plan's order: those of failures, and of the check that was named.
+    """The steps that --apply runs, in the plan's order: those for failures, and for the check that was named.
 
-    A fix whose steps do not all lie in the environment is left to the user, and so is every fix that waits for it: no
-    CUDA build is installed on a machine without a GPU.
+    A fix with any step outside the environment is left to the user, and so is every fix that depends on it: no CUDA
+    build is installed on a machine without a GPU.
     """
     steps: list[Step] = []
     left: set[str] = set()
@@ -53,13 +53,13 @@ def environment_steps(plan: Plan, only: str = "") -> list[Step]:
 def apply_plan(
     plan: Plan, snapshot: Snapshot, restore_file: str | None, only: str = "", shown: Callable[[str], str] = mask_secrets
 ) -> str:
-    """Write the restore file, then run the steps; returns the restore file's path. ClickException where one fails.
+    """Write the restore file, then run the steps; returns the restore file's path. ClickException if one fails.
 
-    shown: a command as it may stand on stderr, which may be a file.
+    shown: a command as it may appear on stderr, which may be a file.
     """
     python = known(snapshot.python.patient.executable)
     if not python:
-        raise click.ClickException("the patient's interpreter is not known: say which with --python")
+        raise click.ClickException("the interpreter of this Python environment is unknown: set it with --python")
     steps = environment_steps(plan, only)
     path = os.path.abspath(restore_file or f"gpudoctor-restore-{time.strftime('%Y%m%d-%H%M%S')}.txt")  # noqa: PTH100
     before = _installed(snapshot, python, shown)
@@ -71,7 +71,7 @@ def apply_plan(
     if added:
         with open(path, "a", encoding="utf-8") as stream:
             uninstall = f"{_pip(snapshot, python, 'uninstall', '-y')} {shlex.join(added)}"
-            stream.write(f"# Installed since, to be removed first:\n#   {uninstall}\n")
+            stream.write(f"# Installed since then; remove first:\n#   {uninstall}\n")
     return path
 
 
@@ -81,7 +81,7 @@ def _run(step: Step, restore: str, shown: Callable[[str], str]) -> None:
 
 
 def commands_of(step: Step) -> list[list[str]]:
-    """The words of each of a step's commands: a path that holds `&&` is one quoted word and stays it."""
+    """The words of each of a step's commands: a path that contains `&&` is one quoted word and remains one."""
     lexer = shlex.shlex(step.command, posix=True, punctuation_chars="&|;<>")
     lexer.whitespace_split, lexer.commenters = True, ""
     commands: list[list[str]] = [[]]
@@ -106,14 +106,14 @@ def _one(words: list[str], restore: str, shown: Callable[[str], str]) -> None:
         # Output of the installer is progress: stdout is the report's.
         code = run_tied(argv, _STEP_DEADLINE_S, sys.stderr.fileno(), variables)
     except subprocess.TimeoutExpired:
-        raise click.ClickException(f"not ended within an hour: {command} (restore: {restore})") from None
+        raise click.ClickException(f"did not finish within an hour: {command} (restore: {restore})") from None
     except OSError as error:
         raise click.ClickException(f"cannot run {argv[0]}: {error.strerror} (restore: {restore})") from None
     except Ended as ended:
-        echo(f"gpudoctor: stopped in: {command} (what was installed before: {restore})", err=True)
+        echo(f"gpudoctor: stopped during: {command} (packages installed before: {restore})", err=True)
         raise ended
     if code:
-        raise click.ClickException(f"exit code {code}: {command} (what was installed before: {restore})")
+        raise click.ClickException(f"exit code {code}: {command} (packages installed before: {restore})")
 
 
 def _pip(snapshot: Snapshot, python: str, *words: str) -> str:
@@ -124,10 +124,10 @@ def _pip(snapshot: Snapshot, python: str, *words: str) -> str:
 
 
 def _installed(snapshot: Snapshot, python: str, shown: Callable[[str], str], after: bool = False) -> list[str]:
-    """Lines of `pip freeze`, with pip itself left out. `after`: the steps have run, with pip where it was to come."""
+    """Lines of `pip freeze`, without pip itself. `after`: the steps have run, including one that installs pip."""
     found = known(snapshot.python.distributions)
     if not after and found is not None and without_pip(snapshot) and tool_of(snapshot) == "pip":
-        return sorted(f"{d.name}=={d.version}" for d in found)  # neither pip nor uv can be asked yet
+        return sorted(f"{d.name}=={d.version}" for d in found)  # neither pip nor uv is available yet
     command = shlex.split(_pip(snapshot, python, "freeze"))
     try:
         done = subprocess.run(
@@ -153,11 +153,11 @@ def _names(lines: list[str]) -> list[str]:
 
 
 def _write_restore(path: str, snapshot: Snapshot, python: str, lines: list[str]) -> None:
-    """A requirements file: comments tell how to use it, indexes where local versions such as +cu128 came from."""
+    """A requirements file: comments explain its use; indexes are where local versions such as +cu128 came from."""
     local = {line.rpartition("+")[2] for line in lines if line.startswith("torch") and "+" in line}
     indexes = [f"--extra-index-url https://download.pytorch.org/whl/{tag}" for tag in sorted(local)]
     head = [
-        "# What was installed before gpudoctor fix --apply. To restore it:",
+        "# Packages installed before gpudoctor fix --apply. To restore them:",
         f"#   {_pip(snapshot, python, 'install', '--no-deps', '-r', path)}",
     ]
     try:
@@ -165,6 +165,6 @@ def _write_restore(path: str, snapshot: Snapshot, python: str, lines: list[str])
         with open(private, "w", encoding="utf-8") as stream:
             stream.write("\n".join([*head, *indexes, *lines]) + "\n")
     except FileExistsError:
-        raise click.ClickException(f"{path} is there already; nothing was changed") from None
+        raise click.ClickException(f"{path} already exists; nothing was changed") from None
     except OSError as error:
         raise click.ClickException(f"cannot write {path}: {error.strerror}; nothing was changed") from None

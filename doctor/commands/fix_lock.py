@@ -1,4 +1,4 @@
-"""One `fix --apply` at a time on an environment: its folder is locked, and who holds it is named to the second."""
+"""One `fix --apply` at a time per environment: its folder is locked, and a second run is told who holds the lock."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ except ImportError:  # Windows
 
 @contextlib.contextmanager
 def locked(folder: str) -> Iterator[None]:
-    """Hold the lock on an environment's folder; it ends with this process, and leaves no file.
+    """Hold the lock on an environment's folder; it is released when this process ends, and leaves no file.
 
-    Where a file system has no such locks there is none. Raises Refusal where another process holds it.
+    On a file system without such locks, nothing is locked. Raises Refusal if another process holds the lock.
     """
     held = -1
     try:
@@ -39,11 +39,11 @@ def _lock(held: int, folder: str) -> None:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
-            raise Refusal(f"{_holder(held)} is changing {folder}: wait for it to end, then run this again") from None
+            raise Refusal(f"{_holder(held)} is changing {folder}: wait for it to finish, then run this again") from None
 
 
 def _holder(held: int) -> str:
-    """Who holds the lock, from /proc/locks (proc(5)): its process and command."""
+    """Who holds the lock, from /proc/locks (proc(5)): the process and its command."""
     about = os.fstat(held)
     try:
         with open("/proc/locks", encoding="ascii") as file:

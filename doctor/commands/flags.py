@@ -1,7 +1,7 @@
-"""The flags of `check`, `healthcheck` and `prove` as data: click is told of them, plain command lines need no click.
+"""The flags of `check`, `healthcheck` and `prove` as data, for click and for plain command lines, which need no click.
 
-Importing click costs a fifth of a whole check. A command line made only of flags that are known here, each with a
-plausible value, is read by `read_flags`; anything else (help, a misspelling, an odd value) is click's to answer.
+Importing click takes a fifth of the time of a whole check. `read_flags` reads a command line made only of flags that
+are listed here, each with a plausible value; click handles everything else (help, a misspelling, an odd value).
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ class Flag(NamedTuple):
 
 
 _EXPECT = Flag(("--expect",), "expect", "text", "gpu (default), any, none, 8, H100 or 8xH100.", "WHAT")
-_REQUIRE = Flag(("--require",), "require", "many", "This package must be installed and fit. Repeatable.", "PKG")
-_ONLY = Flag(("--only",), "only", "many", "Run only this check, and require its answer. Repeatable.", "ID")
-_SKIP = Flag(("--skip",), "skip", "many", "Leave this check out. Repeatable.", "ID")
+_REQUIRE = Flag(("--require",), "require", "many", "This package must be installed and compatible. Repeatable.", "PKG")
+_ONLY = Flag(("--only",), "only", "many", "Run only this check, and require a result. Repeatable.", "ID")
+_SKIP = Flag(("--skip",), "skip", "many", "Skip this check. Repeatable.", "ID")
 _STATUSES = ("fail", "unknown", "warn")
 _FAIL_ON = Flag(("--fail-on",), "fail_on", "choice", "Lowest status that exits 1. Default: fail.", choices=_STATUSES)
 _PYTHON = Flag(("--python",), "python_", "text", "Diagnose this Python interpreter or environment.", "PATH")
 _CONFIG = Flag(("--config",), "config", "text", "Read this gpudoctor.toml or pyproject.toml.", "FILE")
-_NO_CONFIG = Flag(("--no-config",), "no_config", "on", "Search for no such file.", default=False)
+_NO_CONFIG = Flag(("--no-config",), "no_config", "on", "Do not search for a configuration file.", default=False)
 _MATRIX = Flag(
-    ("--matrix",), "matrix", "text", "Judge by this matrix (see matrix export), not by the built-in one.", "PATH"
+    ("--matrix",), "matrix", "text", "Use this matrix (see matrix export) instead of the built-in one.", "PATH"
 )
 _FROM = Flag(("--from",), "from_", "text", "Judge a saved JSON report again ('-': stdin).", "REPORT")
-_REPLAY = Flag(("--replay",), "replay", "text", "Judge what `gpudoctor record` saved, as of that day.", "DIR")
+_REPLAY = Flag(("--replay",), "replay", "text", "Judge a recording made with `gpudoctor record`, as of its day.", "DIR")
 OUTPUT = Flag(("-o", "--output"), "output", "text", "Write the report to this file instead of stdout.", "FILE")
 _VERBOSE = Flag(
-    ("-v", "--verbose"), "verbose", "count", "Open every group, show all notes; -vv: all facts, and their witnesses.",
+    ("-v", "--verbose"), "verbose", "count", "Show every check and all notes; -vv adds all facts and their sources.",
     default=0,
 )  # fmt: skip
-_ASCII = Flag(("--ascii",), "ascii_", "on", "Text without characters beyond ASCII.", default=False)
-_NO_COLOR = Flag(("--no-color",), "no_color", "on", "No color (also: the variable NO_COLOR).", default=False)
+_ASCII = Flag(("--ascii",), "ascii_", "on", "ASCII only.", default=False)
+_NO_COLOR = Flag(("--no-color",), "no_color", "on", "No color (same as setting NO_COLOR).", default=False)
 _QUIET = Flag(("-q", "--quiet"), "quiet", "on", "Print only the verdict and the first step.", default=False)
 _JSON = Flag(("--json",), "json_", "json", "Same as --format json.")
 SHORT = {"md": "markdown"}
@@ -53,7 +53,7 @@ SHORT = {"md": "markdown"}
 
 
 def answer_flags(*formats: str, words: str = "Default: text.") -> tuple[Flag, ...]:
-    """How an answer is written; `words`: help of --format, whose first is the default."""
+    """How an answer is written; the first format is the default. `words`: help text for --format."""
     named = Flag(("-f", "--format"), "format_", "choice", words, default=formats[0], choices=formats)
     return (named, *((_JSON,) if "json" in formats else ()), OUTPUT, _ASCII, _NO_COLOR)
 
@@ -67,7 +67,7 @@ _NO_REDACT = Flag(
     ("--no-redact",),
     "no_redact",
     "on",
-    "Keep names, paths, addresses and UUIDs as they are; secrets stay masked.",
+    "Show names, paths, addresses and UUIDs as they are; secrets stay masked.",
     default=False,
 )
 _FORMATS = ("text", "json", "markdown")
@@ -75,14 +75,16 @@ _MACHINES = ("sarif", "junit", "github")
 
 CHECK = (
     *report_flags(*_FORMATS, "html", *_MACHINES),
-    Flag(("--brief",), "brief", "on", "Markdown of 40 lines at most: cause, proof, fix, versions.", default=False),
+    Flag(("--brief",), "brief", "on", "Markdown, at most 40 lines: cause, evidence, fix, versions.", default=False),
     _VERBOSE,
-    Flag(("--no-import",), "no_import", "on", "Read torch's files only, do not import it.", default=False),
-    Flag(("--deep",), "deep", "on", "Compare all files of torch, CUDA and Triton with RECORD's hashes.", default=False),
-    Flag(("--prove",), "prove", "on", "Compute on the GPU too: prove --quick.", default=False),
+    Flag(("--no-import",), "no_import", "on", "Only read torch's files; do not import it.", default=False),
+    Flag(
+        ("--deep",), "deep", "on", "Compare all torch, CUDA and Triton files with the hashes in RECORD.", default=False
+    ),
+    Flag(("--prove",), "prove", "on", "Also compute on the GPU (prove --quick).", default=False),
     _PYTHON,
     Flag(("--target",), "target", "text", "docker:NAME, podman:NAME, ssh:HOST or kubectl:NAMESPACE/POD.", "WHERE"),
-    Flag(("--root",), "root", "text", "Look at a root folder (an unpacked image) instead of this machine.", "DIR"),
+    Flag(("--root",), "root", "text", "Examine a root folder (an unpacked image) instead of this machine.", "DIR"),
     _FROM,
     _REPLAY,
     _EXPECT,
@@ -90,7 +92,7 @@ CHECK = (
     _ONLY,
     _SKIP,
     _FAIL_ON,
-    Flag(("--building",), "building", "on", "CUDA extensions are going to be compiled here.", default=False),
+    Flag(("--building",), "building", "on", "CUDA extensions will be compiled on this machine.", default=False),
     _CONFIG,
     _NO_CONFIG,
     _MATRIX,
@@ -98,23 +100,23 @@ CHECK = (
         ("--timeout",),
         "timeout",
         "seconds",
-        "Seconds for the probes (torch import: 3x; slow: 5x more). Default: 20.",
+        "Seconds for the probes (torch import: 3x; if slow: 5x more). Default: 20.",
         "S",
     ),
     _NO_REDACT,
 )
 PROVE = (
-    Flag(("--quick",), "quick", "on", "Right results and rates; not what limits a training.", default=False),
-    Flag(("--full",), "full", "on", "Every measurement, several minutes.", default=False),
-    Flag(("--links",), "links", "on", "Collectives between processes, one a GPU, by torchrun.", default=False),
-    Flag(("--nproc",), "nproc", "text", "With --links: processes on this node. Default: GPUs; on the CPU 2.", "N"),
-    Flag(("--nodes",), "nodes", "text", "With --links: all nodes, the first is where they meet.", "HOST[:PORT],..."),
-    Flag(("--ddp",), "ddp", "on", "With --links: also train by DDP, on GPUs with and without NVLink.", default=False),
-    Flag(("--teach",), "teach", "on", "With --links: one sum in three ways, the bytes over each link.", default=False),
+    Flag(("--quick",), "quick", "on", "Check results and rates, but not what limits training.", default=False),
+    Flag(("--full",), "full", "on", "Run every measurement; takes several minutes.", default=False),
+    Flag(("--links",), "links", "on", "Run collectives with one process per GPU (torchrun).", default=False),
+    Flag(("--nproc",), "nproc", "text", "With --links: processes on this node. Default: one per GPU; 2 on CPU.", "N"),
+    Flag(("--nodes",), "nodes", "text", "With --links: all nodes; the first is the rendezvous.", "HOST[:PORT],..."),
+    Flag(("--ddp",), "ddp", "on", "With --links: also train with DDP, on GPUs with and without NVLink.", default=False),
+    Flag(("--teach",), "teach", "on", "With --links: one all-reduce, three algorithms, bytes per link.", default=False),
     Flag(("--device",), "device", "text", "cuda (default: every visible GPU), cuda:N,M or cpu.", "DEVICE", "cuda"),
     _PYTHON,
     *report_flags(*_FORMATS, "html", "svg"),
-    Flag(("--plot",), "plot", "text", "Also draw what was measured into this .svg or .html file.", "FILE"),
+    Flag(("--plot",), "plot", "text", "Also write plots to this .svg or .html file.", "FILE"),
     _VERBOSE,
     _FROM,
     _REPLAY,
@@ -127,14 +129,14 @@ PROVE = (
     _NO_CONFIG,
     _MATRIX,
     Flag(
-        ("--timeout",), "timeout", "seconds", "Seconds for all measurements; those that no longer fit are left out. "
+        ("--timeout",), "timeout", "seconds", "Seconds for all measurements; those out of time are skipped. "
         "Default: 240 (--quick: 120, --full: 600, --links: 300).", "S",
     ),
-    Flag(("--soak",), "soak", "seconds", "Then products under sustained load on every GPU for so long.", "S"),
-    Flag(("--baseline",), "baseline", "text", "Hold rates against this earlier report of prove (JSON).", "REPORT"),
+    Flag(("--soak",), "soak", "seconds", "Then keep every GPU under full load for this many seconds.", "S"),
+    Flag(("--baseline",), "baseline", "text", "Compare rates with this earlier JSON report of prove.", "REPORT"),
     Flag(
         ("--regression-percent",), "regression_percent", "number",
-        "With --baseline: from this loss of a rate on exit 1. Default: 10.", "PERCENT",
+        "With --baseline: exit 1 if a rate drops by at least this much. Default: 10.", "PERCENT",
     ),
     _NO_REDACT,
 )  # fmt: skip
@@ -149,7 +151,7 @@ HEALTHCHECK = (
         ("-f", "--format"),
         "format_",
         "choice",
-        "line; prometheus (textfile collector); node-problem-detector (exit 0, 1, 2: unknown).",
+        "line; prometheus (textfile collector); node-problem-detector (exit 0, 1, or 2 for unknown).",
         default="line",
         choices=HEALTH_FORMATS,
     ),
@@ -164,12 +166,12 @@ HEALTHCHECK = (
     _CONFIG,
     _NO_CONFIG,
     _MATRIX,
-    Flag(("--timeout",), "timeout", "seconds", "Seconds in all. Default: 10 (--prove: 60).", "S"),
+    Flag(("--timeout",), "timeout", "seconds", "Total time limit in seconds. Default: 10 (--prove: 60).", "S"),
 )
 
 
 def read_flags(flags: Sequence[Flag], arguments: Sequence[str]) -> dict[str, Any] | None:
-    """Values by name, or None where click has to look at the command line."""
+    """Values by name, or None if click has to parse the command line."""
     known = {name: flag for flag in flags for name in flag.names}
     values: dict[str, Any] = {flag.dest: () if flag.kind == "many" else flag.default for flag in flags}
     json = values.pop("json_", False)
@@ -201,16 +203,18 @@ def read_flags(flags: Sequence[Flag], arguments: Sequence[str]) -> dict[str, Any
 
 
 def contradiction(values: dict[str, Any], json: bool) -> str:
-    """Puts what --json says (`json`) into the values; flags that exclude each other, in a sentence, or ''."""
+    """Puts what --json says (`json`) into the values; a sentence about flags that cannot be combined, or ''."""
     if json:
         if values["format_"] not in ("text", "json"):
-            return f"--json and --format {values['format_']} exclude each other"
+            return f"--json cannot be used with --format {values['format_']}"
         values["format_"] = "json"
     if values.get("quiet"):
         if values.get("verbose"):
-            return "--quiet and --verbose exclude each other"
+            return "--quiet cannot be used with --verbose"
         if values.get("brief") or values["format_"] != "text":
-            return f"--quiet shortens text: it does not go with {'--brief' if values.get('brief') else '--format'}"
+            return (
+                f"--quiet is for text output: it cannot be used with {'--brief' if values.get('brief') else '--format'}"
+            )
     return ""
 
 

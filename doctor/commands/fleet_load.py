@@ -26,7 +26,7 @@ def run_load(flags: dict[str, Any]) -> int:
     """Read, store and judge; returns the exit code."""
     refuse_unreadable(flags["paths"])
     if flags["output"] in (None, "", "-"):
-        raise Refusal("fleet load needs -o FILE for the database that it writes")
+        raise Refusal("fleet load needs -o FILE, the database to write")
     requested = unfold(flags["nodes"]) if flags["nodes"] else []
     from ..fleet.store.draft import Draft
     from ..fleet.store.load import load
@@ -38,7 +38,7 @@ def run_load(flags: dict[str, Any]) -> int:
         loaded = load(draft, read, requested, "files", flags["judge"], jobs)
         if not loaded.pieces:
             others = f" ({_passed(passed)})" if passed else ""
-            raise Refusal(f"no report is there, as .json, .jsonl or .gz of them: nothing was written{others}")
+            raise Refusal(f"no reports found (.json, .jsonl, or these as .gz): nothing was written{others}")
         draft.finish()
     echo(_words(loaded))
     if passed:
@@ -46,13 +46,13 @@ def run_load(flags: dict[str, Any]) -> int:
     if loaded.first_refused is not None:
         one = loaded.first_refused
         where = f"{one.file}:{one.line}" if one.line else one.file
-        others = f" (and {loaded.refused - 1:,} more in the table refused)" if loaded.refused > 1 else ""
+        others = f" (and {loaded.refused - 1:,} more; see the table 'refused')" if loaded.refused > 1 else ""
         echo(f"gpudoctor: refused {where}: {one.reason}{others}", err=True)
     return 0 if loaded.answered else 3
 
 
 def _report_of(folder: str) -> bytes:
-    """The report of a recording without a verdict, as `check --replay` would make it. Raises Refusal."""
+    """The report of a recording, without a verdict, as `check --replay` would build it. Raises Refusal."""
     import datetime
 
     import msgspec
@@ -77,7 +77,7 @@ def _report_of(folder: str) -> bytes:
 
 
 def _counted(found: Iterator[Piece | Refused | Passed], say: Progress, passed: list[str]) -> Iterator[Piece | Refused]:
-    """`passed`: gets the files that are of another kind."""
+    """`passed`: collects the files of other kinds."""
     number = 0
     for one in found:
         if isinstance(one, Passed):
@@ -90,7 +90,7 @@ def _counted(found: Iterator[Piece | Refused | Passed], say: Progress, passed: l
 
 
 def _passed(files: list[str]) -> str:
-    count = "1 file of another kind was" if len(files) == 1 else f"{len(files):,} files of other kinds were"
+    count = "1 file of a different kind was" if len(files) == 1 else f"{len(files):,} files of other kinds were"
     names = ", ".join(os.path.basename(file) for file in files[:_MOST_NAMED])  # noqa: PTH119
     return f"{count} not read: {names}{', ...' if len(files) > _MOST_NAMED else ''}"
 
@@ -99,9 +99,9 @@ def _words(loaded: Loaded) -> str:
     answered = loaded.answered
     words = ["1 node has answered" if answered == 1 else f"{answered:,} nodes have answered"]
     if loaded.missing:
-        words.append(f"{loaded.missing:,} not")
+        words.append(f"{loaded.missing:,} did not")
     if loaded.not_requested:
-        words.append(f"{loaded.not_requested:,} not asked for")
+        words.append(f"{loaded.not_requested:,} not in --nodes")
     if loaded.judged_here:
         words.append(f"{loaded.judged_here:,} judged here")
     return ", ".join(words)

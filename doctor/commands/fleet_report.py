@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..fleet.store.read import Store
 
 ALONE = ("since", "mask_nodes", "fail_on")
-"""Flags of the report of the whole fleet, which make no sense of one node or a query."""
+"""Flags of the report on the whole fleet, which make no sense for one node or a query."""
 
 _MOST_OF_A_PAGE = 100_000
 """Rows."""
@@ -58,7 +58,7 @@ def _fleet(flags: dict[str, Any]) -> int:
 
 @contextmanager
 def _opened(path: str) -> Iterator[Store]:
-    """Raises Refusal with one line where it is no fleet's database, or a damaged one."""
+    """Raises Refusal with one line if it is not a fleet database, or is damaged."""
     import sqlite3
 
     from ..fleet.store.read import open_store
@@ -70,7 +70,7 @@ def _opened(path: str) -> Iterator[Store]:
     except Unopened as error:
         raise Refusal(str(error)) from None
     except sqlite3.Error as error:
-        raise Refusal(f"{path} cannot be read as a fleet's database: {error}") from None
+        raise Refusal(f"{path} cannot be read as a fleet database: {error}") from None
 
 
 def _rendered(report: FleetReport, flags: dict[str, Any]) -> bytes:
@@ -103,10 +103,12 @@ def _query(flags: dict[str, Any]) -> int:
 
 
 def _few(rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    """The rows of a page, which has all at once."""
+    """The rows of a page, which holds all of them at once."""
     for number, row in enumerate(rows):
         if number >= _MOST_OF_A_PAGE:
-            raise Refusal(f"--query gives over {_MOST_OF_A_PAGE:,} rows, too many for a page: use --format csv or json")
+            raise Refusal(
+                f"--query returns over {_MOST_OF_A_PAGE:,} rows, too many for a page: use --format csv or json"
+            )
         yield row
 
 
@@ -120,10 +122,10 @@ def _node(flags: dict[str, Any]) -> int:
 
     formats = ("text", "json", "markdown", "html")
     if flags["format_"] not in formats:
-        raise Refusal(f"one node's report is printed as {', '.join(formats)}, not as {flags['format_']}")
+        raise Refusal(f"--node can be printed as {', '.join(formats)}, not as {flags['format_']}")
     several = saved_of(flags["database"], flags["node"])
     if len(several) > 1:
-        echo(f"gpudoctor: {len(several)} machines answer as {flags['node']}; this is the last that was read", err=True)
+        echo(f"gpudoctor: {len(several)} machines are named {flags['node']}; this is the last one read", err=True)
     saved = several[-1]
     flags = {**(read_flags(CHECK, []) or {}), **{name: flags[name] for name in KEPT}}
     policy = make_policy(saved=base_policy(flags, saved.policy), **policy_flags(flags))

@@ -1,4 +1,4 @@
-"""What a command line asks the gatherers; light, because it is known before anything heavy is imported."""
+"""What a command line asks of the gatherers; light, because it is needed before anything heavy is imported."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from ..probes.start import Options, Started
 
 MARGIN_S = 3.0
-"""Kept back from a healthcheck's total deadline for judging and for leaving, where others want the cores too."""
+"""Reserved from a healthcheck's total deadline for judging and exiting, in case other processes need the cores too."""
 
 MORE_S = 1.0
-"""So much of that a child may have that moved, or had no core; what is left is enough for the judging alone."""
+"""A child that made progress, or had no core, may use this much of it; the rest is enough for judging alone."""
 
 
 def begin(command: str, flags: dict[str, Any]) -> Started | None:
-    """A run set to work at once where the command looks at this machine; None where it reads something else."""
+    """A run started at once if the command examines this machine; None if it reads something else."""
     if any(flags.get(name) for name in ("from_", "replay", "root", "target")) or flags.get("prove"):
         return None
     from ..probes.start import Started
@@ -31,7 +31,7 @@ def begin(command: str, flags: dict[str, Any]) -> Started | None:
 
 
 def health_flags(flags: dict[str, Any]) -> dict[str, Any]:
-    """The flags of `healthcheck` as those of `check`: the timeout is for all of it."""
+    """The flags of `healthcheck` as flags of `check`: its timeout covers everything."""
     from .watchdog import DEFAULT_S, age_s
 
     total = flags["timeout"] or DEFAULT_S
@@ -41,12 +41,12 @@ def health_flags(flags: dict[str, Any]) -> dict[str, Any]:
 
 
 def gather_s(total_s: float) -> float:
-    """How much of a healthcheck's time is for looking."""
+    """How much of a healthcheck's time is for gathering."""
     return max(total_s - MARGIN_S, total_s / 2)
 
 
 def options(flags: dict[str, Any]) -> Options:
-    """What the gatherers are asked. Raises Refusal for a `--root` or `--python` that cannot be one."""
+    """What the gatherers are asked. Raises Refusal for an impossible `--root` or `--python`."""
     from ..probes.start import PATIENCE, Options
 
     seconds = flags["timeout"] or 20.0

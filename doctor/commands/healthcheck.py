@@ -14,7 +14,7 @@ from .flags import HEALTHCHECK
 @click.command(cls=Command)
 @options(HEALTHCHECK)
 def healthcheck(**flags: Any) -> int:
-    """One line of at most 80 characters, exit 0 (OK, UNKNOWN) or 1 (FAIL). torch is not imported."""
+    """Print one line of at most 80 characters and exit 0 (OK, UNKNOWN) or 1 (FAIL). torch is not imported."""
     from .watchdog import in_time
 
     with in_time(flags["timeout"], flags["prove"], sys.argv[1:]):

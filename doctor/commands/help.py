@@ -1,4 +1,4 @@
-"""`gpudoctor help`: the help of a command, as its --help."""
+"""`gpudoctor help`: the help of a command, same as --help."""
 
 from __future__ import annotations
 

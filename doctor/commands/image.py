@@ -1,4 +1,4 @@
-"""`gpudoctor image`: will this image run on that host, before anything is pulled."""
+"""`gpudoctor image`: whether an image will run on a host, before anything is pulled."""
 
 from __future__ import annotations
 
@@ -12,34 +12,50 @@ from .flags import report_flags
 
 @click.command(cls=Command)
 @click.argument("reference", metavar="REF")
-@click.option("--against", multiple=True, metavar="HOST", help="this, or a saved JSON report of check. Repeatable.")
-@click.option("--driver", "drivers", multiple=True, metavar="VERSION", help="A host in words: its driver. Repeatable.")
-@click.option("--gpu", "gpus", multiple=True, metavar="GPU", help="With --driver: each driver with each GPU is a host.")
 @click.option(
-    "--platform", metavar="OS/ARCH", help="Of an image for several, such as linux/arm64. Default: the host's."
+    "--against",
+    multiple=True,
+    metavar="HOST",
+    help="'this' for this machine, or a saved JSON report of check. Repeatable.",
 )
-@click.option("--layers", is_flag=True, help="Read the layers too, as a stream, until torch and its code are seen.")
-@click.option("--all-layers", is_flag=True, help="Read all of them to the end: what is not found is not there then.")
-@click.option("--other-tags", is_flag=True, help="Where it does not run: read up to 8 other tags, name one that does.")
-@click.option("--from", "where", type=click.Choice(("registry", "docker", "podman")), help="Read it there alone.")
-@click.option("--plain-http", is_flag=True, help="The registry speaks no TLS (localhost: tried by itself).")
-@click.option("--ca", metavar="FILE", help="Certificates (PEM) that the registry's own is signed by.")
-@click.option("--timeout", type=click.FloatRange(0.1, 3600), default=30.0, help="Seconds for each answer. Default: 30.")
+@click.option(
+    "--driver", "drivers", multiple=True, metavar="VERSION", help="Check against a host with this driver. Repeatable."
+)
+@click.option(
+    "--gpu", "gpus", multiple=True, metavar="GPU", help="With --driver: check every combination of driver and GPU."
+)
+@click.option(
+    "--platform", metavar="OS/ARCH", help="For a multi-platform image, such as linux/arm64. Default: the host's."
+)
+@click.option("--layers", is_flag=True, help="Also read the layers, as a stream, until torch and its code are found.")
+@click.option(
+    "--all-layers", is_flag=True, help="Read every layer in full, so that anything not found is known to be absent."
+)
+@click.option(
+    "--other-tags", is_flag=True, help="If it does not run, read up to 8 other tags and suggest one that does."
+)
+@click.option("--from", "where", type=click.Choice(("registry", "docker", "podman")), help="Read it only from there.")
+@click.option("--plain-http", is_flag=True, help="The registry does not use TLS (tried automatically for localhost).")
+@click.option("--ca", metavar="FILE", help="CA certificates (PEM) that signed the registry's certificate.")
+@click.option(
+    "--timeout", type=click.FloatRange(0.1, 3600), default=30.0, help="Timeout per request, in seconds. Default: 30."
+)
 @options(report_flags("text", "json", "markdown", "html"))
 @click.option("-v", "--verbose", count=True, help="Show every fix with all its steps.")
-@click.option("--no-redact", is_flag=True, help="Keep names, paths and addresses as they are; secrets stay masked.")
-@click.option("--matrix", metavar="PATH", help="Judge by this matrix (see matrix export), not by the built-in one.")
+@click.option("--no-redact", is_flag=True, help="Show names, paths and addresses as they are; secrets stay masked.")
+@click.option("--matrix", metavar="PATH", help="Use this matrix (see matrix export) instead of the built-in one.")
 def image(**flags: Any) -> int:
-    """Say whether a container image runs on a host: this one, one of a saved report, or one in words.
+    """Say whether a container image runs on a host: this one, one from a saved report, or one you describe.
 
     \b
-    gpudoctor image nvcr.io/nvidia/pytorch:25.08-py3               this machine, where it has a driver
+    gpudoctor image nvcr.io/nvidia/pytorch:25.08-py3               this machine, if it has a driver
     gpudoctor image vllm/vllm-openai:v0.10.0 --driver 535.183 --driver 570 --gpu 'RTX A5000'
     gpudoctor image ./image.tar --against report.json              what docker save or an OCI build wrote
 
-    REF is what docker pull takes, an OCI layout or archive (a path), or an unpacked root folder. An image that a local
-    engine holds is read there, any other in its registry: manifest and config alone, nothing is pulled. Exit codes: 0
-    it runs on every host, 1 not on some, 2 wrong usage or no such image, 3 not known (of a host, or nobody answers).
+    REF is a name as for docker pull, an OCI layout or archive (a path), or an unpacked root folder. An image that a
+    local engine has is read there; any other is read from its registry: only manifest and config, nothing is pulled.
+    Exit codes: 0 it runs on every host, 1 it does not run on at least one, 2 wrong usage or no such image, 3 unknown
+    (for a host, or because the registry or engine does not answer).
     """
     from .run_image import run_image
 

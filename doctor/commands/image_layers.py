@@ -1,4 +1,4 @@
-"""`gpudoctor image --layers`: how much will be read, the reading, and what it adds to the config's facts."""
+"""`gpudoctor image --layers`: how much will be read, the reading itself, and what it adds to the config's facts."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _MOST_DIGESTS = 1000
 def read_layers(
     source: Source, image: Image, env: Mapping[str, str], s: Snapshot, m: Matrix, about: ImageAbout, everything: bool
 ) -> tuple[Snapshot, ImageAbout]:
-    """The image's facts and what is shown of it, with what its layers hold. `env`: the variables of its config.
+    """The image's facts and what is shown of it, with what its layers contain. `env`: the variables in its config.
 
-    `everything`: to the end of every layer, so that what was not seen is not there. Raises ImageError.
+    `everything`: read every layer to the end, so that what was not found is known to be absent. Raises ImageError.
     """
     total = sum(layer.size for layer in image.layers) if all(layer.size >= 0 for layer in image.layers) else None
     _announce(len(image.layers), total, everything)
@@ -57,12 +57,12 @@ def _announce(count: int, total: int | None, everything: bool) -> None:
     size = "an unknown number of bytes" if total is None else stored(total)
     layers = "one layer" if count == 1 else f"{count} layers"
     most = "" if everything else "at most "
-    how = "" if everything else ", the newest first, until torch and what it needs of the image have been seen"
-    echo(f"gpudoctor: reads {most}{size} in {layers}{how}", err=True)
+    how = "" if everything else ", newest first, until torch and everything it needs from the image have been found"
+    echo(f"gpudoctor: reading {most}{size} in {layers}{how}", err=True)
 
 
 class _Counter:
-    """Says a few times a second how far it is."""
+    """Shows progress a few times a second."""
 
     def __init__(self, say: Progress, total: int | None) -> None:
         self._say, self._count, self._next = say, 0, 0.0
@@ -77,13 +77,13 @@ class _Counter:
 
 
 def _source(facts: LayerFacts, before: Snapshot, read: Snapshot) -> str:
-    """Where the torch is known from; what the config says where that is another one."""
+    """Where the torch version comes from, and what the config says if that differs."""
     version, stated = known(read.torch.version), known(before.torch.version)
     if not version or not facts.torch_site:
-        return "" if version is None else "the config: no torch was seen in the layers that were read"
+        return "" if version is None else "the config; no torch was found in the layers that were read"
     text = facts.torch_folder
     if stated and stated.partition("+")[0] != version.partition("+")[0]:
-        text += f" (the config speaks of {stated})"
+        text += f" (the config says {stated})"
     return text
 
 

@@ -1,4 +1,4 @@
-"""Other tags of an image's line, each read and judged before it is offered."""
+"""Other tags of an image's release line, each read and judged before it is offered."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def with_other_tags(
     policy: Policy,
     platform: str,
 ) -> tuple[HostAnswer, ...]:
-    """The answers with the nearest tag that runs on a host as the first fix of what is wrong there."""
+    """The answers, with the nearest tag that runs on a host as the first fix for what is wrong there."""
     if all(one.verdict != "fail" for one in answers):
         return answers
     opened = open_image(

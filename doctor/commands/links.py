@@ -1,4 +1,4 @@
-"""The flags of `prove --links`, and what a launcher says in the environment."""
+"""The flags of `prove --links`, and what a launcher sets in the environment."""
 
 from __future__ import annotations
 
@@ -23,20 +23,22 @@ def links_of(flags: Mapping[str, Any], env: Mapping[str, str], device: str) -> L
     if not flags["links"]:
         for name in ("nproc", "nodes", "ddp", "teach"):
             if flags[name]:
-                raise Refusal(f"--{name} goes with --links")
+                raise Refusal(f"--{name} requires --links")
         return None
     for name in ("quick", "full", "soak", "baseline"):
         if flags[name]:
-            raise Refusal(f"--links and --{name} exclude each other")
+            raise Refusal(f"--links cannot be used with --{name}")
     if device not in ("cuda", "cpu"):
-        raise Refusal(f"--links takes every visible GPU: CUDA_VISIBLE_DEVICES chooses them, not --device {device}")
+        raise Refusal(f"--links uses every visible GPU: choose them with CUDA_VISIBLE_DEVICES, not --device {device}")
     chosen = Links(ddp=bool(flags["ddp"]), teach=bool(flags["teach"]))
     processes = _number(flags["nproc"]) if flags["nproc"] else None
     launched = launched_by(env)
     if launched:
         for name in ("nproc", "nodes"):
             if flags[name]:
-                raise Refusal(f"--{name}: the launcher that started this process decides (WORLD_SIZE or SLURM_NTASKS)")
+                raise Refusal(
+                    f"--{name}: already set by the launcher that started this process (WORLD_SIZE or SLURM_NTASKS)"
+                )
         _need_address(launched["MASTER_ADDR"], env)
         return replace(chosen, launched=launched)
     if not flags["nodes"]:
@@ -47,23 +49,23 @@ def links_of(flags: Mapping[str, Any], env: Mapping[str, str], device: str) -> L
     here = [number for number, node in enumerate(nodes) if is_here(node)]
     if len(here) != 1:
         which = ", ".join(nodes[number] for number in here) + " are all" if here else "none of them is"
-        raise Refusal(f"--nodes {flags['nodes']}: {which} this machine (give each by an address or name of its own)")
+        raise Refusal(f"--nodes {flags['nodes']}: {which} this machine (give each node its own address or name)")
     return replace(chosen, processes=processes or None, nodes=nodes, node=here[0], port=port)
 
 
 def _need_address(name: str, env: Mapping[str, str]) -> None:
-    """Said at once: torch would look for the name until its time is over. Raises Refusal."""
+    """Reported at once: torch would try to resolve the name until its timeout. Raises Refusal."""
     try:
         socket.getaddrinfo(name, None)
     except (OSError, UnicodeError):
         whose = "MASTER_ADDR" if env.get("MASTER_ADDR") else "the first of Slurm's nodes"
-        words = f"{name}, {whose}, has no address on this machine: the ranks cannot meet (set MASTER_ADDR)"
+        words = f"{name} ({whose}) cannot be resolved on this machine: rendezvous will fail (set MASTER_ADDR)"
         raise Refusal(words) from None
 
 
 def _number(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or not 1 <= int(text[:6]) <= MOST:
-        raise Refusal(f"--nproc {text}: a number from 1 to {MOST}")
+        raise Refusal(f"--nproc {text}: must be a number from 1 to {MOST}")
     return int(text)
 
 
@@ -73,14 +75,14 @@ def _nodes(text: str) -> tuple[tuple[str, ...], int]:
     first, has_port, port = first.partition(":")
     nodes = tuple(word.strip() for word in (first + colon + rest).split(","))
     if len(nodes) < 2 or len(set(nodes)) < len(nodes) or not all(_NAME.fullmatch(node) for node in nodes):
-        raise Refusal(f"--nodes {text}: two or more different names or IPv4 addresses, HOST,HOST")
+        raise Refusal(f"--nodes {text}: give two or more different names or IPv4 addresses, HOST,HOST")
     if has_port and not (port.isascii() and port.isdecimal() and 0 < int(port[:6]) < 65536):
-        raise Refusal(f"--nodes {text}: {port} is no port")
+        raise Refusal(f"--nodes {text}: {port} is not a valid port")
     return nodes, int(port) if has_port else Links().port
 
 
 def is_here(node: str) -> bool:
-    """Whether an address that this name stands for is one of this machine's: a socket can be bound to it."""
+    """Whether this name resolves to one of this machine's addresses: a socket can be bound to it."""
     if node in (socket.gethostname(), socket.gethostname().partition(".")[0]):
         return True
     try:
@@ -96,16 +98,16 @@ def is_here(node: str) -> bool:
 
 
 def launched_by(env: Mapping[str, str]) -> dict[str, str]:
-    """What torch's `env://` needs, where torchrun, mpirun or srun started this process as one of several.
+    """What torch's `env://` needs, if torchrun, mpirun or srun started this process as one of several.
 
-    Empty otherwise: also in Slurm's batch script, which has SLURM_PROCID and SLURM_NTASKS but is no step of its own.
+    Empty otherwise, also in Slurm's batch script, which has SLURM_PROCID and SLURM_NTASKS but is not a step.
     mpirun comes before Slurm: inside a job its ranks inherit the variables of the daemon that Slurm started on each
-    node. Raises Refusal where a variable is missing or wrong.
+    node. Raises Refusal if a variable is missing or wrong.
     """
     if "RANK" in env and _count(env, "WORLD_SIZE") > 1:
         if missing := [name for name in ("MASTER_ADDR", "MASTER_PORT") if not env.get(name)]:
             words = " and ".join(missing) + (" is" if len(missing) == 1 else " are") + " not"
-            raise Refusal(f"RANK and WORLD_SIZE are set, but {words}: the ranks cannot meet")
+            raise Refusal(f"RANK and WORLD_SIZE are set, but {words}: the ranks cannot find each other")
         found = {name: env[name] for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")}
         found.update({name: env[name] for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE") if name in env})
     elif mpi := next((names for names in _MPI if names[0] in env and _count(env, names[1]) > 1), None):
@@ -127,7 +129,7 @@ def launched_by(env: Mapping[str, str]) -> dict[str, str]:
     else:
         return {}
     if not found["RANK"].isdecimal() or int(found["RANK"]) >= int(found["WORLD_SIZE"]):
-        raise Refusal(f"rank {found['RANK']} of {found['WORLD_SIZE']}, as the launcher says, cannot be")
+        raise Refusal(f"the launcher set rank {found['RANK']} of {found['WORLD_SIZE']}, which is impossible")
     return found
 
 
@@ -139,7 +141,7 @@ _MPI = (
 
 
 def _by_mpi(env: Mapping[str, str], rank: str, size: str, local_rank: str, local_size: str) -> dict[str, str]:
-    """MPI names no address to meet at: MASTER_ADDR, or this machine where all ranks are on it."""
+    """MPI sets no rendezvous address: use MASTER_ADDR, or this machine if all ranks are on it."""
     here = env.get(local_size) == env[size]
     address = env.get("MASTER_ADDR") or ("127.0.0.1" if here else "")
     if not address:
@@ -169,21 +171,21 @@ def first_host(env: Mapping[str, str]) -> str:
 
 
 def announce(links: Links, flags: Mapping[str, Any]) -> None:
-    """Say on stderr what to run on the other nodes: each starts its own part only."""
+    """Print on stderr what to run on the other nodes: each node starts only its own part."""
     from ..proof.collectives import line_for
 
     words = {"--nproc": flags["nproc"] or "", "--device": flags["device"] if flags["device"] != "cuda" else ""}
     words.update({f"--{name}": " " for name in ("ddp", "teach") if flags[name]})
     for number, node in enumerate(links.nodes):
         if number != links.node:
-            echo(f"gpudoctor: on {line_for(node, links, words)}", err=True)
+            echo(f"gpudoctor: run on {line_for(node, links, words)}", err=True)
 
 
 def quiet_end(ended: list[str], links: Links) -> int:
-    """The end of a process that has no results: its part is done, or why not. Returns the exit code."""
+    """End a process that has no results: say that its part is done, or why not. Returns the exit code."""
     where = "the first rank's process" if links.launched else links.nodes[0]
     for words in ended:
         echo(f"gpudoctor: {words}", err=True)
     if not ended and os.isatty(2):
-        echo(f"gpudoctor: this part is done; the report is that of {where}", err=True)
+        echo(f"gpudoctor: this part is done; {where} prints the report", err=True)
     return 1 if ended else 0

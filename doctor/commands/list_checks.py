@@ -1,4 +1,4 @@
-"""`gpudoctor list-checks`: the catalogue."""
+"""`gpudoctor list-checks`: the list of all checks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .flags import answer_flags
 @click.command(cls=Command)
 @options(answer_flags("text", "json"))
 def list_checks(**flags: Any) -> int:
-    """List every check: its id, severity and what it looks for."""
+    """List every check with its id, severity and what it looks for."""
     from ..judge.registry import load_all
     from ..text.cause_pages import load_causes
     from .write import answer
@@ -38,7 +38,7 @@ def list_checks(**flags: Any) -> int:
         return 0
     wide = max(len(c.id) for c in (*checks, *causes))
     lists = [[f"{c.id:<{wide}}  {c.about.severity:<8}  {c.about.title}" for c in some] for some in (checks, causes)]
-    lines = [*lists[0], "", "Causes that only a text can show (gpudoctor explain FILE):", *lists[1]]
-    lines += ["", f"{len(checks)} checks, {len(causes)} causes of texts. One's manual page: gpudoctor explain ID"]
+    lines = [*lists[0], "", "Causes that can only be seen in a text (gpudoctor explain FILE):", *lists[1]]
+    lines += ["", f"{len(checks)} checks, {len(causes)} causes seen in texts. Manual page: gpudoctor explain ID"]
     answer("\n".join(lines) + "\n", flags)
     return 0

@@ -8,7 +8,7 @@ from ..snapshot.redact import LocalNames
 
 
 def local_names() -> LocalNames:
-    """User, host and home folder of this process; empty where they are not known."""
+    """User, host and home folder of this process; empty if unknown."""
     home = os.environ.get("HOME", "")
     host = os.uname().nodename if hasattr(os, "uname") else ""
     return LocalNames(_user(), host, home if home.startswith("/") else "")

@@ -1,4 +1,4 @@
-"""`gpudoctor matrix`: look into the compatibility matrix, ask it, and check its files."""
+"""`gpudoctor matrix`: browse and query the compatibility matrix, and check its files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .click_flags import options
 from .flags import answer_flags
 
 MATRIX = click.option(
-    "--matrix", "path", metavar="PATH", help="Another matrix than the built-in one: a folder or file."
+    "--matrix", "path", metavar="PATH", help="Use this matrix (a folder or file) instead of the built-in one."
 )
 FORMAT = options(answer_flags("text", "json"))
 
@@ -20,7 +20,7 @@ FORMAT = options(answer_flags("text", "json"))
 def matrix() -> None:
     """Show and query the compatibility matrix: facts about drivers, GPUs, CUDA, torch and libraries.
 
-    Every fact has its source, and every answer is graded: what the matrix does not list is unknown.
+    Every fact has a source, and every answer has a grade: what the matrix does not list is unknown.
     """
 
 
@@ -34,7 +34,7 @@ def show(table: str | None, where: tuple[str, ...], path: str | None, **flags: A
     from .matrix_show import show_table, show_tables
 
     if where and not table:
-        raise click.UsageError("--where chooses rows of a table: name the TABLE")
+        raise click.UsageError("--where selects rows of a table: name the TABLE")
     return show_table(table, where, flags, path) if table else show_tables(flags, path)
 
 
@@ -46,12 +46,12 @@ def show(table: str | None, where: tuple[str, ...], path: str | None, **flags: A
 @click.option("--torch", metavar="VERSION", help="build: a torch version or range, such as 2.6.0 or '>=2.4,<2.9'.")
 @click.option("--os", "os_", type=click.Choice(("linux", "windows", "wsl")), default="linux", help="Default: linux.")
 @click.option("--arch", type=click.Choice(("x86_64", "aarch64")), default="x86_64", help="build. Default: x86_64.")
-@click.option("--forward-compat", is_flag=True, help="build: also what needs a cuda-compat package.")
+@click.option("--forward-compat", is_flag=True, help="build: also list builds that need a cuda-compat package.")
 @click.option("--sources", is_flag=True, help="Show all sources of the answer (default: the first, shortened).")
 @MATRIX
 @FORMAT
 def query(words: tuple[str, ...], path: str | None, **flags: Any) -> int:
-    """Ask about a subject, or which of one goes with another; the words may stand in one pair of quotes.
+    """Ask about a subject, or which version of one thing works with another; the question may be in quotes.
 
     \b
     driver 535.129.03             its branch: CUDA reported, type, end of life
@@ -63,9 +63,9 @@ def query(words: tuple[str, ...], path: str | None, **flags: Any) -> int:
                                   what to install
     cudnn 9.10.2, nccl 2.27.3, cuda 12.8, error 804
     framework tensorflow 2.15     its CUDA, cuDNN, Pythons; also jax, onnxruntime-gpu, cupy, paddlepaddle
-    vllm 0.33.0, flash-attn 2.8.3 what a release of a package goes with
-    driver for cuda 12.8          what goes with it: driver, cuda, torch, gpu, python, cudnn, nccl or a package,
-    torch for gpu "GTX 1080"      for one of these; without a value for the newest: torchaudio for torch
+    vllm 0.33.0, flash-attn 2.8.3 what a package release works with
+    driver for cuda 12.8          what works with it: driver, cuda, torch, gpu, python, cudnn, nccl or a package,
+    torch for gpu "GTX 1080"      for one of these; without a value, for the newest: torchaudio for torch
     torchvision for torch 2.4.1, python for tensorflow 2.15, gpu for driver 470
 
     Exit codes: 0 an answer (it may be 'unknown'), 2 wrong usage, or the matrix lists no such subject.
@@ -80,18 +80,20 @@ def query(words: tuple[str, ...], path: str | None, **flags: Any) -> int:
 @MATRIX
 @FORMAT
 def sources(key: str | None, path: str | None, **flags: Any) -> int:
-    """List where the facts come from, or the rows that rest on one source (KEY, or a part of its text)."""
+    """List where the facts come from, or the rows based on one source (KEY, or part of its text)."""
     from .matrix_sources import show_source, show_sources
 
     return show_source(key, flags, path) if key else show_sources(flags, path)
 
 
 @matrix.command()
-@click.option("--on", metavar="DAY", type=click.DateTime(("%Y-%m-%d",)), help="The day to count to. Default: today.")
+@click.option(
+    "--on", metavar="DAY", type=click.DateTime(("%Y-%m-%d",)), help="Compute ages for this day. Default: today."
+)
 @MATRIX
 @FORMAT
 def age(on: datetime | None, path: str | None, **flags: Any) -> int:
-    """List when each table was last compared with its publisher, and those for which a release is overdue."""
+    """List when each table was last compared with its publisher, and which tables are overdue for a new release."""
     from .matrix_age import show_ages
 
     return show_ages(on.date() if on else None, flags, path)
@@ -101,7 +103,7 @@ def age(on: datetime | None, path: str | None, **flags: Any) -> int:
 @click.argument("file")
 @MATRIX
 def export(file: str, path: str | None) -> int:
-    """Write the whole matrix into one FILE ('-': stdout), which `--matrix FILE` reads elsewhere."""
+    """Write the whole matrix to FILE ('-': stdout), for use on another machine with `--matrix FILE`."""
     from .matrix_sources import write_export
 
     return write_export(file, path)
@@ -111,7 +113,7 @@ def export(file: str, path: str | None) -> int:
 @MATRIX
 @FORMAT
 def lint(path: str | None, **flags: Any) -> int:
-    """Check the data files. Exits 1 when there are problems."""
+    """Check the data files. Exits 1 if there are problems."""
     from .matrix_show import print_lint
 
     return print_lint(flags, path)

@@ -11,7 +11,7 @@ from .matrix_show import emit, load
 
 
 def show_ages(on: date | None, flags: dict[str, Any], path: str | None) -> int:
-    """Print every table that has a publisher. on: None for today. Returns 0."""
+    """Print every table that has a publisher. on: None means today. Returns 0."""
     day = on or date.today()
     m = load(path)
     found = ages(m, day)
@@ -25,7 +25,7 @@ def show_ages(on: date | None, flags: dict[str, Any], path: str | None) -> int:
     lines += _section("Older than their publisher's usual interval: newer releases may be missing", old)
     lines += _section("Compared within that interval", [one for one in found if not one.is_old])
     if old:
-        lines += ["", "A newer gpudoctor brings a newer matrix; --matrix takes one from elsewhere."]
+        lines += ["", "A newer gpudoctor includes a newer matrix; --matrix reads one from a file or folder."]
     return emit(flags, {"version": m.version, "on": day.isoformat(), "tables": rows}, lines)
 
 

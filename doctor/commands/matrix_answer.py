@@ -17,7 +17,7 @@ Lines = list[str]
 
 
 class Found(msgspec.Struct, frozen=True):
-    """An answer: what goes with it, the sentences that say how, and keys of sources."""
+    """An answer: what works with it, the sentences that explain how, and keys of sources."""
 
     values: tuple[str, ...]
     lines: tuple[str, ...]
@@ -33,7 +33,7 @@ class Answered(NamedTuple):
 
 
 class Query(msgspec.Struct, frozen=True):
-    """The question: the value, and the system that it is about."""
+    """The question: the value, and the system it applies to."""
 
     value: str
     os: Platform
@@ -42,7 +42,7 @@ class Query(msgspec.Struct, frozen=True):
 
 
 def unlisted(what: str, newer: bool = False, hint: str = "") -> click.ClickException:
-    """The refusal for what the matrix does not know."""
+    """The refusal for what the matrix does not list."""
     return click.ClickException(f"{what} is {'newer than' if newer else 'not listed in'} this matrix{hint}")
 
 
@@ -63,8 +63,8 @@ def cited_shortly(m: Matrix, sources: tuple[str, ...]) -> Lines:
 
 
 def named_capabilities(m: Matrix, text: str) -> dict[str, str]:
-    """Compute capability -> whose it is, oldest first: of a capability or a GPU name; of a name that boards with
-    several chips have, one of each. Raises ClickException when neither is listed."""
+    """Compute capability -> name, oldest first, for a capability or a GPU name; for a name shared by boards with
+    different chips, one entry per chip. Raises ClickException when neither is listed."""
     if m.compute_capability(text):
         return {text: text}
     rows = m.gpu(name=text).rows or m.gpus_like(text).rows
@@ -79,12 +79,12 @@ def named_capability(m: Matrix, text: str) -> str:
     found = named_capabilities(m, text)
     if len(found) > 1:
         several = ", ".join(f"{cc} ({name})" for cc, name in found.items())
-        raise click.ClickException(f"{text!r} may be any of {several}: name its compute capability")
+        raise click.ClickException(f"{text!r} may be any of {several}: give its compute capability instead")
     return next(iter(found))
 
 
 def listed_cuda(m: Matrix, text: str) -> tuple[int, int]:
-    """The version, where a toolkit of it is listed. Raises ClickException where none is."""
+    """The version, if a toolkit of that version is listed. Raises ClickException if none is."""
     version, every = minor(text), m.toolkit_versions()
     if version in every:
         return version
@@ -93,7 +93,7 @@ def listed_cuda(m: Matrix, text: str) -> tuple[int, int]:
 
 
 def refuse_reported_only(m: Matrix, text: str) -> None:
-    """Raises ClickException for a CUDA that a driver reports and no toolkit was published of: 12.7."""
+    """Raises ClickException for a CUDA version that a driver reports but that was never published: 12.7."""
     version = minor(text)
     reporting = next((row.branch for row in m.drivers if version and minor(row.cuda) == version), None)
     if reporting and version not in m.toolkit_versions():
@@ -101,7 +101,7 @@ def refuse_reported_only(m: Matrix, text: str) -> None:
 
 
 def release_of(m: Matrix, text: str) -> str:
-    """The torch release of a version. Raises ClickException where none is listed."""
+    """The torch release of a version. Raises ClickException if none is listed."""
     found = m.torch_release(text)
     if found.release is None:
         raise unlisted(f"torch {text!r}", found.status == "newer-than-matrix")

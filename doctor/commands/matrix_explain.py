@@ -1,4 +1,4 @@
-"""`gpudoctor explain "torchvision for torch 2.4.1"`: a question of the matrix, answered as by `matrix query`."""
+"""`gpudoctor explain "torchvision for torch 2.4.1"`: a question for the matrix, answered as by `matrix query`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WITH_A_LINE = ("driver", "gpu")
 
 
 def answer_question(text: str) -> tuple[int, str] | None:
-    """Exit code and answer; None where the text is no question of the matrix. 3: it does not list what is asked for."""
+    """Exit code and answer; None if the text is not a question for the matrix. 3: the matrix does not list it."""
     from compat_matrix import Matrix
 
     from .matrix_answer import cited_shortly
@@ -36,7 +36,7 @@ def answer_question(text: str) -> tuple[int, str] | None:
 
 
 def _words(text: str) -> tuple[str, ...]:
-    """The question as `matrix query` takes it; nothing where the text has another form."""
+    """The question in the form for `matrix query`; empty if the text has a different form."""
     pair = re.fullmatch(_PAIR, text, re.I)
     if pair:
         wanted, rest = pair[2].casefold(), pair[3].split()

@@ -1,4 +1,4 @@
-"""`gpudoctor matrix query WANTED for KIND VALUE`: which of one thing goes with another."""
+"""`gpudoctor matrix query WANTED for KIND VALUE`: which version of one thing works with another."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ from .matrix_for_torch import (
 
 Question = Callable[[Matrix, Query], Found]
 _NEWEST, _MOST = 8, 4
-"""Values that a question without one is answered for, and what is listed for each."""
+"""How many values are answered if the question has none, and how many are listed for each."""
 
 
 def answer_for(m: Matrix, wanted: str, words: Sequence[str], options: Mapping[str, Any]) -> Found:
-    """What goes with it. Raises ClickException and UsageError with one line."""
+    """What works with it. Raises ClickException and UsageError with one line."""
     kind, value = (words[0], " ".join(words[1:])) if words else ("", "")
     question = _question(m, wanted, kind)
     if question is None and _question(m, wanted, "gpu") and m.gpus_like(" ".join(words)).rows:
@@ -58,7 +58,7 @@ def answer_for(m: Matrix, wanted: str, words: Sequence[str], options: Mapping[st
     if question is None or (not value and kind == "gpu"):
         kinds = [one for one in _KINDS if _question(m, wanted, one)]
         if not kinds:
-            raise click.UsageError(f"matrix query cannot say which {wanted!r} goes with {kind!r}")
+            raise click.UsageError(f"matrix query cannot say which {wanted!r} works with {kind!r}")
         raise click.UsageError(f"matrix query {wanted} for KIND VALUE: KIND is one of {', '.join(kinds)}, or a package")
     windows = options["os_"] != "linux"
     wheels = "windows" if options["os_"] == "windows" else f"linux_{options['arch']}"
@@ -69,7 +69,7 @@ def answer_for(m: Matrix, wanted: str, words: Sequence[str], options: Mapping[st
 
 
 def _question(m: Matrix, wanted: str, kind: str) -> Question | None:
-    """How it is answered; None where no table holds both."""
+    """How it is answered; None if no table has both."""
     found = _QUESTIONS.get((wanted, kind))
     if found:
         return of_each_chip(found) if kind == "gpu" else found
@@ -99,7 +99,7 @@ def _of_the_newest(m: Matrix, wanted: str, kind: str, ask: Callable[[str], Found
             lines.append(found.lines[0] if wanted in ("driver", "gpu") else f"{kind} {one}: {wanted} {short}")
             keys.update(dict.fromkeys(found.sources))
     if not lines:
-        raise click.ClickException(f"which {wanted} goes with a {kind} is not in this matrix")
+        raise click.ClickException(f"this matrix does not list which {wanted} works with which {kind}")
     return Found(tuple(dict.fromkeys(values)), tuple(lines), tuple(keys)[:3])
 
 
@@ -122,14 +122,14 @@ def _driver_for_cuda(m: Matrix, query: Query) -> Found:
     lines = [f"CUDA {cuda} with all its features: driver {full} or newer"] if full else []
     if lowest and lowest != full:
         lines.append(
-            f"programs built with CUDA {cuda}, by minor-version compatibility: driver {lowest} or newer "
+            f"programs built with CUDA {cuda}, through minor-version compatibility: driver {lowest} or newer "
             "(machine code only: PTX that is newer than the driver is not compiled)"
         )
     today = m.version.replace(".", "-")
     rows = [r for r in m.drivers if (minor(r.cuda) or (0, 0)) >= version and not branch_ended(r, today)]
     rows = [r for r in rows if query.os == "linux" or r.windows_last]
     if rows:
-        lines.append(f"branches that report it and have not ended: {', '.join(str(r.branch) for r in rows)}")
+        lines.append(f"supported driver branches that report it: {', '.join(str(r.branch) for r in rows)}")
     major = [row.source for row in m.cuda_majors if row.major == version[0]]
     return Found(
         tuple(v for v in (full, lowest) if v), tuple(lines), tuple({toolkits[0].source: 0, **dict.fromkeys(major)})
@@ -153,7 +153,9 @@ def _cuda_for_driver(m: Matrix, query: Query) -> Found:
         if m.driver_for_cuda(version, text, query.os).grade == "minor-version":
             newer.append(text)
     if newer:
-        lines.append(f"by minor-version compatibility (machine code only) also programs built with {', '.join(newer)}")
+        lines.append(
+            f"through minor-version compatibility (machine code only), also programs built with {', '.join(newer)}"
+        )
     return Found((have, *newer), tuple(lines), (row.source,))
 
 
@@ -174,5 +176,5 @@ _KINDS = ("cuda", "driver", "gpu", "python", "torch", "cudnn", "nccl")
 
 
 def things(m: Matrix) -> tuple[str, ...]:
-    """Everything that a question may be about."""
+    """Everything a question may be about."""
     return tuple(dict.fromkeys((*_KINDS, *package_names(m))))

@@ -1,4 +1,4 @@
-"""Answers of `gpudoctor matrix query` about GPUs: what drives one, and which go with what."""
+"""Answers of `gpudoctor matrix query` about GPUs: which driver supports one, and which GPUs work with what."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Question = Callable[[Matrix, Query], Found]
 
 
 def of_each_chip(question: Question) -> Question:
-    """The question, asked for each capability that boards of this name have: a GT 730 is Fermi or Kepler."""
+    """The question, asked for each capability that boards with this name have: a GT 730 is Fermi or Kepler."""
 
     def for_each(m: Matrix, query: Query) -> Found:
         several = named_capabilities(m, query.value)
@@ -44,16 +44,16 @@ def driver_for_gpu(m: Matrix, query: Query) -> Found:
     assert row is not None  # named_capability answers with listed ones
     name = f"{row.architecture} (compute capability {row.cc})"
     if row.tegra:
-        return Found((), (f"{name}: the driver comes with the board's own JetPack release",), (row.source,))
-    first = f"branch {row.first_driver} or newer" if row.first_driver else "any branch of the matrix"
-    lines = [f"{name}: {first}" + (f", and {row.last_driver} is the last" if row.last_driver else "")]
+        return Found((), (f"{name}: the driver is part of the board's JetPack release",), (row.source,))
+    first = f"branch {row.first_driver} or newer" if row.first_driver else "any branch in the matrix"
+    lines = [f"{name}: {first}" + (f"; the last is {row.last_driver}" if row.last_driver else "")]
     lines.append(f"open kernel module: {row.open_module}")
     best = m.branch_to_install([row.cc], platform=query.os)
     if best:
         newest = f", newest seen {best.latest_seen}" if best.latest_seen else ""
         lines.append(f"to install: branch {best.branch} ({best.type}, CUDA {best.cuda}{newest})")
     else:
-        lines.append("no branch that still gets updates drives it")
+        lines.append("no driver branch that still gets updates supports it")
     return Found((str(best.branch),) if best else (), tuple(lines), (row.source, *((best.source,) if best else ())))
 
 
@@ -61,7 +61,7 @@ def cuda_for_gpu(m: Matrix, query: Query) -> Found:
     row = m.compute_capability(named_capability(m, query.value))
     assert row is not None
     last = f"{row.last_toolkit} is the last" if row.last_toolkit else "the newest supports it too"
-    first = f"CUDA {row.first_toolkit} or newer" if row.first_toolkit else "every CUDA of the matrix from the oldest on"
+    first = f"CUDA {row.first_toolkit} or newer" if row.first_toolkit else "every CUDA in the matrix from the oldest on"
     line = f"{row.architecture} (compute capability {row.cc}): {first} compiles for it; {last}"
     return Found(tuple(v for v in (row.first_toolkit, row.last_toolkit) if v), (line,), (row.source,))
 
@@ -75,7 +75,7 @@ def cudnn_for_gpu(m: Matrix, query: Query) -> Found:
         if ok:
             newest = max(ok, key=lambda row: numbers(row.version))
             values.append(newest.version)
-            lines.append(f"CUDA {major}: cuDNN {newest.version} is the newest listed that serves {capability}")
+            lines.append(f"CUDA {major}: cuDNN {newest.version} is the newest listed that supports {capability}")
             keys.append(newest.source)
     if not values:
         raise unlisted(f"a cuDNN for compute capability {capability}")
@@ -127,7 +127,7 @@ def gpu_for_torch(m: Matrix, query: Query) -> Found:
 
 
 def _plain(m: Matrix, tegra: bool = False) -> list[Capability]:
-    """Capabilities without the variants of one chip or family, oldest first; those of Jetsons only where asked."""
+    """Capabilities without chip- or family-specific variants, oldest first; Jetson ones only if asked for."""
     rows = [row for row in m.capabilities if row.cc[-1].isdigit() and (tegra or not row.tegra)]
     return sorted(rows, key=lambda row: numbers(row.cc))
 

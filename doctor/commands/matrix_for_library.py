@@ -1,4 +1,4 @@
-"""Answers of `gpudoctor matrix query` about cuDNN and NCCL: which go with a CUDA or a torch, and back."""
+"""Answers of `gpudoctor matrix query` about cuDNN and NCCL: which work with a CUDA or torch version, and vice versa."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def cuda_for_cudnn(m: Matrix, query: Query) -> Found:
 def gpu_for_cudnn(m: Matrix, query: Query) -> Found:
     row = m.cudnn(query.value)
     if row is None or not row.min_cc:
-        raise unlisted(f"the GPUs of cuDNN {query.value!r}")
+        raise unlisted(f"GPU support of cuDNN {query.value!r}")
     lines = [
         f"cuDNN {row.version} for CUDA {major}: compute capability {cc} or newer" for major, cc in row.min_cc.items()
     ]
@@ -53,7 +53,7 @@ def cuda_for_nccl(m: Matrix, query: Query) -> Found:
     row = m.nccl(query.value)
     majors = tuple(str(one) for one in (11, 12, 13) if row and getattr(row, f"wheel_cu{one}") == "yes")
     if row is None or not majors:
-        raise unlisted(f"the CUDA of NCCL {query.value!r}")
+        raise unlisted(f"the CUDA version for NCCL {query.value!r}")
     return Found(majors, (f"NCCL {row.version}: wheels for CUDA {' and '.join(majors)}",), (row.source,))
 
 

@@ -1,4 +1,4 @@
-"""Answers of `gpudoctor matrix query` about packages beside torch: what a release goes with, and which go with what."""
+"""Answers of `gpudoctor matrix query` about packages other than torch: what works with a release, and vice versa."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from .matrix_answer import Found, Query, listed_cuda, named_capability, release_
 from .matrix_package_words import cuda_words, lines_of, pythons, torch_words
 
 _MOST = 8
-"""Releases in a text; JSON has them all."""
+"""Releases in a line of text; JSON has them all."""
 Question = Callable[[Matrix, Query], Found]
 
 
 def package_named(m: Matrix, word: str) -> str:
-    """The package's name in the matrix; '' where it holds none of that name."""
+    """The package's name in the matrix; '' if it has none of that name."""
     own, short = word.casefold().replace("_", "-"), plain(word)
     if short not in package_names(m):
         return ""
@@ -44,7 +44,7 @@ def package_named(m: Matrix, word: str) -> str:
 
 
 def of_release(m: Matrix, package: str, version: str) -> tuple[PackageRow, ...]:
-    """The rows of a release. Raises ClickException where none is listed, with the releases next to it."""
+    """The rows of a release. Raises ClickException if none is listed, with the nearest releases."""
     rows = package_rows(m, package, version)
     if rows:
         return rows
@@ -53,11 +53,11 @@ def of_release(m: Matrix, package: str, version: str) -> tuple[PackageRow, ...]:
         raise click.ClickException(f"{package} {version} is newer than this matrix (newest: {every[0].version})")
     beside = neighbors(m, Wish(package, version))
     near = [one for one in (beside.below, beside.above) if one] if beside else []
-    raise unlisted(f"{package} {version!r}", hint=f" (the nearest listed: {' and '.join(near)})" if near else "")
+    raise unlisted(f"{package} {version!r}", hint=f" (nearest listed: {' and '.join(near)})" if near else "")
 
 
 def release(m: Matrix, package: str, version: str, wheels: str) -> Found:
-    """`vllm 0.33.0`: all that one release goes with; without a version the releases that the matrix lists."""
+    """`vllm 0.33.0`: everything one release works with; without a version, the releases that the matrix lists."""
     if not version:
         rows = package_rows(m, package)
         versions = tuple(dict.fromkeys(row.version for row in rows))
@@ -73,20 +73,20 @@ def release(m: Matrix, package: str, version: str, wheels: str) -> Found:
 
 
 def which(package: str, kind: Kind) -> Question:
-    """`vllm for torch 2.14.0`: the releases of a package that go with a value."""
+    """`vllm for torch 2.14.0`: the releases of a package that work with a value."""
 
     def question(m: Matrix, query: Query) -> Found:
         value, name = _value(m, kind, query)
         rows = [(row, goes_with(m, row, kind, value, query.wheels)) for row in package_rows(m, package)]
         if all(good is None for _, good in rows):
-            raise click.ClickException(f"which {package} goes with a {kind} is not in this matrix")
+            raise click.ClickException(f"this matrix does not list which {package} works with which {kind}")
         chosen = [row for row, good in rows if good]
         versions = tuple(dict.fromkeys(row.version for row in chosen))
         if not versions:
             unsaid = tuple(dict.fromkeys(row.version for row, good in rows if good is None))
             older = f" and {len(unsaid) - _MOST} older" if len(unsaid) > _MOST else ""
-            more = f"; of {', '.join(unsaid[:_MOST])}{older} it does not say" if unsaid else ""
-            return Found((), (f"no release of {package} that this matrix lists goes with {name}{more}",))
+            more = f"; unknown for {', '.join(unsaid[:_MOST])}{older}" if unsaid else ""
+            return Found((), (f"no release of {package} in this matrix works with {name}{more}",))
         lines = [
             f"{package} for {name}: {', '.join(versions[:_MOST])}" + (" and older" if len(versions) > _MOST else "")
         ]
@@ -98,7 +98,7 @@ def which(package: str, kind: Kind) -> Question:
 
 
 def _value(m: Matrix, kind: Kind, query: Query) -> tuple[str, str]:
-    """The value as the tables have it, and its name in a sentence. Raises ClickException where it is not listed."""
+    """The value as the tables have it, and its name in a sentence. Raises ClickException if it is not listed."""
     if kind == "torch":
         found = release_of(m, query.value)
         return found, f"torch {found}"
@@ -120,7 +120,7 @@ def _value(m: Matrix, kind: Kind, query: Query) -> tuple[str, str]:
 
 
 def of_package(wanted: str, package: str) -> Question:
-    """`torch for vllm 0.33.0`, `python for tensorflow 2.15`: what a release of a package goes with."""
+    """`torch for vllm 0.33.0`, `python for tensorflow 2.15`: what works with a release of a package."""
 
     def question(m: Matrix, query: Query) -> Found:
         values, lines, keys = [], [], {}
@@ -131,7 +131,7 @@ def of_package(wanted: str, package: str) -> Question:
                 lines.append(f"{row.package} {row.version}: {words or ', '.join(found[:_MOST])}")
                 keys[row.source] = 0
         if not lines:
-            raise click.ClickException(f"the {wanted} of {package} {query.value} is not in this matrix")
+            raise click.ClickException(f"the {wanted} for {package} {query.value} is not in this matrix")
         return Found(tuple(dict.fromkeys(values)), tuple(dict.fromkeys(lines)), tuple(keys))
 
     return question
@@ -181,7 +181,7 @@ def _cudnn_for(m: Matrix, row: PackageRow, query: Query) -> tuple[list[str], str
 
 
 def brings_cudnn(m: Matrix, package: str) -> bool:
-    """Whether a package has a cuDNN of its own, and not that of torch."""
+    """Whether a package has its own cuDNN rather than torch's."""
     return any(isinstance(row, Framework) for row in package_rows(m, package))
 
 
@@ -194,16 +194,16 @@ KINDS = cast("tuple[Kind, ...]", ("torch", "cuda", "python", "driver", "gpu"))
 
 
 def through_torch(wanted: str, package: str, inner: Question) -> Question:
-    """`torchaudio for vllm 0.33.0`: what goes with the torch that a release pins."""
+    """`torchaudio for vllm 0.33.0`: what works with the torch that a release pins."""
 
     def question(m: Matrix, query: Query) -> Found:
         rows = of_release(m, package, query.value)
         found = torch_of(m, rows[0])
         if not found:
-            raise click.ClickException(f"the {wanted} of {package} {query.value} is not in this matrix")
+            raise click.ClickException(f"the {wanted} for {package} {query.value} is not in this matrix")
         if len(found) > 3:  # no pin: any of many
             raise click.ClickException(
-                f"{package} {query.value} pins no torch: ask for a torch, such as {wanted} for torch {found[0]}"
+                f"{package} {query.value} does not pin torch: name a torch, such as {wanted} for torch {found[0]}"
             )
         below = inner(m, Query(found[0], query.os, query.wheels))
         lines = (f"{rows[0].package} {rows[0].version}: {torch_words(m, rows[0])}", *below.lines)

@@ -14,7 +14,7 @@ from compat_matrix.versions import minor, numbers, tag_cuda
 from .matrix_answer import Found, Query, listed_cuda, named_capability, release_of, unlisted
 
 _MOST = 8
-"""Releases in a line of text; JSON has them all."""
+"""Releases in one line of text; JSON has them all."""
 
 
 def _cuda_of(build: TorchBuild) -> tuple[int, int]:
@@ -57,7 +57,7 @@ def cuda_for_torch(m: Matrix, query: Query) -> Found:
 
 
 def _listed(builds: Sequence[TorchBuild], what: str) -> Found:
-    """Newest torch first, with the tags of each."""
+    """Newest torch first, each with its tags."""
     tags: dict[str, list[str]] = {}
     for build in builds:
         tags.setdefault(build.torch, []).append(build.tag)
@@ -81,7 +81,7 @@ def torch_for_driver(m: Matrix, query: Query) -> Found:
     def runs(build: TorchBuild) -> bool:
         return m.driver_for_cuda(query.value, tag_cuda(build.tag) or "", query.os).grade in ("native", "minor-version")
 
-    return _listed([b for b in _builds(m, query) if runs(b)], f"that driver {query.value} runs")
+    return _listed([b for b in _builds(m, query) if runs(b)], f"that driver {query.value} supports")
 
 
 def torch_for_gpu(m: Matrix, query: Query) -> Found:

@@ -1,4 +1,4 @@
-"""A release of a package in words: its torch, CUDA, Pythons, GPUs and platforms, as its row has them."""
+"""Describe a release of a package: its torch, CUDA, Pythons, GPUs and platforms, as in its row."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def torch_words(m: Matrix, row: PackageRow) -> str:
     if isinstance(row, Extension):
         return "" if row.torch in ("", "none") else f"torch {row.torch.removeprefix('==')}"
     if row.torch == "*":
-        return f"names no torch; made with torch {'.'.join(map(str, numbers(row.version)[:2]))}"
+        return f"requires no torch version; built with torch {'.'.join(map(str, numbers(row.version)[:2]))}"
     return f"torch {row.torch}" if row.relation in ("==", "~=") else f"torch {row.relation} {row.torch}"
 
 
@@ -66,7 +66,7 @@ def _more(row: PackageRow) -> str:
 
 
 def pythons(m: Matrix, row: PackageRow, wheels: str) -> tuple[str, ...]:
-    """The Pythons of a release: of its wheels, else those that it asks for and a torch of it has wheels for."""
+    """The Pythons of a release: those of its wheels, else those that it requires and that its torch has wheels for."""
     if isinstance(row, (Framework, ExtensionWheel)):
         return row.pythons
     every = sorted({one for r in m.releases for one in pythons_of(m, r.torch, wheels) if "t" not in one}, key=numbers)

@@ -1,4 +1,4 @@
-"""`gpudoctor matrix query`: the matrix's questions from the command line."""
+"""`gpudoctor matrix query`: questions to the matrix from the command line."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def answer(words: tuple[str, ...], options: dict[str, Any], path: str | None = N
 
 
 def ask(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> Answered:
-    """The answer as data and as lines, and the keys of its sources. Raises UsageError for what is no question of the
-    matrix, ClickException for what it does not list."""
+    """The answer as data and as lines, and the keys of its sources. Raises UsageError for what is not a question for
+    the matrix, ClickException for what it does not list."""
     if len(words) == 1:  # one pair of quotes around all
         words = tuple(re.sub("[\"']", " ", words[0]).split())
     if not words:
-        raise click.UsageError("matrix query: what about? See gpudoctor matrix query --help")
+        raise click.UsageError("matrix query: no question given. See gpudoctor matrix query --help")
     subject, *rest = words
     words = tuple(rest)
     if words[:1] == ("for",):
@@ -71,9 +71,9 @@ def ask(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> Answer
             f"matrix query {subject!r}: no such subject{hint} (one of {', '.join(QUESTIONS)}, or a package)"
         )
     if subject != "build" and not words:
-        raise click.UsageError(f"matrix query {subject}: what about it? See gpudoctor matrix query --help")
+        raise click.UsageError(f"matrix query {subject}: a value is missing. See gpudoctor matrix query --help")
     if subject == "build" and words:
-        raise click.UsageError(f"matrix query build takes options only, not {words[0]!r}")
+        raise click.UsageError(f"matrix query build accepts only options, not {words[0]!r}")
     if subject not in _OF_SEVERAL_WORDS:
         _one_value(subject, words)
     return QUESTIONS[subject](m, words, options)
@@ -83,11 +83,11 @@ _OF_SEVERAL_WORDS = ("driver", "gpu", "framework", "build")
 
 
 def _one_value(subject: str, words: tuple[str, ...]) -> None:
-    """Raises UsageError where more was asked than would be answered."""
+    """Raises UsageError if more was asked than would be answered."""
     if len(words) > 1:
         rest = " ".join(words[1:])
         raise click.UsageError(
-            f"matrix query {subject} {words[0].rstrip(',')}: not also {rest!r}; one question at a time"
+            f"matrix query {subject} {words[0].rstrip(',')}: unexpected {rest!r}; ask one question at a time"
         )
 
 
@@ -123,7 +123,7 @@ def _driver(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> An
         grade = m.driver_for_cuda(words[0], words[2], platform)
         lines = [f"{grade.grade}: {grade.reason}"]
         if grade.limits == "sass-only":
-            lines.append("limits: machine code (SASS) only; PTX newer than the driver cannot be compiled by it")
+            lines.append("limits: machine code (SASS) only; the driver cannot compile PTX that is newer than itself")
         if grade.grade == "needs-forward-compat":
             compat = m.forward_compat(words[2], words[0], segment="datacenter")
             lines.append(f"on a data-center GPU: {', '.join(compat.packages)}")
@@ -192,14 +192,14 @@ def _build(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> Ans
         lines.append(f"{pip_line(request)}\n    torch {b.torch} {b.tag}, {b.grade}: {b.why}")
         for_json.append({**msgspec.structs.asdict(b), "pip_line": pip_line(request), "uv_line": uv_line(request)})
     lines = lines or [f"none: {best.reason}"]
-    lines += [f"{best.more} more fit: gpudoctor resolve --explain-all"] if best.more else []
-    lines += [f"cuda-compat is not for {' and '.join(refused)} (error 804): left out"] if refused else []
+    lines += [f"{best.more} more builds fit: gpudoctor resolve --explain-all"] if best.more else []
+    lines += [f"cuda-compat does not support {' and '.join(refused)} (error 804): left out"] if refused else []
     data = {"reason": best.reason, "builds": for_json, "more": best.more, "no_forward_compat": refused}
     return Answered(data, lines, _of(row for b in best for row in b.rows))
 
 
 def _python(text: str | None) -> str | None:
-    """As `resolve` reads it. Raises UsageError."""
+    """The version as `resolve` reads it. Raises UsageError."""
     from ..resolve.machine import Unclear, python
 
     try:

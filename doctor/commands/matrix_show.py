@@ -16,7 +16,7 @@ from .write import echo
 
 
 def load(path: str | None = None) -> Matrix:
-    """The matrix of this installation, or that at `path`. Raises ClickException with one line."""
+    """The matrix of this installation, or the one at `path`. Raises ClickException with one line."""
     try:
         if path:
             from compat_matrix.outside import load_outside
@@ -64,7 +64,7 @@ def show_tables(flags: dict[str, Any], path: str | None = None) -> int:
 
 
 def show_table(table: str, where: tuple[str, ...], flags: dict[str, Any], path: str | None = None) -> int:
-    """The rows of one table, those that match every FIELD=VALUE."""
+    """The rows of one table that match every FIELD=VALUE."""
     m = load(path)
     rows = [row for row in rows_of(m, table) if all(_matches(row, table, text) for text in where)]
     if not rows:
@@ -77,7 +77,9 @@ def _matches(row: Any, table: str, condition: str) -> bool:
     field, found, wanted = condition.partition("=")
     names = {item.name for item in msgspec.structs.fields(type(row))}
     if not found or field not in names:
-        raise click.ClickException(f"--where {condition!r}: give FIELD=VALUE, FIELD one of {', '.join(sorted(names))}")
+        raise click.ClickException(
+            f"--where {condition!r}: give FIELD=VALUE, where FIELD is one of {', '.join(sorted(names))}"
+        )
     value = getattr(row, field)
     if isinstance(value, (tuple, dict)):
         return wanted == plain(value) or wanted in map(str, value)
@@ -92,7 +94,7 @@ def _matches(row: Any, table: str, condition: str) -> bool:
 
 
 def filled(row: Any) -> list[tuple[str, Any]]:
-    """Field and value of what is filled in, the row's own fields before those that every row has."""
+    """Fields and values that are filled in, the row's own fields before those that every row has."""
     common = ("note", "confidence", "source")
     items = {field.name: getattr(row, field.name) for field in msgspec.structs.fields(type(row))}
     names = [name for name in items if name not in common] + list(common)
@@ -113,7 +115,7 @@ def plain(value: Any) -> str:
 
 
 def _unjudged(path: str) -> Matrix:
-    """The matrix at `path`, whatever its rows say. Raises ClickException with one line."""
+    """The matrix at `path`, without checking its rows. Raises ClickException with one line."""
     from compat_matrix.outside import open_outside
 
     try:
@@ -125,10 +127,10 @@ def _unjudged(path: str) -> Matrix:
 
 
 def print_lint(flags: dict[str, Any], path: str | None = None) -> int:
-    """Problems of the data files; 1 when there are any."""
+    """Print problems in the data files; returns 1 if there are any."""
     m = _unjudged(path) if path else load()
     problems = m.lint()
-    if not problems:  # what is asked below needs sound tables
+    if not problems:  # the checks below need valid tables
         from compat_matrix.lint_reach import dominated, questions
 
         problems = dominated(m, questions(m))

@@ -19,7 +19,7 @@ def _texts(m: Matrix) -> dict[str, str]:
 
 
 def show_sources(flags: dict[str, Any], path: str | None) -> int:
-    """Every source with the number of rows that rest on it, by table. Returns 0."""
+    """Every source with the number of rows based on it, by table. Returns 0."""
     m = load(path)
     used: dict[str, Counter[str]] = {}
     for table in TABLES:
@@ -36,7 +36,7 @@ def show_sources(flags: dict[str, Any], path: str | None) -> int:
 
 
 def show_source(key: str, flags: dict[str, Any], path: str | None) -> int:
-    """The rows that rest on one source. Returns 0; raises ClickException where no source is called or says that."""
+    """The rows based on one source. Returns 0; raises ClickException if no source has that key or text."""
     m = load(path)
     texts = _texts(m)
     keys = [key] if key in texts else [k for k, text in texts.items() if key.casefold() in text.casefold()]
@@ -60,7 +60,7 @@ def _fields(row: Any) -> dict[str, Any]:
 
 
 def write_export(file: str, path: str | None) -> int:
-    """The matrix into one file. Returns 0; Refusal with one line where it cannot be written."""
+    """Write the matrix to one file. Returns 0; Refusal with one line if it cannot be written."""
     from compat_matrix.outside import export
 
     from .write import write

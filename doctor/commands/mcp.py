@@ -1,4 +1,4 @@
-"""`gpudoctor mcp`: a server of the Model Context Protocol for assistants."""
+"""`gpudoctor mcp`: a Model Context Protocol server for AI assistants."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .click_flags import Command
     "--allow-target", is_flag=True, help="Let the assistant examine containers, pods and hosts (check --target)."
 )
 def mcp(allow_target: bool) -> int:
-    """Let an assistant ask gpudoctor, over stdio (Model Context Protocol).
+    """Let an AI assistant use gpudoctor, over stdio (Model Context Protocol).
 
     Its tools: check, explain, matrix_query, resolve, what_if, fit, image and dockerfile.
 
-    It only reads, and masks names, addresses and UUIDs. It examines the environment that gpudoctor check would:
+    It only reads, and masks names, addresses and UUIDs. It examines the same environment as gpudoctor check:
     VIRTUAL_ENV, CONDA_PREFIX, ... Needs pip install 'gpudoctor[mcp]'.
     """
     try:

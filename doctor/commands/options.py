@@ -28,7 +28,7 @@ def make_policy(
     left_out: Sequence[str] = (),
     saved: Policy | None = None,
 ) -> Policy:
-    """The Policy of these flags; what was not given comes from `saved`, the policy of a saved report.
+    """The Policy from these flags; what was not given comes from `saved`, the policy of a saved report.
 
     Raises Refusal with one line on an unknown check id, package name or expectation.
     """
@@ -49,14 +49,14 @@ def make_policy(
         changes["building"] = True
     base = saved or Policy()
     if base.found and (own := {name: changes[name] for name in ("only", "skip") if name in changes}):
-        changes["found"] = replace(base.found, **own)  # what a flag says counts in full
+        changes["found"] = replace(base.found, **own)  # flags apply in full
     if left_out:
         changes["left_out"] = tuple(dict.fromkeys((*base.left_out, *left_out)))
     return replace(base, **changes)
 
 
 def of_its_day(policy: Policy, snapshot: Snapshot) -> Policy:
-    """The policy for a recording: it is judged by the day it was taken, so that it says the same ever after."""
+    """The policy for a recording: it is judged as of the day it was taken, so that the result never changes."""
     day = snapshot.target.gathered_at[:10]
     past = re.fullmatch(r"\d{4}-\d\d-\d\d", day) is not None and day < policy.judged_on
     return replace(policy, judged_on=day) if past else policy
@@ -64,7 +64,7 @@ def of_its_day(policy: Policy, snapshot: Snapshot) -> Policy:
 
 def _package(name: str) -> str:
     if not re.fullmatch(_NAME, name.strip()):
-        raise Refusal(f"--require {name!r} is not the name of a package")
+        raise Refusal(f"--require {name!r} is not a valid package name")
     return re.sub(r"[-_.]+", "-", name.strip()).lower()
 
 

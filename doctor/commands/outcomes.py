@@ -1,4 +1,4 @@
-"""Outcomes in the formats that code hosts and CI servers read; the same for machines and for recipes."""
+"""Outcomes in the formats that code hosts and CI servers read, for machines as well as recipes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FORMATS = ("sarif", "junit", "github")
 def render_outcomes(
     found: Sequence[Outcome], rules: Mapping[str, Ruled], format_: str, name: str, preface: Sequence[str] = ()
 ) -> bytes:
-    """`name`: of the suite. `preface`: a head and sentences about the whole."""
+    """`name`: name of the suite. `preface`: a heading and sentences about the whole."""
     if format_ == "sarif":
         from ..report.sarif import render_sarif
 

@@ -1,4 +1,4 @@
-"""Manual pages: of a check, an error code of CUDA or NVML, a message of the error catalogue."""
+"""Manual pages: for a check, a CUDA or NVML error code, a message in the error catalog."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from .assess import known_ids, load_known
 from .suggest import did_you_mean
 
 WRITTEN = ("power",)
-"""Subjects with a page that no check stands behind."""
+"""Subjects that have a page but no check."""
 
 
 def page(text: str) -> str | None:
-    """The page of an id, an error's number or name; None where there is none of that name."""
+    """The page for an id or an error's number or name; None if there is none."""
     word = text.strip().lower().replace("_", "-")
     if word in known_ids():
         return _check(word)
@@ -24,7 +24,7 @@ def page(text: str) -> str | None:
 
 
 def suggestions(word: str) -> str:
-    """`; did you mean ...?` over everything that has a page but rows that only mark a topic."""
+    """`; did you mean ...?` over everything that has a page, except rows that only mark a topic."""
     from ..text.messages import catalogue
 
     names = (message.id for message in catalogue() if not message.mention)
@@ -38,12 +38,12 @@ def _check(name: str) -> str:
     if about.tags:
         lines.append(f"Tags: {', '.join(about.tags)}")
     if about.downstream_of:
-        lines.append(f"Told under its cause where one of these is found: {', '.join(about.downstream_of)}")
+        lines.append(f"Reported under its cause if one of these is found: {', '.join(about.downstream_of)}")
     if about.needs_gpu:
         lines.append("Not judged under --expect none.")
     lines += [
         "",
-        "What to do: on the machine, the steps that fit it; for a text that shows it, the fix for its place:",
+        "What to do: on the machine, print the steps that fit it; for a text that shows it, explain the text:",
         f"  gpudoctor fix {check.id}",
         "  gpudoctor explain FILE",
     ]
@@ -57,7 +57,7 @@ def _message(name: str) -> str | None:
     if found is None:
         return None
     always = not found.decides or any(not when for _, when in found.decides)
-    means = found.means if always else f"where it decides: {found.means}"
+    means = found.means if always else f"if it decides: {found.means}"
     lines = [f"{found.id} - {means}", "", f"Found by: {' | '.join(found.find)}"]
     for path, value in found.proves.items():
         taken = isinstance(value, str) and value.startswith("$")
@@ -70,20 +70,20 @@ def _message(name: str) -> str | None:
     lines += [f"Source: {found.source}", ""]
     if not found.fix:
         return "\n".join([*lines, *_to_decide(found.suggests)]) + "\n"
-    lines += [f"What to do{'' if always or not found.decides else ' where it decides'}: {found.fix}"]
+    lines += [f"What to do{'' if always or not found.decides else ' if it decides'}: {found.fix}"]
     lines += [f"  {found.command}"] if found.command else []
     if not found.decides and not found.suggests:
         return "\n".join(lines) + "\n"
     checks = dict.fromkeys(check for check, _ in found.decides)
-    lines += ["The fix for a place, by the whole text:", "  gpudoctor explain FILE"]
+    lines += ["To get the fix for your environment, give the whole text:", "  gpudoctor explain FILE"]
     lines += ["Why and how:", *(f"  gpudoctor explain {check}" for check in checks)]
     if not always:
-        lines += _to_decide(found.suggests, "where it does not decide, more is needed")
+        lines += _to_decide(found.suggests, "if it does not decide, more is needed")
     return "\n".join(lines) + "\n"
 
 
-def _to_decide(suggests: tuple[str, ...], alone: str = "these words alone do not decide it") -> list[str]:
-    """What settles a message that decides nothing alone: the commands whose answers do."""
+def _to_decide(suggests: tuple[str, ...], alone: str = "this message alone does not decide it") -> list[str]:
+    """For a message that decides nothing by itself: the commands whose output would."""
     from ..text.suspects import needs
 
     rows = [f"What to do: {alone}. Give the whole text (gpudoctor explain FILE), with the output of:"]
@@ -91,18 +91,18 @@ def _to_decide(suggests: tuple[str, ...], alone: str = "these words alone do not
 
 
 _WORDS = {
-    "all": "beside {}", "any": "beside one of {}", "none": "without {}", "gpu-below": "GPUs are below {}",
+    "all": "together with {}", "any": "together with one of {}", "none": "without {}", "gpu-below": "GPUs are below {}",
     "gpu-above": "GPUs are above {}", "set": "{} is set", "names": "a GPU is named {}",
     "versions-differ": "{} differ", "code": "torch's code is {} than the GPUs",
-    "memory-held": "much memory of a GPU is in use",
+    "memory-held": "much of a GPU's memory is in use",
     "group-above": "its number is above {}", "group-at-most": "its version is at most {}",
-    "group-not-start-of": "it names another version than {}",
+    "group-not-start-of": "it names a different version than {}",
 }  # fmt: skip
 _HOW = {"not": "{} is not {}", "not-now": "{} is not {}", "<": "{} is below {}", ">=": "{} is {} or newer"}
 
 
 def condition(key: str, value: Any) -> str:
-    """A condition of the catalogue in words: `{"host.wsl": 2}` is `host.wsl is 2`."""
+    """A condition from the catalog as text: `{"host.wsl": 2}` is `host.wsl is 2`."""
     values = value if isinstance(value, list) else [value]
     text = (" and " if key in ("all", "versions-differ") else " or ").join(map(_value, values))
     if key in ("container", "jetson"):
@@ -111,7 +111,7 @@ def condition(key: str, value: Any) -> str:
         return _WORDS[key].format(text)
     path, _, how = key.partition(" ")
     if how in ("known", "conflict"):
-        decided_how = "told" if how == "known" else "told in two ways"
+        decided_how = "known" if how == "known" else "given two conflicting values"
         return f"{path} is {'' if value else 'not '}{decided_how}"
     return _HOW[how].format(path, text) if how in _HOW else f"{path} is {text}"
 
@@ -121,7 +121,7 @@ def _value(value: Any) -> str:
 
 
 def _xid(word: str) -> str | None:
-    """`xid-79`, `xid 79`, `nvrm: xid 79`: what the kernel module's code means, and who must act."""
+    """`xid-79`, `xid 79`, `nvrm: xid 79`: what the kernel module's error code means, and who must act."""
     from ..text import read
     from ..text.xids import xid
 
@@ -131,7 +131,7 @@ def _xid(word: str) -> str | None:
         return None
     lines = [f"Xid {found[1]} - {row.meaning}", "", f"Severity: {row.severity}",
              "In the kernel log: NVRM: Xid (PCI:ADDRESS): CODE, pid=..., name=...",
-             "Source: NVIDIA's catalogue of Xid codes (docs.nvidia.com/deploy/xid-errors)", "",
+             "Source: NVIDIA's catalog of Xid errors (docs.nvidia.com/deploy/xid-errors)", "",
              f"Who must act: {row.who}", f"What to do: {row.do}"]  # fmt: skip
     found_xids = read(f"NVRM: Xid (PCI:0000:01:00): {found[1]}, pid=1, name=python").symptoms
     checks = dict.fromkeys(check for x in found_xids for check in ([x.decides] if x.decides else x.suggests[:1]))
@@ -168,7 +168,7 @@ def _error(text: str) -> str | None:
 
 def _error_page(title: str, row: Any, source: str, checks: list[str]) -> str:
     lines = [title, "", "Usual causes:", *(f"  - {cause}" for cause in row.causes.split("; ")), f"Source: {source}", "",
-             f"What to do first: {row.first_fix}", "Which cause it is here:", "  gpudoctor check"]  # fmt: skip
+             f"What to do first: {row.first_fix}", "To find out which cause it is:", "  gpudoctor check"]  # fmt: skip
     if checks:
         lines += ["Why and how:", *(f"  gpudoctor explain {check}" for check in checks)]
     return "\n".join(lines) + "\n"

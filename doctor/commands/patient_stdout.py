@@ -1,4 +1,4 @@
-"""A stdout that writes all of what it is given: unbuffered (PYTHONUNBUFFERED) or non-blocking ones write a part."""
+"""A stdout that writes everything it is given: unbuffered (PYTHONUNBUFFERED) or non-blocking ones may write a part."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class _Patient(io.RawIOBase):
-    """Descriptor 1, waited for where it does not block."""
+    """Descriptor 1; waits if it does not block."""
 
     def writable(self) -> bool:
         return True

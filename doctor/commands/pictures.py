@@ -14,7 +14,7 @@ KINDS = ("svg", "html")
 
 
 def picture(report: Report, kind: str, preface: Sequence[str] = ()) -> bytes:
-    """As SVG, or as a page with this preface. Raises Refusal where nothing was measured that can be drawn."""
+    """As SVG, or as a page with this preface. Raises Refusal if nothing was measured that can be plotted."""
     try:
         if kind == "svg":
             from ..report.plot_svg import render_svg
@@ -31,8 +31,8 @@ def picture(report: Report, kind: str, preface: Sequence[str] = ()) -> bytes:
 
 
 def plot(report: Report, path: str, saved: bool) -> None:
-    """Write the picture into the file. Where there is nothing to draw that is refused (`saved`: the report is one that
-    lies in a file already), or said on stderr, and the report follows."""
+    """Write the picture to the file. If there is nothing to plot, refuse (`saved`: the report is already in a file), or
+    say so on stderr; the report follows."""
     try:
         data = picture(report, kind_of(path))
     except Refusal as refusal:
@@ -44,7 +44,7 @@ def plot(report: Report, path: str, saved: bool) -> None:
 
 
 def kind_of(path: str) -> str:
-    """`svg` or `html`, by the file's name. Raises Refusal for any other name."""
+    """`svg` or `html`, from the file's name. Raises Refusal for any other name."""
     kind = path.rpartition(".")[2].lower()
     if kind not in KINDS:
         raise Refusal(f"--plot {path}: the file's name must end in .svg or .html")

@@ -1,4 +1,4 @@
-"""Use the time in which files are read and the driver's agents answer: import what judging will need."""
+"""Import what judging will need while files are read and the driver's agents answer."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import contextlib
 
 
 def preload() -> None:
-    """Import the catalogue and the masks, in this thread: a second one would only fight it for the interpreter."""
-    with contextlib.suppress(Exception):  # whatever is wrong shows again, and is told, where it is really needed
+    """Import the catalog and the masks, in this thread: a second one would only compete for the interpreter."""
+    with contextlib.suppress(Exception):  # any error shows again, and is reported, where the import is really needed
         from ..judge.registry import load_all
         from ..snapshot import redact
 

@@ -13,12 +13,12 @@ from .flags import PROVE
 @click.command(cls=Command)
 @options(PROVE)
 def prove(**flags: Any) -> int:
-    """Show that the GPU path is really used, how fast it is, and what limits a training.
+    """Show that the GPU is really used, how fast it is, and what limits training.
 
-    Everything that `check` looks at is judged too. It takes about a minute; --quick half of it, --full some minutes.
+    Everything that `check` examines is judged too. Takes about a minute; --quick half that, --full several minutes.
 
     Exit codes: 0 nothing failed, 1 something failed, 2 wrong usage or unreadable input, 3 something required is
-    unknown, 130 interrupted: what was measured by then is told.
+    unknown, 130 interrupted (results so far are printed).
     """
     from .run_prove import run_prove
 

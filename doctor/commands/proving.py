@@ -1,4 +1,4 @@
-"""The proof of a live run: gather as `check` does, then measure with what was found there."""
+"""The proof in a live run: gather as `check` does, then measure with what was found."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def gather_and_prove(
     soak_s: float = 0.0,
     links: Links | None = None,
 ) -> Recording:
-    """The facts of this machine and, after them, the measurements. `total_s`: seconds for the measurements in all, or
+    """The facts of this machine and, after them, the measurements. `total_s`: total seconds for the measurements, or
     (`facts_too`) for both.
 
-    `soak_s`: seconds of sustained load on every GPU after all else, on top of the default of `total_s`.
-    `links`: who takes part in the measurement of links, at the level of that name.
-    `interruptible`: an interrupt while it is measured ends the measurements alone, which are told then.
-    Raises Refusal where `--python` names no environment. A signal that ends this process ends the children too.
+    `soak_s`: seconds of sustained load on every GPU at the end, on top of the default of `total_s`.
+    `links`: who takes part in measuring links, at the level of that name.
+    `interruptible`: an interrupt during measuring stops only the measurements; results so far are reported.
+    Raises Refusal if `--python` names no environment. A signal that terminates this process stops the children too.
     """
     from ..probes.collect import Started, gather_all, snapshot_of
     from ..proof.run import prove
@@ -64,7 +64,7 @@ def gather_and_prove(
         snapshot = snapshot_of(recording)
         prefix = snapshot.python.patient.prefix
         if options.python and isinstance(prefix, Missing) and prefix.reason in ("absent", "not-asked"):
-            raise Refusal(f"--python {options.python}: there is no Python environment")
+            raise Refusal(f"--python {options.python}: no Python environment found")
         left_s = total_s - (monotonic() - started) if facts_too else total_s
         plan = make_plan(snapshot, level, device, max(0.0, left_s), soak_s, links)
         recording.manifest["prove"] = {"level": level, "device": device}
@@ -85,7 +85,7 @@ def measured_facts(flags: dict[str, Any], level: Level, **how: Any) -> Snapshot:
 def make_plan(
     snapshot: Snapshot, level: Level, device: str, total_s: float, soak_s: float = 0.0, links: Links | None = None
 ) -> Plan:
-    """Which children are started with which Python, and which are not, and why."""
+    """Which children are started with which Python, and which are not started and why."""
     from ..probes.commands import nvml_binding, own_agent, torch_command
 
     commands = {"driver_proof": own_agent("driver_proof")}
@@ -95,7 +95,7 @@ def make_plan(
     left_out: LeftOut = {}
     why = _no_torch(snapshot)
     if any(fault.library == "cuda" and fault.fault == "hang" for fault in snapshot.driver.faults):
-        left_out["driver_proof"] = ("timeout", "libcuda did not answer when it was asked for its devices")
+        left_out["driver_proof"] = ("timeout", "libcuda did not answer when asked for its devices")
         if device != "cpu":
             why = why or left_out["driver_proof"]
     for name in _TORCH:
@@ -105,7 +105,7 @@ def make_plan(
         else:
             commands[name] = command
     if sys.platform == "win32":
-        left_out["collective_speed"] = ("absent", "it starts its processes on Linux and macOS alone")
+        left_out["collective_speed"] = ("absent", "it can start its processes only on Linux and macOS")
     devices = known(snapshot.driver.cuda_devices)
     return Plan(
         level=level,
@@ -122,7 +122,7 @@ def make_plan(
 
 
 def _no_torch(s: Snapshot) -> tuple[str, str] | None:
-    """Why torch's agents cannot be started; None where they can."""
+    """Why torch's agents cannot be started; None if they can."""
     if isinstance(s.torch.version, Missing):
         absent = s.torch.version.reason == "absent"
         return ("absent", "torch is not installed") if absent else (s.torch.version.reason, s.torch.version.detail)

@@ -1,4 +1,4 @@
-"""Reading a file that a user names, for commands: what cannot be read is refused with one line."""
+"""Read a file named by the user, for commands: an unreadable one is refused with one line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MATRIX_BYTES = 64 << 20
 def read_bounded(path: str, limit: int, too_large: str) -> bytes:
     """The bytes of a regular file or a stream (`-`: standard input). Raises Refusal with one line.
 
-    `too_large`: what is said of more than `limit` bytes.
+    `too_large`: the message for more than `limit` bytes.
     """
     try:
         return read_given(path, limit, too_large)
@@ -21,4 +21,4 @@ def read_bounded(path: str, limit: int, too_large: str) -> bytes:
 
 def read_matrix(path: str) -> bytes:
     """A file of `--matrix`. Raises Refusal with one line."""
-    return read_bounded(path, _MATRIX_BYTES, f"is over {_MATRIX_BYTES >> 20} MiB: not a matrix")
+    return read_bounded(path, _MATRIX_BYTES, f"is over {_MATRIX_BYTES >> 20} MiB: too large to be a matrix")

@@ -1,4 +1,4 @@
-"""`resolve -r FILE`: the file read by the kind that its name says."""
+"""`resolve -r FILE`: read the file according to the kind its name indicates."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _MOST_DIGITS = 1000
 def read_file(path: str, text: str, q: Question) -> RequirementFile:
     """Raises Unclear, Refusal."""
     if re.search(rf"\d{{{_MOST_DIGITS}}}", text):
-        raise Refusal(f"{path} has a number of {_MOST_DIGITS} digits or more: it is not read")
+        raise Refusal(f"{path} contains a number with {_MOST_DIGITS} digits or more: not read")
     file = _reader(path)(text, path, q)
     if len(file.lines) > MOST_LINES:
-        raise Refusal(f"{path} names torch and its companions more than {MOST_LINES} times: it is not judged")
+        raise Refusal(f"{path} names torch and its companions more than {MOST_LINES} times: not judged")
     return file
 
 
@@ -51,7 +51,7 @@ def _reader(path: str) -> Callable[[str, str, Question], RequirementFile]:
     if name.endswith(".cfg"):
         return _cfg
     if name.endswith((".py", ".json", ".ipynb", ".md")):
-        raise Refusal(f"{path} is of a kind that -r does not read: it reads {KINDS}")
+        raise Refusal(f"-r cannot read {path}: supported files are {KINDS}")
     return read_requirements
 
 

@@ -1,4 +1,4 @@
-"""`gpudoctor record DIR`: save the raw half of the facts, for `check --replay DIR`."""
+"""`gpudoctor record DIR`: save the raw facts, for `check --replay DIR`."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from .write import echo
 @click.command(cls=Command)
 @click.argument("folder", metavar="DIR")
 @click.option("--no-import", is_flag=True, help="Do not import torch.")
-@click.option("--prove", is_flag=True, help="Compute on the GPU too, and save the measurements: prove --quick.")
-@click.option("--python", "python_", metavar="PATH", help="Look at this Python interpreter or environment.")
+@click.option("--prove", is_flag=True, help="Also compute on the GPU (prove --quick) and save the measurements.")
+@click.option("--python", "python_", metavar="PATH", help="Examine this Python interpreter or environment.")
+@click.option("--target", metavar="TARGET", help="Examine docker:NAME, podman:NAME, ssh:HOST or kubectl:NAMESPACE/POD.")
+@click.option("--root", metavar="DIR", help="Examine a root folder instead of this machine.")
 @click.option(
-    "--target", metavar="TARGET", help="Look into docker:NAME, podman:NAME, ssh:HOST or kubectl:NAMESPACE/POD."
+    "--timeout", type=click.FloatRange(0.1, 3600), help="Seconds for the probes (torch import: 3x). Default: 20."
 )
-@click.option("--root", metavar="DIR", help="Look at a root folder instead of this machine.")
-@click.option("--timeout", type=click.FloatRange(0.1, 3600), help="Probes in seconds (torch import: 3x). Default: 20.")
-@click.option("--no-redact", is_flag=True, help="Keep user names, paths, addresses and UUIDs as they are.")
+@click.option("--no-redact", is_flag=True, help="Save user names, paths, addresses and UUIDs as they are.")
 def record(**flags: Any) -> int:
-    """Save what was gathered to a folder (masked), to be judged elsewhere: gpudoctor check --replay DIR."""
+    """Save the collected facts (masked) to a folder, to judge them elsewhere: gpudoctor check --replay DIR."""
     from ..probes.collect import gather_all, snapshot_of
     from ..report.progress import Progress
     from ..targets.recording import write_recording
@@ -34,10 +34,10 @@ def record(**flags: Any) -> int:
     folder = flags["folder"]
     _usable(folder)
     if flags["prove"] and (flags["root"] or flags["no_import"]):
-        raise click.ClickException(f"--prove and --{'root' if flags['root'] else 'no-import'} exclude each other")
+        raise click.ClickException(f"--prove cannot be used with --{'root' if flags['root'] else 'no-import'}")
     excluded = [name for name in ("prove", "root", "python_") if flags["target"] and flags[name]]
     if excluded:
-        raise click.ClickException(f"--target and --{excluded[0].rstrip('_')} exclude each other")
+        raise click.ClickException(f"--target cannot be used with --{excluded[0].rstrip('_')}")
     with Progress() as progress:
         if flags["target"]:
             from .far import far_recording
@@ -68,7 +68,7 @@ def _masked(content: Any) -> Any:
 
 
 def _usable(folder: str) -> None:
-    """Only an empty or new folder, or an older recording, is written to; said before anything is measured."""
+    """Refuse a folder that is not new, empty or an older recording, before anything is measured."""
     from ..targets.recording import foreign_name
 
     try:

@@ -65,7 +65,7 @@ def print_report(
 ) -> int:
     """Judge, redact, print; returns the exit code.
 
-    `masks`: those that the text has already been masked with; `exit_code`: the command's, if not the report's own.
+    `masks`: the masks already applied to the text; `exit_code`: the command's, if not the report's own.
     """
     from .assess import assess, matrix_of
 
@@ -81,7 +81,7 @@ def print_report(
 
 
 def shown_to(flags: dict[str, Any], report: Report, masks: Redactor | None = None) -> Report:
-    """The report as its reader may see it: never with a secret, with true names where the flags ask for them, and in
+    """The report as its reader may see it: never with a secret; with real names if the flags ask for them, and in
     commands and titles on the user's own terminal."""
     from ..snapshot.redact import redact
     from ..snapshot.redact_secrets import with_own_names, without_secrets
@@ -95,8 +95,8 @@ def shown_to(flags: dict[str, Any], report: Report, masks: Redactor | None = Non
 
 
 def render(report: Report, flags: dict[str, Any], preface: Sequence[str] = ()) -> bytes:
-    """The report in the format that was asked for. `preface`: a head and sentences, which --brief, html, sarif, junit
-    and github hold inside their document."""
+    """The report in the requested format. `preface`: a heading and sentences, which --brief, html, sarif, junit and
+    github put inside their document."""
     if flags.get("brief") or flags["format_"] not in ("text", "json", "markdown", "html"):
         warn_of_config(report.config_notes)
     if flags.get("brief"):
@@ -132,19 +132,19 @@ def render(report: Report, flags: dict[str, Any], preface: Sequence[str] = ()) -
 def _one_source(flags: dict[str, Any]) -> None:
     given = [flag for flag in ("from", "replay", "root", "target") if flags.get(flag) or flags.get(f"{flag}_")]
     if len(given) > 1:
-        raise Refusal(f"--{given[0]} and --{given[1]} exclude each other")
+        raise Refusal(f"--{given[0]} cannot be used with --{given[1]}")
     if given in (["from"], ["replay"], ["target"]) and flags["python_"]:
-        raise Refusal(f"--python and --{given[0]} exclude each other")
+        raise Refusal(f"--python cannot be used with --{given[0]}")
     if flags["deep"] and given not in ([], ["root"]):
-        raise Refusal(f"--deep and --{given[0]} exclude each other: the files have to be read here")
+        raise Refusal(f"--deep cannot be used with --{given[0]}: it has to read the files on this machine")
     if flags["prove"] and (given or flags["no_import"]):
-        raise Refusal(f"--prove and --{given[0] if given else 'no-import'} exclude each other")
+        raise Refusal(f"--prove cannot be used with --{given[0] if given else 'no-import'}")
 
 
 def one_format(flags: dict[str, Any]) -> None:
-    """Refuse --brief beside a format that it is not: it is Markdown."""
+    """Refuse --brief with a format other than Markdown."""
     if flags["brief"] and flags["format_"] not in ("text", "markdown"):
-        raise Refusal(f"--brief is Markdown, --format {flags['format_']} is not: which one?")
+        raise Refusal(f"--brief prints Markdown: it cannot be used with --format {flags['format_']}")
 
 
 def policy_flags(flags: dict[str, Any]) -> dict[str, Any]:

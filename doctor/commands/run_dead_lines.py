@@ -27,13 +27,13 @@ _MAX_BYTES = 64 << 20
 
 
 def refuse_others(flags: dict[str, Any]) -> None:
-    """-r reads its wishes from the file. Raises Refusal."""
+    """-r reads the wanted packages from the file. Raises Refusal."""
     if flags["keep"] or flags["wishes"]:
-        raise Refusal("-r reads what is wished for from the file: it takes no --keep and no package beside it")
+        raise Refusal("-r reads the packages from the file: it cannot be used with --keep or a package name")
     if flags["explain_all"]:
-        raise Refusal("-r judges the lines of a file: it takes no --explain-all")
+        raise Refusal("-r judges the lines of a file: it cannot be used with --explain-all")
     if flags["format_"] not in ("text", "json", "edited"):
-        raise Refusal(f"-r is printed as text, json or edited (the changed file), not as {flags['format_']}")
+        raise Refusal(f"-r can be printed as text, json or edited (the changed file), not as {flags['format_']}")
 
 
 def run_dead_lines(m: Matrix, machine: Machine, flags: dict[str, Any]) -> int:
@@ -57,7 +57,7 @@ def run_dead_lines(m: Matrix, machine: Machine, flags: dict[str, Any]) -> int:
     else:
         write(printed.encode("utf-8", "backslashreplace"), flags["output"], as_it_is=True)
         dead = () if answered.changes else answered.dead
-        left = [f"line {one.number} is dead here, and nothing fits in its place: {one.text}" for one in dead]
+        left = [f"line {one.number} cannot work here, and no replacement fits: {one.text}" for one in dead]
         for note in (*left, *answered.unknown, *filter(None, [no_index(file, answered)])):
             echo(note, err=True)
     solved = 0
@@ -74,7 +74,7 @@ def run_dead_lines(m: Matrix, machine: Machine, flags: dict[str, Any]) -> int:
 
 
 def _judged(m: Matrix, machine: Machine, text: str, flags: dict[str, Any]) -> tuple[Machine, RequirementFile, Answered]:
-    """The machine with the Python that the file is bound to, the file, and the answer. Raises Unclear, Refusal."""
+    """The machine with the Python that the file requires, the file, and the answer. Raises Unclear, Refusal."""
     path = flags["requirements"]
     file = read_file(path, text, machine.question(()))
     if file.python and not flags["python_version"]:
@@ -91,7 +91,7 @@ def _judged(m: Matrix, machine: Machine, text: str, flags: dict[str, Any]) -> tu
 def _edited(
     m: Matrix, machine: Machine, text: str, file: RequirementFile, answered: Answered, flags: dict[str, Any]
 ) -> str:
-    """The changed file, read and judged again. Raises Refusal where that is not what was promised."""
+    """The changed file, read and judged again. Raises Refusal if the result is not what was promised."""
     if file.kind == "requirements" and file.hashes:
         raise Refusal(f"{flags['requirements']} pins its wheels by hash; regenerate it with: {file.regenerate}")
     before = [(one.text, one.reason) for one in answered.dead_elsewhere]
@@ -107,7 +107,7 @@ def _edited(
         elif harmed := [one for one in again.dead_elsewhere if (one.text, one.reason) not in before]:
             why = _would_be(file, answered, harmed[0])
         elif answered.gives and again.takes and again.takes != answered.gives:
-            why = f"it would give torch {again.takes}, not {answered.gives}"
+            why = f"it would install torch {again.takes}, not {answered.gives}"
         else:
             return after
     raise Refusal(
@@ -116,29 +116,29 @@ def _edited(
 
 
 def _would_be(file: RequirementFile, answered: Answered, dead: DeadLine) -> str:
-    """A line of the changed file, by the number that it has in the user's own."""
+    """A line of the changed file, with its number in the user's own file."""
     rows = [(one.number, one.write) for one in answered.instead if one.number]
     changed = [number for number, write in rows if dead.text in (write, *write.splitlines())]
     parts = [file, file.pip] if file.pip else [file]
     same = [one.number for part in parts for one in (*part.lines, *part.others) if one.text == dead.text]
     near = min(changed or same, key=lambda one: abs(one - dead.number), default=0)
-    what = f"line {near} would be dead" if near and not changed else f"{dead.text} would be dead"
+    what = f"line {near} could not work" if near and not changed else f"{dead.text} could not work"
     return f"line {near}: {what}: {dead.reason}" if changed else f"{what}: {dead.reason}"
 
 
 def _refuse_for(file: RequirementFile, path: str, flags: dict[str, Any]) -> None:
-    """Raises Refusal where a flag is for files of another kind."""
+    """Raises Refusal if a flag is for files of another kind."""
     if file.kind != "requirements" and flags["verify"]:
-        raise Refusal(f"--verify is for a requirements.txt; {path} is of another kind")
+        raise Refusal(f"--verify works only with a requirements.txt; {path} is a different kind of file")
     if flags["format_"] == "edited" and (file.kind == "lock" or (file.kind == "conda" and file.regenerate)):
-        raise Refusal(f"a lock file is not edited: {file.regenerate} makes it")
+        raise Refusal(f"a lock file cannot be edited; regenerate it with: {file.regenerate}")
 
 
 def _text(path: str) -> tuple[str, str]:
     """The byte order mark ('' for none), and the text after it."""
-    data = read_bounded(path, _MAX_BYTES, "is over 64 MiB: no list of requirements")
+    data = read_bounded(path, _MAX_BYTES, "is over 64 MiB: too large to be a requirements file")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
-        raise Refusal(f"{path} is not UTF-8: no list of requirements") from None
+        raise Refusal(f"{path} is not UTF-8 text") from None
     return ("\ufeff", text[1:]) if text.startswith("\ufeff") else ("", text)

@@ -27,7 +27,7 @@ def run_dockerfile(flags: dict[str, Any]) -> int:
     """Read, judge, print; returns the exit code."""
     m = matrix_of(flags)
     if flags["gpus"] and not flags["drivers"]:
-        raise Refusal("--gpu needs the driver of that host: --driver 535.183 --gpu 'RTX A5000'")
+        raise Refusal("--gpu requires the host's driver: --driver 535.183 --gpu 'RTX A5000'")
     arguments = dict(_argument(text) for text in flags["arguments"])
     found: list[Outcome] = []
     judged = []
@@ -57,7 +57,7 @@ def run_dockerfile(flags: dict[str, Any]) -> int:
 def _argument(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise Refusal(f"--build-arg {text!r}: NAME=VALUE is expected")
+        raise Refusal(f"--build-arg {text!r}: expected NAME=VALUE")
     return name, value
 
 
@@ -71,13 +71,13 @@ def _outcomes(recipe: Recipe) -> list[Outcome]:
     ]
     if recipe.unresolved:
         names = ", ".join(recipe.unresolved)
-        words = f"FROM {recipe.base}: give --build-arg {recipe.unresolved[0]}=...; the rest is judged without its base"
+        words = f"FROM {recipe.base}: give --build-arg {recipe.unresolved[0]}=...; the rest was judged without it"
         found.append(Outcome("base-not-known", "unknown", f"Nothing sets {names}", words, "", recipe.name, 0))
     return found
 
 
 def _on_hosts(recipe: Recipe, m: Matrix, flags: dict[str, Any]) -> list[Outcome]:
-    """Whether what the Dockerfile makes would run on the hosts in words."""
+    """Whether the image that the Dockerfile builds would run on the described hosts."""
     if not flags["drivers"] or recipe.kind != "dockerfile" or not recipe.images:
         return []
     from ..findings import Policy
@@ -107,19 +107,17 @@ def _on_hosts(recipe: Recipe, m: Matrix, flags: dict[str, Any]) -> list[Outcome]
             fix = first.fixes[0].title if first and first.fixes else ""
             if level != "fail" and any(one.verdict == "fail" for one in answers):
                 level, fix = "unknown", ""
-                several = f"has none in this matrix ({m.version}) or has had several"
-                detail = f"Whether {recipe.base} starts there is not known: its list of drivers {several}."
+                several = f"is missing from this matrix ({m.version}) or has changed over time"
+                detail = f"It is unknown whether {recipe.base} starts there: its list of drivers {several}."
             if level == "fail" and recipe.choice and recipe.choice.split()[3] in detail:
                 detail = f"{detail} {recipe.choice}."
-            words = {"fail": "It would not run", "warn": "It would run with a warning"}.get(
-                level, "It is not known to run"
-            )
+            words = {"fail": "It would not run", "warn": "It would run with a warning"}.get(level, "It may not run")
             found.append(Outcome("image-on-host", level, f"{words} on {name}", detail, fix, recipe.name, 1))
     return found
 
 
 def _extension_lacks(recipe: Recipe, host: Snapshot, m: Matrix, name: str) -> Outcome | None:
-    """The first extension that is compiled without code for a GPU of the host."""
+    """The first extension compiled without code for a GPU of the host."""
     from ..snapshot import known
 
     levels = sorted({cc for gpu in known(host.gpus) or () if (cc := known(gpu.compute_capability))})
@@ -133,7 +131,7 @@ def _extension_lacks(recipe: Recipe, host: Snapshot, m: Matrix, name: str) -> Ou
                 able = {t.rstrip("af") for row in m.toolkits if row.cuda.startswith(one.cuda) for t in row.sm_targets}
                 fix = f"Add {level} to {one.variable}."
                 if one.cuda and able and level not in able:
-                    fix = f"Begin with a devel image whose CUDA can compile for {own}, and add {level}."
+                    fix = f"Start from a devel image whose CUDA can compile for {own}, and add {level}."
                 title = f"It would not run on {name}"
                 return Outcome("image-on-host", "fail", title, detail, fix, recipe.name, one.line)
     return None

@@ -1,4 +1,4 @@
-"""What `explain` does: which of its meanings an argument has, and the way from a text to a report."""
+"""What `explain` does: decide what an argument means, and turn a text into a report."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run_explain(what: str, flags: dict[str, Any]) -> int:
             return answer[0]
         word = what.strip()
         if not word:
-            raise Refusal("explain: an empty text; give a check's id, a file, '-' or a text")
+            raise Refusal("explain: the text is empty; give a check's id, a file, '-' or a text")
         if len(word.split()) == 1 and len(word) < _TRIED_WORDS:
             near = near_names(word) or f"{suggestions(word)} (see gpudoctor list-checks)"
             raise Refusal(f"no such check, error or file: {word!r}{near}")
@@ -46,7 +46,7 @@ def read_input(path: str) -> bytes:
 
 
 def explain_text(data: bytes, name: str, flags: dict[str, Any]) -> int:
-    """Judge a text as `check` judges a machine; a gpudoctor report in JSON is judged as `check --from` does."""
+    """Judge a text as `check` judges a machine; a gpudoctor report in JSON is judged as by `check --from`."""
     from ..text import excerpt, judgeable, read
     from .config import base_policy
     from .options import make_policy
@@ -78,7 +78,7 @@ def explain_text(data: bytes, name: str, flags: dict[str, Any]) -> int:
 
 
 def _config(flags: dict[str, Any]) -> dict[str, Any]:
-    """The text comes from elsewhere: this project's own file counts only where it is named."""
+    """The text comes from elsewhere: this project's own configuration is used only if it is named."""
     return {**flags, "no_config": not flags.get("config")}
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _SMALL = 1e8
 _INFERENCE_SHARE = 0.9
-"""What vLLM takes of a GPU by default."""
+"""Share of a GPU's memory that vLLM uses by default."""
 
 
 def run_fit(flags: dict[str, Any]) -> int:
@@ -73,8 +73,8 @@ def _question(m: Matrix, flags: dict[str, Any]) -> Question:
     if flags["model"]:
         path = Path(flags["model"])
         if not is_stream(flags["model"]) and not path.exists():
-            near = near_names(str(path)) or "; models of a hub are not asked for"
-            raise Refusal(f"{path}: there is no such file or folder{near}")
+            near = near_names(str(path)) or "; give a config.json or --params (model hubs are not contacted)"
+            raise Refusal(f"{path}: no such file or folder{near}")
         model = read_model(path)
         shape, count, name, notes = model.shape, float(model.most or model.count), model.name, model.notes
         fewest = float(model.fewest or model.count)
@@ -111,7 +111,7 @@ def _question(m: Matrix, flags: dict[str, Any]) -> Question:
         work = replace(work, counted=passed.counted)
         if flags["own_class"]:
             count = fewest = float(passed.parameters)
-            name = f"{flags['own_class']}, as one step of it counts them"
+            name = f"{flags['own_class']}, counted in one step"
             if not flags["model"]:
                 shape = typical(count)
     share = flags["share"] or (_INFERENCE_SHARE if task == "inference" else 1.0)
@@ -124,7 +124,7 @@ def _question(m: Matrix, flags: dict[str, Any]) -> Question:
     board, *larger = usable([board, *larger])
     others = usable(one for name in names for one in boards(m, name))
     if network and not any(one.count > one.node for one in (board, *larger, *others)):
-        raise Refusal(f"--network is between nodes: {board.count} x {board.name} are one node")
+        raise Refusal(f"--network is for several nodes: {board.count} x {board.name} fit in one node")
     guessed = not flags["model"] and not flags["own_class"]
     return Question(
         shape=shape, count=count, fewest=fewest, name=name, work=work, board=board, share=share, notes=notes,
@@ -138,32 +138,34 @@ _OF_A_TRAINING = {
     "meta_device": "--meta-device", "own_class": "--model",
 }  # fmt: skip
 _LEFT_OUT = (None, False, 0, 1)
-"""Values of those flags that say nothing: 1 is one batch per step, False an unset switch."""
+"""Values of those flags that have no effect: 1 is one batch per step, False an unset switch."""
 
 
 def _refuse_contradictions(flags: dict[str, Any]) -> None:
     training, dtype = flags["task"] == "training", flags["dtype"]
     wrong = ""
     if not flags["model"] and not flags["params"] and not flags["own_class"]:
-        wrong = "say which model: a folder with its config.json, or --params 7B"
+        wrong = "no model given: name a folder with its config.json, or use --params 7B"
     elif flags["gpus"] and flags["from_"]:
-        wrong = "--gpus and --from both name GPUs"
+        wrong = "--gpus cannot be used with --from: both name GPUs"
     elif training and dtype not in (None, "mixed", "fp32", "bf16", "fp16"):
-        wrong = f"--dtype {dtype} is for inference; frozen weights beside adapters have theirs by --lora and --base"
+        wrong = (
+            f"--dtype {dtype} is for inference; set the type of frozen weights under adapters with --lora and --base"
+        )
     elif not training and dtype == "mixed":
-        wrong = "--dtype mixed is for a training"
+        wrong = "--dtype mixed is for training"
     elif not training and (given := [flag for name, flag in _OF_A_TRAINING.items() if flags[name] not in _LEFT_OUT]):
-        wrong = f"{' and '.join(given)} {'are' if len(given) > 1 else 'is'} for a training"
+        wrong = f"{' and '.join(given)} {'are' if len(given) > 1 else 'is'} for training"
     elif training and flags["kv_dtype"]:
         wrong = "--kv-dtype is for --task inference"
     elif flags["python_"] and not (flags["meta_device"] or flags["own_class"]):
-        wrong = "--python goes with --meta-device or --model"
+        wrong = "--python requires --meta-device or --model"
     elif flags["own_class"] and (flags["params"] or flags["meta_device"]):
         wrong = "--model counts the parameters itself, on the meta device"
     elif flags["base"] and not flags["lora"]:
-        wrong = "--base is the type of weights that --lora leaves as they are"
+        wrong = "--base requires --lora: it is the type of the frozen weights"
     elif flags["rules"] and dtype not in (None, "mixed"):
-        wrong = "--rules tells of mixed precision"
+        wrong = "--rules is for mixed precision"
     elif flags["solve"] == "concurrency" and training:
         wrong = "--solve concurrency is for --task inference"
     if wrong:
@@ -171,15 +173,15 @@ def _refuse_contradictions(flags: dict[str, Any]) -> None:
 
 
 def _boards(m: Matrix, flags: dict[str, Any]) -> tuple[Board, ...]:
-    """The GPUs that are asked about: one board, or one of each memory size that the name has."""
+    """The GPUs in question: one board, or one per memory size that the name has."""
     if flags["gpus"]:
         return boards(m, flags["gpus"])
     snapshot = looked_at(flags)
     kinds = of_snapshot(m, snapshot)
     if not kinds:
         where = "The report has" if flags["from_"] else "This machine has"
-        raise Unclear(f"{where} no GPU whose memory is known: name GPUs, such as --gpus 8xA100-40GB")
+        raise Unclear(f"{where} no GPU with a known memory size: name GPUs, such as --gpus 8xA100-40GB")
     if len(kinds) > 1:
         names = ", ".join(f"{board.count}x{board.name}" for board in kinds)
-        raise Unclear(f"GPUs of several kinds are there ({names}): say which with --gpus")
+        raise Unclear(f"there are several kinds of GPUs ({names}): choose one with --gpus")
     return (kinds[0],)

@@ -1,4 +1,4 @@
-"""What `fix` does once its flags are known: plan, show, and (on request) apply, look again and compare."""
+"""What `fix` does once its flags are known: plan, show, and (on request) apply, check again and compare."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 
 class Command(Struct, frozen=True):
-    """A command by itself, masked as the one of a step is."""
+    """A command by itself, masked like a step's command."""
 
     command: str
 
 
 def run_fix(flags: dict[str, Any]) -> int:
-    """Plan and print; with --apply carry out. Returns the exit code."""
+    """Plan and print; with --apply, run the steps. Returns the exit code."""
     _usable(flags)
     given = {name: flags[name] for name in ("expect", "require", "only", "skip", "building")}
     left_out = ("torch_run",) if flags["no_import"] else ()
@@ -76,8 +76,8 @@ def _apply(flags: dict[str, Any], snapshot: Snapshot, matrix: Matrix, policy: Po
     if not environment_steps(steps, only):
         by_name = (one for one in steps.fixes if environment_steps(replace(steps, fixes=(one,)), one.finding.id))
         name = next((one.finding.id for one in by_name if not only and one.finding.status != "fail"), "")
-        more = f" A warning is repaired by its name: gpudoctor fix {name} --apply." if name else ""
-        echo(f"Nothing of this is repaired in the Python environment; nothing was changed.{more}", err=True)
+        more = f" To fix a warning, give its id: gpudoctor fix {name} --apply." if name else ""
+        echo(f"None of this can be fixed in the Python environment; nothing was changed.{more}", err=True)
         return _code(steps, only)
     python = known(snapshot.python.patient.prefix)
     with locked(python or ""):
@@ -87,7 +87,7 @@ def _apply(flags: dict[str, Any], snapshot: Snapshot, matrix: Matrix, policy: Po
 def _carried_out(
     flags: dict[str, Any], snapshot: Snapshot, matrix: Matrix, policy: Policy, steps: Plan, only: str
 ) -> int:
-    """Ask, carry out, look again and compare."""
+    """Ask, run the steps, check again and compare."""
     from .fix_apply import apply_plan
 
     before = assess(snapshot, matrix, policy)
@@ -110,13 +110,13 @@ def _carried_out(
         lines = [f"repaired: {', '.join(gone) or 'nothing'}", f"still there: {', '.join(left) or 'nothing'}"]
         lines += [f"new: {', '.join(new)}"] if new else []
         lines.append(f"verdict before: {before.verdict}, now: {after.verdict}")
-        lines.append(f"what was installed before: {restore}")
+        lines.append(f"packages installed before: {restore}")
         answer("\n".join(lines) + "\n", flags)
     return 1 if failed_after else 0
 
 
 def _shown(door: Callable[[Any], Any], command: str) -> str:
-    """A command as stderr may show it: masked, or a few words in its place where a mask would stay in it."""
+    """A command as stderr may show it: masked, or replaced by a few words if it would contain a mask."""
     return door(Command(command)).command or "a command with a masked name"
 
 
@@ -128,9 +128,12 @@ def _without_strangers(steps: Plan, policy: Policy) -> Plan:
     for one in steps.fixes:
         name = one.finding.subject if one.finding.id == "required-package-missing" else ""
         if name in policy.found.require:
-            question = f"{policy.found.path}, which was found here, requires the package {name}. Install it?"
+            question = f"{policy.found.path} (found here) requires the package {name}. Install it?"
             if not (sys.stdin.isatty() and click.confirm(question, err=True)):
-                echo(f"{name} is not installed: only {policy.found.path} names it, and it is not trusted.", err=True)
+                echo(
+                    f"{name} was not installed: only {policy.found.path} names it, and that file is not trusted.",
+                    err=True,
+                )
                 continue
         kept.append(one)
     return replace(steps, fixes=tuple(kept))
@@ -153,7 +156,7 @@ def _show(steps: Plan, flags: dict[str, Any], snapshot: Snapshot, policy: Policy
 
 
 def _door(flags: dict[str, Any], snapshot: Snapshot, stream: TextIO) -> Callable[[Any], Any]:
-    """What a plan or command passes before it is shown: never with a secret; in files and pipes without names."""
+    """The filter for a plan or command before it is shown: never with a secret; in files and pipes, without names."""
     from ..snapshot.redact import Redactor
     from ..snapshot.redact_secrets import without_secrets
     from .local_names import local_names
@@ -168,13 +171,13 @@ def _door(flags: dict[str, Any], snapshot: Snapshot, stream: TextIO) -> Callable
 
 def _usable(flags: dict[str, Any]) -> None:
     if flags["apply_"] and flags["dry_run"]:
-        raise click.UsageError("--apply and --dry-run exclude each other")
+        raise click.UsageError("--apply cannot be used with --dry-run")
     if flags["apply_"] and (flags["from_"] or flags["replay"]):
-        raise click.UsageError("--apply repairs this machine: it goes with neither --from nor --replay")
+        raise click.UsageError("--apply repairs this machine: it cannot be used with --from or --replay")
     if flags["from_"] and flags["replay"]:
-        raise click.UsageError("--from and --replay exclude each other")
+        raise click.UsageError("--from cannot be used with --replay")
     if (flags["yes"] or flags["restore_file"]) and not flags["apply_"]:
-        raise click.UsageError("--yes and --restore-file go with --apply")
+        raise click.UsageError("--yes and --restore-file require --apply")
 
 
 def _check_id(name: str | None) -> str:

@@ -23,7 +23,7 @@ def run_healthcheck(flags: dict[str, Any]) -> int:
     """Gather, judge, print one line; returns 0 or 1."""
     policy_flags = {name: flags[name] for name in ("expect", "require", "skip")}
     if flags["prove"] and flags["from_"]:
-        raise Refusal("--prove and --from exclude each other")
+        raise Refusal("--prove cannot be used with --from")
     if flags["from_"]:
         snapshot, saved = read(flags)
         policy = make_policy(saved=base_policy(flags, saved), **policy_flags)
@@ -55,8 +55,8 @@ def run_healthcheck(flags: dict[str, Any]) -> int:
 
 
 def _rehearse() -> None:
-    """Judge a driver that hangs and word it: a first time costs several times as much as a second one, and under load
-    that would be too much for the time that is left after a deadline."""
+    """Judge a driver that hangs and render the result: the first time takes several times as long as the second, and
+    under load that would be too much for the time left after a deadline."""
     try:
         from compat_matrix import Matrix
 
@@ -70,7 +70,7 @@ def _rehearse() -> None:
 
 
 def _masked(report: Report) -> Report:
-    """The report with the one line's findings masked: only the words of a failure may hold a name."""
+    """The report with the one line's findings masked: only the text of a failure may contain a name."""
     if all(finding.status not in ("fail", "unknown") for finding in report.findings):
         return report
     from ..snapshot.redact import Redactor
@@ -82,10 +82,10 @@ def _masked(report: Report) -> Report:
 
 
 def _proven(flags: dict[str, Any]) -> Snapshot:
-    """The facts with every device's proof; half of the time at most goes to torch's first import."""
+    """The facts with every device's proof; torch's first import gets at most half of the time."""
     from .proving import measured_facts
 
     total = flags["timeout"] or PROVE_S
     gather_flags = {**flags, "timeout": total / 6, "no_import": False, "root": None, "replay": None}
-    gather_flags["patience"] = 1.8  # 0.9 of the time where torch's import is slow: what is left is for the answer
+    gather_flags["patience"] = 1.8  # 0.9 of the time if torch's import is slow: the rest is for the answer
     return measured_facts(gather_flags, "proof", total_s=gather_s(total), facts_too=True)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Host = tuple[str, Snapshot]
 LEFT_OUT = ("torch_run", "driver.cu_init", "gpus", "torch.sass", "python.distributions")
-"""What nobody can know of an image that was not started."""
+"""What cannot be known about an image that was not started."""
 
 
 def run_image(flags: dict[str, Any]) -> int:
@@ -68,7 +68,7 @@ def _answered(flags: dict[str, Any], m: Matrix) -> Preflight:
 
 
 def _shown(answer: Preflight, flags: dict[str, Any]) -> Preflight:
-    """As its reader may see it: never with a secret; the lines that start it name IMAGE where its name is masked."""
+    """As its reader may see it: never with a secret; the lines that start it say IMAGE if its name is masked."""
     from ..snapshot.redact import redact
     from ..snapshot.redact_secrets import without_secrets
     from .display import own_terminal
@@ -93,7 +93,7 @@ def _without(start: tuple[tuple[str, str], ...], name: str) -> tuple[tuple[str, 
 
 
 def _with_start(answer: HostAnswer, found: Snapshot, about: ImageAbout) -> HostAnswer:
-    """The lines that start it: where it runs, or where only the check of its label keeps it from running."""
+    """The lines that start it, if it runs or if only its label's check keeps it from running."""
     from ..fixes.start_image import start_lines
 
     failed = [f for f in answer.findings if f.status == "fail"]
@@ -105,9 +105,9 @@ def _with_start(answer: HostAnswer, found: Snapshot, about: ImageAbout) -> HostA
 
 
 def _hosts(flags: dict[str, Any], m: Matrix) -> list[Host]:
-    """Reports and this machine first, then every driver in words with every GPU."""
+    """Reports and this machine first, then every described driver with every GPU."""
     if flags["gpus"] and not flags["drivers"]:
-        raise Refusal("--gpu needs the driver of that host: --driver 535.183 --gpu 'RTX A5000'")
+        raise Refusal("--gpu requires the host's driver: --driver 535.183 --gpu 'RTX A5000'")
     hosts = [_this() if name == "this" else _reported(name) for name in flags["against"]]
     if flags["drivers"]:
         from ..images.hosts import described
@@ -136,7 +136,7 @@ def _reported(path: str) -> Host:
 
 
 def _platform_of(hosts: list[Host]) -> str:
-    """Of the first host that says what it is; x86_64 where none does."""
+    """The platform of the first host that has one; x86_64 if none does."""
     machines = [known(host.host.architecture) for _, host in hosts]
     return "linux/arm64" if next(filter(None, machines), "") in ("aarch64", "arm64") else "linux/amd64"
 
@@ -150,7 +150,9 @@ def _image(flags: dict[str, Any], m: Matrix, platform: str) -> tuple[Snapshot, I
 
     layers = flags["layers"] or flags["all_layers"]
     if opened.source is None and layers:
-        raise Refusal(f"{flags['reference']} is an unpacked root folder: it has no layers, its files are read anyway")
+        raise Refusal(
+            f"{flags['reference']} is an unpacked root folder: it has no layers, and its files are read anyway"
+        )
     if opened.source is None:
         s = _root(opened.root)
         return s, about_root(opened.root, s, m)
@@ -170,11 +172,11 @@ def _image(flags: dict[str, Any], m: Matrix, platform: str) -> tuple[Snapshot, I
 
 
 def _of_platform(image: Image, wanted: str | None) -> None:
-    """A single manifest is for one platform, whatever was asked for."""
+    """A single manifest is for one platform, whatever was requested."""
     from ..images.manifest import platform_words
 
     if wanted and platform_words(image.platform)[:2] != platform_words(wanted)[:2]:
-        raise ImageError(f"{image.name} is for {image.platform} alone, not for {wanted}")
+        raise ImageError(f"{image.name} is only for {image.platform}, not for {wanted}")
 
 
 def _root(folder: str) -> Snapshot:

@@ -20,7 +20,7 @@ _WORDS = {"gpus": "--gpu", "os_": "--os", "arch": "--arch", "python_version": "-
 
 
 def run_keep(m: Matrix, flags: dict[str, Any], snapshot: Snapshot) -> int:
-    """Ask and print; 0 nothing has to change or something does, 3 nothing would do. Raises Unclear, Refusal."""
+    """Ask and print; 0 no change or some change is needed, 3 no change would help. Raises Unclear, Refusal."""
     machine = of_snapshot(snapshot, m)
     if flags["driver"] is not None:
         version, note = driver(m, flags["driver"], machine.os)
@@ -36,21 +36,24 @@ def run_keep(m: Matrix, flags: dict[str, Any], snapshot: Snapshot) -> int:
 
 
 def refuse_words(flags: dict[str, Any]) -> None:
-    """--keep is of an environment that is there. Raises Refusal."""
+    """--keep is for an existing environment. Raises Refusal."""
     for name, flag in _WORDS.items():
         if flags[name]:
-            raise Refusal(f"--keep and {flag} exclude each other: it keeps an environment that is there")
+            raise Refusal(f"--keep cannot be used with {flag}: it is for an existing environment")
     if flags["verify"] or flags["explain_all"]:
-        raise Refusal("--keep prints one change: it takes no --verify and no --explain-all")
+        raise Refusal("--keep prints one change: it cannot be used with --verify or --explain-all")
     if flags["format_"] not in ("text", "json"):
-        raise Refusal(f"--keep is printed as text or json, not as {flags['format_']}")
+        raise Refusal(f"--keep can be printed as text or json, not as {flags['format_']}")
 
 
 def _text(machine: Machine, kept: Kept, lines: tuple[str, str]) -> str:
     if not kept.wrong:
-        rows = [f"Nothing has to change: {kept.now} fits {machine}."]
+        rows = [f"No change needed: {kept.now} works on {machine}."]
     elif kept.request is None:
-        rows = [f"No change of packages would do for {machine} ({kept.wrong}).", "gpudoctor resolve says what would."]
+        rows = [
+            f"No change of packages would fix this for {machine} ({kept.wrong}).",
+            "Run gpudoctor resolve to see what would.",
+        ]
     else:
         rows = [lines[0], "", f"For {machine}", f"  Now:    {kept.wrong}."]
         rows += [f"  Change: {change}" for change in kept.changes]

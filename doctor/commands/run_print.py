@@ -19,19 +19,19 @@ _EXPECT = re.compile(r"[\w.,+ -]{1,80}")
 def run_print(
     what: str, expect: str | None, image: str | None, matrix: str | None = None, output: str | None = None
 ) -> int:
-    """Print the file. Raises Refusal for a flag that the file has no place for, an expectation or a name of an image
-    that would break it, and for a GPU that neither the matrix lists nor the driver here reports."""
+    """Print the file. Raises Refusal for a flag that the file does not use, for an expectation or image name that would
+    break it, and for a GPU that is neither listed in the matrix nor reported by the driver here."""
     text = files(__package__).joinpath("printed").joinpath(f"{what}.txt").read_text("utf-8")
     for flag, value, marks in (("expect", expect, ("@EXPECT@", "@COUNT@")), ("image", image, ("@IMAGE@",))):
         if value is not None and not any(mark in text for mark in marks):
-            raise Refusal(f"{what} has no place for --{flag}")
+            raise Refusal(f"--{flag} cannot be used with {what}")
     expect = "gpu" if expect is None else expect
     image = "your-registry.example/gpudoctor:latest" if image is None else image
     policy = make_policy(expect=expect)
     if not _EXPECT.fullmatch(expect):
-        raise Refusal(f"--expect {expect!r}: letters, digits, blanks and . , + - _ only")
+        raise Refusal(f"--expect {expect!r}: only letters, digits, spaces and . , + - _ are allowed")
     if not _IMAGE.fullmatch(image):
-        raise Refusal(f"--image {image!r} is no name of an image")
+        raise Refusal(f"--image {image!r} is not a valid image name")
     m = matrix_of({"matrix": matrix})
     if policy.expect.model and not m.lists_model(policy.expect.model):
         refuse_unlisted(policy.expect, m, reported_names(look()))

@@ -27,7 +27,7 @@ def run_prove(flags: dict[str, Any]) -> int:
     """Gather and measure, or read; judge, redact, print; returns the exit code, 130 after an interrupt."""
     device = _device(flags)
     if flags["soak"] and device == "cpu":
-        raise Refusal("--soak is for GPUs: without --device cpu")
+        raise Refusal("--soak is for GPUs: it cannot be used with --device cpu")
     _one_source(flags)
     links = links_of(flags, os.environ, device)
     if flags["plot"]:
@@ -65,7 +65,7 @@ def _facts(flags: dict[str, Any], device: str, links: Links | None) -> Snapshot:
     from .proving import measured_facts
 
     gather_flags = {**flags, "timeout": None, "no_import": False, "root": None}
-    if flags["timeout"]:  # an import that is slow may take that long; one that stands still a minute
+    if flags["timeout"]:  # a slow import may take that long; one without progress a minute
         gather_flags["patience"] = max(1.0, flags["timeout"] / IMPORT_S)
     with Progress() as progress:
         how: dict[str, Any] = {"device": device, "total_s": flags["timeout"], "say": progress, "interruptible": True}
@@ -74,23 +74,23 @@ def _facts(flags: dict[str, Any], device: str, links: Links | None) -> Snapshot:
 
 
 def level(flags: dict[str, Any]) -> Level:
-    """The level that these flags ask for."""
+    """The level these flags ask for."""
     return "links" if flags["links"] else "quick" if flags["quick"] else "full" if flags["full"] else "standard"
 
 
 def measured_in(snapshot: Snapshot, name: str) -> Snapshot:
-    """The Snapshot, where it has measurements; Refusal with one line where nobody measured."""
+    """The Snapshot, if it has measurements; Refusal with one line if nothing was measured."""
     if isinstance(snapshot.measured.level, Missing):
-        raise Refusal(f"{name} holds no measurements (gpudoctor check judges it; gpudoctor prove measures)")
+        raise Refusal(f"{name} contains no measurements (use gpudoctor check for it; gpudoctor prove measures)")
     return snapshot
 
 
 def _baseline(flags: dict[str, Any]) -> Baseline | None:
-    """The earlier report's rates. Raises Refusal where it has none, before anything is measured."""
+    """The earlier report's rates. Raises Refusal if it has none, before anything is measured."""
     percent = flags["regression_percent"]
     if not flags["baseline"]:
         if percent is not None:
-            raise Refusal("--regression-percent goes with --baseline")
+            raise Refusal("--regression-percent requires --baseline")
         return None
     from ..findings.measured_baseline import baseline_of
     from .saved import read_report
@@ -100,7 +100,9 @@ def _baseline(flags: dict[str, Any]) -> Baseline | None:
     snapshot = read_report(flags["baseline"]).snapshot
     found = baseline_of(snapshot, snapshot.target.gathered_at[:10], 10.0 if percent is None else percent)
     if not found.rates:
-        raise Refusal(f"{flags['baseline']} holds no measured rates (gpudoctor prove --quick --format json)")
+        raise Refusal(
+            f"{flags['baseline']} contains no measured rates (create one with gpudoctor prove --quick --format json)"
+        )
     return found
 
 
@@ -113,9 +115,9 @@ def _device(flags: dict[str, Any]) -> str:
 
 def _one_source(flags: dict[str, Any]) -> None:
     if flags["quick"] and flags["full"]:
-        raise Refusal("--quick and --full exclude each other")
+        raise Refusal("--quick cannot be used with --full")
     if flags["from_"] and flags["replay"]:
-        raise Refusal("--from and --replay exclude each other")
+        raise Refusal("--from cannot be used with --replay")
     saved = "from" if flags["from_"] else "replay" if flags["replay"] else ""
     given = [
         name
@@ -125,4 +127,4 @@ def _one_source(flags: dict[str, Any]) -> None:
     if flags["device"] != "cuda":
         given.append("device")
     if saved and given:
-        raise Refusal(f"--{given[0]} and --{saved} exclude each other: nothing is measured again")
+        raise Refusal(f"--{given[0]} cannot be used with --{saved}: nothing is measured again")

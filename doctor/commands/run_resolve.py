@@ -30,7 +30,7 @@ def run_resolve(flags: dict[str, Any]) -> int:
 
         refuse_others(flags)
     elif flags["format_"] == "edited":
-        raise Refusal("--format edited prints the changed file of -r")
+        raise Refusal("--format edited requires -r: it prints the changed file")
     if flags["keep"]:
         from .run_keep import refuse_words
 
@@ -57,7 +57,7 @@ def run_resolve(flags: dict[str, Any]) -> int:
 
         machine = replace(machine, notes=(*machine.notes, *installed_note(m, machine, q)))
     printed = _rendered(m, machine, q, answer, flags)
-    if q.driver.endswith(NEWEST):  # stands for the newest of a branch, and is no version to be shown
+    if q.driver.endswith(NEWEST):  # a placeholder for the newest of a branch, not a version to show
         printed = printed.replace(q.driver, q.driver[: -len(NEWEST)])
     if flags["format_"] not in ("text", "json", "html"):
         echo(m.differs, err=True, nl=bool(m.differs))
@@ -65,7 +65,7 @@ def run_resolve(flags: dict[str, Any]) -> int:
             from ..resolve.text import not_listed
 
             echo(" ".join(not_listed(answer)), err=True)
-        if not answer.candidates:  # no prose where a file of requirements is awaited
+        if not answer.candidates:  # no prose where a requirements file is expected
             echo(printed, err=True, nl=False)
             return 3
     print_answer(first_paragraph(printed) if flags["quiet"] else printed, flags)
@@ -75,7 +75,7 @@ def run_resolve(flags: dict[str, Any]) -> int:
 
 
 def machine_of(m: Matrix, flags: dict[str, Any]) -> Machine:
-    """The machine in words, with what is not told taken from the report or this machine where no GPU is named."""
+    """The described machine; if no GPU is named, what is missing comes from the report or this machine."""
     requested = python(flags["python_version"]) if flags["python_version"] else ""
     if flags["gpus"]:
         base = Machine(cards=tuple(card(m, text) for text in flags["gpus"]))
@@ -95,8 +95,8 @@ def machine_of(m: Matrix, flags: dict[str, Any]) -> Machine:
     if any(one.tegra for one in machine.cards):
         machine = replace(machine, arch="aarch64")
         notes.append(
-            "Jetson: the driver is part of JetPack. Builds for its own CUDA are on NVIDIA's Jetson index, and in "
-            "NVIDIA's containers for it; what is listed here is the aarch64 wheels of PyTorch's own index."
+            "Jetson: the driver is part of JetPack. Builds for its CUDA are on NVIDIA's Jetson index and in NVIDIA's "
+            "Jetson containers; the builds listed here are the aarch64 wheels from PyTorch's own index."
         )
     if machine.os == "windows" and machine.arch != "x86_64":
         raise Unclear("this matrix has no CUDA builds of torch for Windows on Arm", unknown=True)
@@ -108,7 +108,7 @@ def machine_of(m: Matrix, flags: dict[str, Any]) -> Machine:
 
 
 def looked_at(flags: dict[str, Any]) -> Snapshot:
-    """The facts of the report, else of this machine."""
+    """The facts from the report, else from this machine."""
     if flags["from_"]:
         from .saved import read_report
 
@@ -153,7 +153,7 @@ def _page(m: Matrix, machine: Machine, q: Question, answer: Answer, flags: dict[
     whole = text(m, machine, q, answer, explain_all=flags["explain_all"])
     best = answer.candidates[0] if answer.candidates else None
     how = lines(m, q, best) if best else None
-    verdict = f"torch {best.build.torch} {best.build.tag}: {best.why}" if best else "No build runs there."
+    verdict = f"torch {best.build.torch} {best.build.tag}: {best.why}" if best else "No build runs on this machine."
     verdict = " ".join(not_listed(answer)) if answer.unlisted else verdict
     heading = ", ".join(one.name for one in machine.cards) or "no GPU"
     return text_page("gpudoctor resolve", heading, verdict, [how.pip, how.uv] if how else [], whole)
@@ -197,7 +197,7 @@ def _json(m: Matrix, machine: Machine, q: Question, answer: Answer) -> str:
 
 
 def _verified(m: Matrix, q: Question, one: Candidate) -> int:
-    """Let the user's own uv, else pip, try the line: 0 where it resolves, 1 where it does not."""
+    """Try the line with the user's own uv, else pip: 0 if it resolves, 1 if it does not."""
     import shlex
     import shutil
 
@@ -210,7 +210,7 @@ def _verified(m: Matrix, q: Question, one: Candidate) -> int:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        echo(f"it could not be tried: {error}", err=True)
+        echo(f"could not be tried: {error}", err=True)
         return 3
     resolved = done.returncode == 0 and done.stdout.strip()  # pip's answer, where its warnings are on stderr
     last = (done.stdout if resolved else done.stderr or done.stdout).strip().splitlines()[-3:]

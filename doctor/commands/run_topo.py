@@ -19,9 +19,9 @@ _MOST_BYTES = 4 << 20
 
 
 def run_topo(flags: dict[str, Any]) -> int:
-    """Look, work it out and print; returns the exit code."""
+    """Gather, compute and print; returns the exit code."""
     if flags["text"] and flags["from_"]:
-        raise Refusal("a pasted table and --from are both given: which one?")
+        raise Refusal("a pasted table cannot be used with --from")
     count = parameter_count(flags["params"])
     m = matrix_of(flags)
     if flags["gpu"] and not (m.gpu(flags["gpu"]).rows or m.gpus_like(flags["gpu"]).rows):
@@ -44,12 +44,12 @@ def run_topo(flags: dict[str, Any]) -> int:
 
 
 def _pasted(flags: dict[str, Any]) -> str:
-    data = read_bounded(flags["text"], _MOST_BYTES, "is over 4 MiB: no table of nvidia-smi topo -m")
+    data = read_bounded(flags["text"], _MOST_BYTES, "is over 4 MiB: too large to be a table from nvidia-smi topo -m")
     return data.decode("utf-8", "replace")
 
 
 def _print_peers(peers: Peers, flags: dict[str, Any]) -> int:
-    """Raises Refusal for a format that this matrix has no picture in."""
+    """Raises Refusal for a format in which this matrix cannot be drawn."""
     if flags["format_"] == "json":
         import msgspec
 
@@ -57,7 +57,7 @@ def _print_peers(peers: Peers, flags: dict[str, Any]) -> int:
     elif flags["format_"] in ("text", "markdown"):
         print_answer("\n".join(peers.verdict) + "\n", flags)
     else:
-        raise Refusal(f"a matrix of -p2p is printed as text, markdown or json, not as {flags['format_']}")
+        raise Refusal(f"a -p2p matrix can be printed as text, markdown or json, not as {flags['format_']}")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""What `watch` does once its flags are known: watch, then look at the machine, judge, print."""
+"""What `watch` does once its flags are known: watch, then examine the machine, judge, print."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from .options import make_policy
 from .pictures import writable
 
 _FACTS_S = 10.0
-"""How long the machine is looked at in the end: whoever sent a signal may not wait for long."""
+"""How long the machine is examined at the end: whoever sent a signal may not wait long."""
 
 
 def run_watch(flags: dict[str, Any]) -> int:
-    """Watch to the end; returns the command's exit code."""
+    """Watch until the end; returns the command's exit code."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller: whatever we would say, the command runs
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
@@ -64,9 +64,9 @@ def run_watch(flags: dict[str, Any]) -> int:
 def _usable(flags: dict[str, Any]) -> None:
     """Refuse what cannot be done before anything is started."""
     if flags["pid"] and flags["command"]:
-        raise Refusal("--pid and a command exclude each other")
+        raise Refusal("--pid cannot be used with a command")
     if not flags["pid"] and not flags["command"]:
-        raise Refusal("say what to watch: gpudoctor watch -- python train.py, or gpudoctor watch --pid PID")
+        raise Refusal("nothing to watch: gpudoctor watch -- python train.py, or gpudoctor watch --pid PID")
     if flags["command"] and not flags["command"][0]:
         raise Refusal("the command's name is empty")
     if not os.path.isdir("/proc/self/task") or not hasattr(signal, "sigtimedwait"):  # noqa: PTH112
@@ -77,22 +77,22 @@ def _usable(flags: dict[str, Any]) -> None:
         import shutil
 
         if shutil.which(flags["python_"]) is None:
-            raise Refusal(f"--python {flags['python_']}: there is no such file")
+            raise Refusal(f"--python {flags['python_']}: no such file")
 
 
 def _program(pid: int) -> str:
-    """Base name of a running process's program. Raises Refusal where there is none that can be watched."""
+    """Base name of a running process's program. Raises Refusal if it cannot be watched."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             name, _, rest = file.read(4096).partition(b" (")[2].rpartition(b") ")
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             line = file.read(4096)
     except (FileNotFoundError, ProcessLookupError):
-        raise Refusal(f"--pid {pid}: there is no such process") from None
+        raise Refusal(f"--pid {pid}: no such process") from None
     except OSError as error:
-        raise Refusal(f"--pid {pid} cannot be looked at: {error.strerror or error}") from None
+        raise Refusal(f"--pid {pid} cannot be examined: {error.strerror or error}") from None
     if rest[:1] in (b"Z", b"X"):
-        raise Refusal(f"--pid {pid} has ended already")
+        raise Refusal(f"--pid {pid} has already exited")
     first = os.path.basename(line.split(b"\0")[0])  # noqa: PTH119
     return (first or name).decode("utf-8", "replace") or "process"
 
@@ -101,7 +101,7 @@ def _report(watched: Any, policy: Policy, flags: dict[str, Any]) -> None:
     snapshot = _facts(watched, flags)
     ended = watched.ended
     if watched.unseen and not watched.python and not flags["python_"]:
-        words = f"it ended before it was seen, so this report is about {_judged(snapshot)}"
+        words = f"it exited before it could be examined, so this report is about {_judged(snapshot)}"
         ended += (StepEnd(agent="watch", step=f"the Python of {watched.watch.program}", fault="skipped", detail=words),)
     measured = Measured(level="watch", watch=watched.watch, loads=watched.loads, ended=ended)
     snapshot = snapshot.with_(measured=measured)
@@ -113,7 +113,7 @@ def _report(watched: Any, policy: Policy, flags: dict[str, Any]) -> None:
     with contextlib.redirect_stdout(sys.stderr):  # the command's own output is on stdout
         try:
             print_report(snapshot, policy, flags)
-        except Refusal as refusal:  # a disk that has become full: hours were watched, somebody should read it
+        except Refusal as refusal:  # the disk is full: after hours of watching, the report should still be shown
             if flags["output"] is None:
                 raise
             say(str(refusal), 0)
@@ -128,7 +128,7 @@ def _judged(s: Snapshot) -> str:
 
 
 def _facts(watched: Any, flags: dict[str, Any]) -> Snapshot:
-    """The machine as the watched program saw it: its Python, its variables. torch is not imported again."""
+    """The machine as the watched program saw it, with its Python and variables. torch is not imported again."""
     from ..probes.collect import Options, Started, collect
     from ..proof.watch_run import HURRIED_S
     from ..report.progress import Progress
@@ -153,6 +153,6 @@ def _facts(watched: Any, flags: dict[str, Any]) -> Snapshot:
         if watched.python and not flags["python_"]:
             return snapshot.replace({"python.chosen_because": "the watched program"})
         return snapshot
-    except KeyboardInterrupt:  # what was measured is told all the same
+    except KeyboardInterrupt:  # what was measured is reported all the same
         forget()
         return Snapshot()

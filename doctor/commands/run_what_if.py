@@ -27,9 +27,9 @@ _CHANGES = ("driver", "gpus", "torch", "new_python")
 
 
 def run_what_if(flags: dict[str, Any]) -> int:
-    """Look or read, judge as it is and as it would be, print both; returns the exit code of what would be."""
+    """Gather or read, judge as it is and as it would be, print both; returns the exit code after the change."""
     if not any(flags[name] for name in _CHANGES):
-        raise Refusal("name what is to change: --driver, --gpu, --torch or --python")
+        raise Refusal("nothing to change: give --driver, --gpu, --torch or --python")
     before, policy, redacted = _machine(flags)
     m = matrix_of(flags)
     try:
@@ -56,7 +56,7 @@ def run_what_if(flags: dict[str, Any]) -> int:
 
 
 def _machine(flags: dict[str, Any]) -> tuple[Snapshot, Policy, bool]:
-    """The machine as it is: told in words, saved, recorded, or this one; and whether its names are masked."""
+    """The machine as it is: described, saved, recorded, or this one; and whether its names are masked."""
     from .config import base_policy
     from .options import make_policy, of_its_day
     from .run_check import policy_flags
@@ -72,7 +72,7 @@ def _machine(flags: dict[str, Any]) -> tuple[Snapshot, Policy, bool]:
         if on
     ]
     if len(given) > 1:
-        raise Refusal(f"{given[0]} and {given[1]} exclude each other")
+        raise Refusal(f"{given[0]} cannot be used with {given[1]}")
     if flags["from_"]:
         from .saved import read_report
 
@@ -83,7 +83,7 @@ def _machine(flags: dict[str, Any]) -> tuple[Snapshot, Policy, bool]:
     policy = make_policy(saved=base_policy(flags), left_out=left_out, **policy_flags(flags))
     if spoken:
         if not flags["gpus"]:
-            raise Refusal("a machine in words (--os, --arch) needs its --gpu")
+            raise Refusal("--os and --arch describe a machine: they require --gpu")
         return in_words(flags["os_"] or "linux", flags["arch"] or "x86_64"), policy, False
     from ..report.progress import Progress
     from .sources import gather
@@ -94,7 +94,7 @@ def _machine(flags: dict[str, Any]) -> tuple[Snapshot, Policy, bool]:
 
 
 def changed(s: Snapshot, m: Matrix, flags: dict[str, Any]) -> tuple[Snapshot, list[str]]:
-    """The Snapshot as it would be, and what was changed, in words. Raises Unclear."""
+    """The Snapshot as it would be, and a description of what was changed. Raises Unclear."""
     words = []
     if flags["driver"]:
         system = known(s.host.system) or "linux"
@@ -102,13 +102,13 @@ def changed(s: Snapshot, m: Matrix, flags: dict[str, Any]) -> tuple[Snapshot, li
         if not version:
             raise Unclear("--driver none: `gpudoctor resolve --driver none` says which one to install first")
         if version.endswith(".999"):
-            raise Unclear(f"--driver {flags['driver']!r}: name the whole version of a Windows driver, such as 581.29")
+            raise Unclear(f"--driver {flags['driver']!r}: give the full version of a Windows driver, such as 581.29")
         words.append(f"driver {version}" + (f" (the newest of branch {flags['driver']})" if note else ""))
         s = s.replace(with_driver(s, m, version))
     if flags["gpus"]:
         cards = [card(m, text) for text in flags["gpus"]]
         if any(one.tegra for one in cards):
-            raise Unclear("a Jetson's GPU comes with its whole machine: ask gpudoctor resolve for it")
+            raise Unclear("a Jetson's GPU cannot be changed separately: use gpudoctor resolve for a Jetson")
         words.append(", ".join((f"{one.count}x " if one.count > 1 else "") + one.name for one in cards))
         s = s.replace(with_gpus(s, m, cards))
     if flags["new_python"]:
@@ -127,7 +127,7 @@ def changed(s: Snapshot, m: Matrix, flags: dict[str, Any]) -> tuple[Snapshot, li
 
 
 def _rendered(difference: Compared, report: Report, flags: dict[str, Any]) -> bytes:
-    """One document of its format; the difference stands in it, before the report where people read it."""
+    """One document in its format, including the difference, which comes before the report in readable formats."""
     from .run_check import render
 
     preface = _preface(difference)
@@ -148,13 +148,13 @@ _HEADS = (
     ("gone", "Gone"),
     ("new", "New"),
     ("stays", "Stays"),
-    ("open", "Only a new look can tell whether it stays"),
+    ("open", "Unknown until you run gpudoctor check again after the change"),
 )
-_NOTHING = "Nothing was found before, and nothing is found then."
+_NOTHING = "Nothing was found before, and nothing would be found after the change."
 
 
 def _preface(difference: Compared) -> list[str]:
-    """What changes, and a sentence for each finding of before and after."""
+    """What changes, and a sentence for each finding before and after."""
     rows = [f"{head}: {_titled(one)}" for name, head in _HEADS for one in _titles(difference, name)]
     return [f"With {' and '.join(difference.changed)}", *(rows or [_NOTHING])]
 

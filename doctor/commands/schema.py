@@ -12,7 +12,7 @@ KINDS = ("check", "image", "topo", "fleet")
 
 @click.command(cls=Command)
 @click.argument("what", type=click.Choice(KINDS), default="check", metavar="[check|image|topo|fleet]")
-@click.option("--fleet", is_flag=True, help="The same as `schema fleet`.")
+@click.option("--fleet", is_flag=True, help="Same as `schema fleet`.")
 @options((OUTPUT,))
 def schema(what: str, fleet: bool, output: str | None) -> int:
     """Print the JSON Schema (2020-12) of `check`, `image`, `topo` or `fleet report` with --format json."""

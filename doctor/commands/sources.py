@@ -24,9 +24,9 @@ def read(flags: dict[str, Any]) -> tuple[Snapshot, Policy]:
 
 
 def gather(flags: dict[str, Any], say: Say | None = None, meanwhile: Callable[[], None] | None = None) -> Snapshot:
-    """The facts of this machine, a root folder or a recording. Raises Refusal where there is no such thing.
+    """The facts of this machine, a root folder or a recording. Raises Refusal if there is no such thing.
 
-    `meanwhile`: what is of use where a child does not answer at once.
+    `meanwhile`: work to do while a child has not answered yet.
     """
     if flags["replay"]:
         return replay(flags["replay"])
@@ -52,10 +52,10 @@ def gather(flags: dict[str, Any], say: Say | None = None, meanwhile: Callable[[]
 
 
 def refuse_missing_python(named: str | None, snapshot: Snapshot) -> None:
-    """Raises Refusal where there is no environment at the path that the user named."""
+    """Raises Refusal if there is no environment at the path that the user named."""
     prefix = snapshot.python.patient.prefix
     if named and isinstance(prefix, Missing) and prefix.reason in ("absent", "not-asked"):
-        raise Refusal(f"--python {named}: there is no Python environment")
+        raise Refusal(f"--python {named}: no Python environment found")
 
 
 def replay(folder: str) -> Snapshot:

@@ -1,4 +1,4 @@
-"""Names close to a misspelt one."""
+"""Names close to a misspelled one."""
 
 from __future__ import annotations
 

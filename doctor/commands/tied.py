@@ -1,4 +1,4 @@
-"""Run an installer as a child that ends with this process, whatever ends it."""
+"""Run an installer as a child that terminates with this process, whatever terminates it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ..targets.process import script_argv
 from .ended import ending_children
 
 GRACE_S = 1.0
-"""What an installer gets to clean up after SIGTERM."""
+"""Time an installer gets to clean up after SIGTERM."""
 
 
 def run_tied(argv: Sequence[str], deadline_s: float, output: int, variables: Mapping[str, str] | None = None) -> int:
-    """Its exit code; stdout and stderr go to the descriptor `output`. It runs in a folder that holds nothing.
+    """Its exit code; stdout and stderr go to the descriptor `output`. It runs in an empty folder.
 
-    `variables`: set for this child alone.
+    `variables`: set only for this child.
 
-    Raises OSError, subprocess.TimeoutExpired (seconds), and Ended where a signal ends this process; the child and its
-    group are ended first.
+    Raises OSError, subprocess.TimeoutExpired (seconds), and Ended if a signal terminates this process; the child and
+    its group are stopped first.
     """
     held, lifeline = os.pipe()
     try:

@@ -1,4 +1,4 @@
-"""TOML of a stranger, by Python's own reader, whose time for a dotted key grows with the square of its parts."""
+"""Untrusted TOML, parsed with Python's own parser, whose time for a dotted key grows with the square of its parts."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import sys
 from typing import Any
 
 MOST_PARTS = 100
-"""Dots of one key; real tables are far less deep."""
+"""Parts of one dotted key; real tables are far less deep."""
 _RUN = re.compile(r"[^=,\[\]{}#]+")
-"""All of a key, and maybe more."""
+"""A whole key, and maybe more."""
 
 
 class NotToml(ValueError):

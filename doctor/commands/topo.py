@@ -1,4 +1,4 @@
-"""`gpudoctor topo`: what lies between the GPUs, and what it costs each way of splitting a training."""
+"""`gpudoctor topo`: how the GPUs are connected, and what that costs each way of splitting training."""
 
 from __future__ import annotations
 
@@ -15,21 +15,26 @@ from .flags import report_flags
 @click.option(
     "--from", "from_", metavar="REPORT", help="A saved JSON report ('-': stdin), or the folder of a recording."
 )
-@click.option("--gpu", metavar="NAME", help="The GPUs' model, where a pasted table does not tell it: 'RTX 3090'.")
-@click.option("--params", default="7B", metavar="N", help="Parameters of the example model. Default: 7B.")
-@click.option("--seq", type=click.IntRange(1, 10_000_000), default=2048, help="Tokens of its step. Default: 2048.")
+@click.option("--gpu", metavar="NAME", help="GPU model, if the pasted table does not show it: 'RTX 3090'.")
+@click.option("--params", default="7B", metavar="N", help="Parameter count of the example model. Default: 7B.")
+@click.option(
+    "--seq",
+    type=click.IntRange(1, 10_000_000),
+    default=2048,
+    help="Tokens per step of the example model. Default: 2048.",
+)
 @options(report_flags("text", "json", "markdown", "html", "svg"))
-@click.option("--matrix", metavar="PATH", help="Take rates from this matrix (see matrix export).")
-@click.option("--timeout", type=click.FloatRange(0.1, 3600), help="Seconds for looking at this machine. Default: 20.")
+@click.option("--matrix", metavar="PATH", help="Look up rates in this matrix (see matrix export).")
+@click.option("--timeout", type=click.FloatRange(0.1, 3600), help="Seconds for examining this machine. Default: 20.")
 def topo(**flags: Any) -> int:
-    """Show what lies between the GPUs, and what it costs each way of splitting a training.
+    """Show how the GPUs are connected, and what that costs each way of splitting training.
 
     \b
     gpudoctor topo                                             this machine
     gpudoctor topo --from report.json                          a saved report, or a recording's folder
     nvidia-smi topo -m | gpudoctor topo - --gpu 'RTX 3090'     a pasted table
 
-    Exit codes: 0 all is known, 2 wrong usage or a table that is cut off, 3 a fact is missing, which is named.
+    Exit codes: 0 everything is known, 2 wrong usage or a truncated table, 3 a fact is missing (and is named).
     """
     from .run_topo import run_topo
 

@@ -1,4 +1,4 @@
-"""`gpudoctor trust FILE`: let a configuration file that is found in a folder count in full."""
+"""`gpudoctor trust FILE`: trust a configuration file found in a folder, so that all of it applies."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .write import echo
 @click.command(cls=Command)
 @click.argument("config", metavar="[FILE]", required=False)
 @click.option("--remove", is_flag=True, help="Stop trusting FILE.")
-@click.option("--list", "list_", is_flag=True, help="List the trusted files, and those that changed since.")
+@click.option("--list", "list_", is_flag=True, help="List the trusted files and whether they have changed since.")
 def trust(config: str | None, remove: bool, list_: bool) -> int:
-    """Let a gpudoctor.toml or pyproject.toml count in full, as it is now.
+    """Trust a gpudoctor.toml or pyproject.toml as it is now, so that all of it applies.
 
-    A file that gpudoctor only finds (in this folder or above) may add and tighten: require, expect, fail-on. It can
-    silence remarks and warnings, never a failure, and it cannot choose a matrix. Read a file before you trust it; after
-    each change, trust it again.
+    An untrusted file that gpudoctor finds (in this folder or above) may add and tighten: require, expect, fail-on. It
+    can silence notes and warnings, but never a failure, and it cannot choose a matrix. Read a file before you trust it;
+    after each change, trust it again.
     """
     from ..guard import Refusal
     from . import config_files, trusted
@@ -25,12 +25,12 @@ def trust(config: str | None, remove: bool, list_: bool) -> int:
 
     if list_:
         if config or remove:
-            raise Refusal("--list takes no FILE")
+            raise Refusal("--list cannot be used with FILE")
         for path, digest in sorted(trusted.trusted().items()):
             echo(f"{path}{_state(path, digest)}")
         return 0
     if not config:
-        raise Refusal("say which FILE, or --list")
+        raise Refusal("give a FILE, or --list")
     if remove:
         if not trusted.forget(config):
             raise Refusal(f"{config} is not trusted")
@@ -51,4 +51,4 @@ def _state(path: str, digest: str) -> str:
         data = config_files.read(path)
     except Refusal:
         return "  (cannot be read)"
-    return "" if hashlib.sha256(data).hexdigest() == digest else "  (changed since: not trusted)"
+    return "" if hashlib.sha256(data).hexdigest() == digest else "  (changed since, so not trusted)"

@@ -1,4 +1,4 @@
-"""Which found configuration files the user trusts: by path and content, as direnv does."""
+"""Which found configuration files the user trusts, by path and content, as direnv does."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _MAX_BYTES = 1 << 20
 
 
 def store() -> str:
-    """The file that keeps them: `SHA-256  PATH`, a line each."""
+    """The file that stores them: `SHA-256  PATH`, one per line."""
     home = os.environ.get("XDG_STATE_HOME") or os.path.join(os.environ.get("HOME") or "/", ".local", "state")  # noqa: PTH118
     return os.path.join(home, "gpudoctor", "trusted")  # noqa: PTH118
 
 
 def trusted() -> dict[str, str]:
-    """Path to the SHA-256 of the content that was trusted; empty where nothing was, or the file cannot be believed."""
+    """Path to the SHA-256 of the trusted content; empty if nothing is trusted, or if the file itself cannot be."""
     from .config_files import only_ours
 
     path = store()

@@ -1,4 +1,4 @@
-"""`resolve -r FILE --verify`: the user's own uv, else pip, solves the changed file; nothing is installed or built."""
+"""`resolve -r FILE --verify`: solve the changed file with the user's uv, else pip; nothing is installed or built."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ _PLATFORMS = {
 
 
 def verify(path: str, before: str, after: str, unsolved: tuple[int, ...], q: Question) -> int:
-    """0: the changed file can be solved from wheels alone; 1: it cannot; 3: no solver could be asked. Told on stderr.
+    """0: the changed file can be solved from wheels alone; 1: it cannot; 3: no solver could be run. Printed on stderr.
 
     before, after: the text without and with the changes; unsolved: lines of `before` for paths and repositories, which
-    are left out: their own code would say what they need.
+    are left out because only their own code knows what they need.
     """
     what = "The file" if before == after else "The changed file"
     left_out = [before.splitlines()[number - 1].strip() for number in unsolved]
     for text in left_out:
-        echo(f"left out, because it is not on an index: {text}", err=True)
+        echo(f"skipped, because it is not on an index: {text}", err=True)
     folder = Path(path).resolve().parent
     code, last = _solve(_apart(after, left_out, folder), q)
     if code == 0:
         echo(f"{what} can be installed: its indexes have wheels for all of it.", err=True)
     elif code == 1:
         old = 0 if before == after else _solve(_apart(before, left_out, folder), q)[0]
-        also = " It did not before the changes either." if old == 1 else ""
+        also = " It could not be before the changes either." if old == 1 else ""
         echo(f"{what} cannot be installed.{also}", err=True)
     echo(last, err=True, nl=bool(last))
     return code
@@ -70,7 +70,7 @@ def _solve(text: str, q: Question) -> tuple[int, str]:
                 env={**os.environ, "NO_COLOR": "1"},
             )  # fmt: skip
         except (OSError, subprocess.TimeoutExpired) as error:
-            return 3, f"it could not be tried: {error}"
+            return 3, f"could not be tried: {error}"
     if done.returncode == 0:
         return 0, ""
     return 1, "\n".join((done.stderr or done.stdout).strip().splitlines()[-6:])
@@ -83,7 +83,7 @@ def _command(folder: str, q: Question) -> list[str]:
     if shutil.which("uv"):
         return [
             *("uv", "pip", "compile", "--quiet", "--no-header", "--only-binary", ":all:"),
-            *("--index-strategy", "unsafe-best-match"),  # as pip looks at indexes, which most files are written for
+            *("--index-strategy", "unsafe-best-match"),  # as pip treats indexes, which most files are written for
             *("--python-platform", uv_platform, *version, "requirements.txt"),
         ]
     return [

@@ -1,4 +1,4 @@
-"""`gpudoctor version`: as --version."""
+"""`gpudoctor version`: like --version, plus the matrix."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .write import echo
 
 @click.command(cls=Command)
 def version() -> int:
-    """Print the version of gpudoctor and of its matrix."""
+    """Print the versions of gpudoctor and its matrix."""
     from compat_matrix import Matrix
 
     from .. import __version__

@@ -1,4 +1,4 @@
-"""The time for all of a healthcheck, from the start of the process: the start and the judging have no deadlines."""
+"""The total time limit of a healthcheck, from process start: startup and judging have no deadlines of their own."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from ..patient.movement import waited_s
 DEFAULT_S, PROVE_S = 10.0, 60.0
 LEAST_S = 0.05
 _LEAVING_S, _LEAVING = 0.6, 0.1
-"""Kept for the last line and the end of the process, where a hundred others want the cores; a share of less time."""
+"""Reserved for the last line and process exit if a hundred others need the cores; with less time, a share of it."""
 _AGAIN_S = 0.1
-"""Python runs a handler between two of its own steps: an alarm that comes right before a read that waits is lost in it,
-and the next one ends that read."""
+"""Python runs a handler between two of its own steps: an alarm right before a blocking read is lost, and the next one
+interrupts that read."""
 
 
 _children: list[Callable[[], None]] = []
 
 
 def end_with_us(end: Callable[[], None]) -> None:
-    """Call this, which ends children, when the time is over."""
+    """Call this, which stops children, when the time is up."""
     _children.append(end)
 
 
 @contextmanager
 def in_time(timeout_s: float | None, prove: bool, arguments: Sequence[str]) -> Iterator[None]:
-    """Say UNKNOWN and leave the process when the time is over (POSIX), whatever is being done then.
+    """Print UNKNOWN and exit when the time is up (POSIX), whatever is going on.
 
-    Nothing is raised for it: an import's lock or C code may swallow what a signal raises. Nothing is imported in it: it
-    may come in the middle of another import.
+    It raises nothing: an import's lock or C code may swallow what a signal raises. It imports nothing: it may run in
+    the middle of another import.
     """
     total_s = timeout_s or (PROVE_S if prove else DEFAULT_S)
     leaving_s = min(_LEAVING_S, _LEAVING * total_s)
@@ -64,18 +64,18 @@ def in_time(timeout_s: float | None, prove: bool, arguments: Sequence[str]) -> I
 
 
 def starved() -> bool:
-    """Whether this process had no core for half of its life."""
+    """Whether this process had no core for half of its lifetime."""
     return waited_s(os.getpid()) >= age_s() / 2
 
 
 def answered() -> None:
-    """The answer is there: the end of the time may no longer put another one beside it."""
+    """The answer is ready: running out of time may no longer add another one."""
     if hasattr(_signal, "setitimer"):
         _signal.setitimer(_signal.ITIMER_REAL, 0)
 
 
 def age_s() -> float:
-    """How long this process has run, by the kernel; 0 where it does not say."""
+    """How long this process has run, according to the kernel; 0 if unknown."""
     try:
         with open("/proc/self/stat", "rb") as stream:
             ticks = int(stream.read(4096).rpartition(b")")[2].split()[19])

@@ -1,4 +1,4 @@
-"""The one place that writes a report: stdout, or a file. Whole, or an error that says so."""
+"""The one place that writes a report, to stdout or a file: completely, or with an error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .file_out import to_file, write_all
 
 
 def echo(text: str, err: bool = False, nl: bool = True) -> None:
-    """Words for the user on stdout or stderr (`err`), with a line end (`nl`)."""
+    """Print text for the user on stdout or stderr (`err`), with a newline (`nl`)."""
     stream = sys.stderr if err else sys.stdout
     stream.write(visible(text) + ("\n" if nl else ""))
     stream.flush()
@@ -21,9 +21,8 @@ def echo(text: str, err: bool = False, nl: bool = True) -> None:
 def write(data: bytes, output: str | None, private: bool = False, styled: bool = False, as_it_is: bool = False) -> None:
     """Write to stdout, or to the file `output`, without hidden characters (`visible`).
 
-    private: a new file is for its owner alone; styled: colors of our own are kept; as_it_is: the user's own file, which
-    keeps every byte where it does not go to a terminal. Raises Refusal where it cannot, or not whole; BrokenPipeError
-    passes.
+    private: only its owner can read a new file; styled: keep our own colors; as_it_is: the user's own file, which keeps
+    every byte unless it goes to a terminal. Raises Refusal if it cannot be written completely; BrokenPipeError passes.
     """
     if not as_it_is or (output in (None, "-") and sys.stdout.isatty()):
         data = visible_bytes(data.replace(b"\r\n", b"\n") if as_it_is else data, styled)
@@ -37,7 +36,7 @@ def write(data: bytes, output: str | None, private: bool = False, styled: bool =
 
 
 def answer(text: str, flags: dict[str, Any]) -> None:
-    """Write a command's answer, in ASCII where its text is to be so. Raises Refusal as `write` does."""
+    """Write a command's answer, in ASCII if its text must be. Raises Refusal as `write` does."""
     from .display import only_ascii, styled
 
     if flags["format_"] in ("text", "markdown") and only_ascii(flags):
@@ -51,7 +50,7 @@ def first_paragraph(text: str) -> str:
 
 
 def write_parts(parts: Iterable[bytes], output: str | None) -> None:
-    """The same for what is long: stdout gets each part as it comes, a file gets all or nothing."""
+    """The same for long output: stdout gets each part as it comes, a file gets all or nothing."""
     if output is None or output == "-":
         for part in parts:
             to_stdout(visible_bytes(part))
@@ -68,7 +67,7 @@ def write_parts(parts: Iterable[bytes], output: str | None) -> None:
 
 
 class _Kept:
-    """The bytes of a file, as often as they are asked for."""
+    """The bytes of a file, readable more than once."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -79,7 +78,7 @@ class _Kept:
 
 
 def to_stdout(data: bytes) -> None:
-    """All of it, also on an unbuffered stream and in a pipe that does not block."""
+    """Write all of it, also to an unbuffered stream or a non-blocking pipe."""
     if getattr(sys.stdout, "was_closed", False):
         raise Refusal("cannot write the report: standard output is closed")
     sys.stdout.flush()
