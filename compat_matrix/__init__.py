@@ -1,4 +1,4 @@
-"""The knowledge of gpudoctor: which driver, GPU, CUDA, torch and libraries go together.
+"""gpudoctor's knowledge: which driver, GPU, CUDA, torch and libraries work together.
 
     from compat_matrix import Matrix
     m = Matrix.load()                                             # tables are read on first question
@@ -8,8 +8,8 @@
     m.code_for_gpu("8.9", ["8.0", "8.6"]).kind                    # 'sass'
     m.best_builds(["7.0"], driver="580.82.07", python="3.11").builds[0].requirements
 
-Questions (answers are frozen structs; grades, never yes or no; `reason` is a plain sentence; `rows` are those that it
-stands on, each with a key for `m.source(key)`):
+Questions (answers are frozen structs; grades, never yes or no; `reason` is a plain sentence; `rows` are the rows it is
+based on, each with a key for `m.source(key)`):
 
     driver_branch(version, platform)                 status known | newer-than-matrix | unknown; .row
     driver_for_cuda(driver, cuda, platform)          native | minor-version | needs-forward-compat |
@@ -46,7 +46,7 @@ stands on, each with a key for `m.source(key)`):
     lint() -> list of problems
 
 platform is 'linux' or 'windows' for drivers (a WSL driver carries Windows numbers), and 'linux_x86_64',
-'linux_aarch64', 'windows' for wheels. Unlisted versions answer unknown, with newer_than_matrix where that is why.
+'linux_aarch64', 'windows' for wheels. Unlisted versions answer unknown, with newer_than_matrix if that is the reason.
 Tables are attributes: m.drivers, m.toolkits, m.builds, m.gpus, m.gpu_specs ... (see store.py).
 This package imports only the standard library, packaging and msgspec.
 """

@@ -1,4 +1,4 @@
-"""How old the tables are: days since each was compared with its publisher, beside the days between two releases."""
+"""How old the tables are: days since each was compared with its publisher, and the usual days between releases."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Age(msgspec.Struct, frozen=True):
-    """days: since the row's `read_date`, or since the matrix's own day where that is earlier."""
+    """days: since the row's `read_date`, or since the matrix's own date if that is earlier."""
 
     row: Publisher
     days: int
@@ -26,7 +26,7 @@ class Age(msgspec.Struct, frozen=True):
 
     @property
     def is_old(self) -> bool:
-        """Whether a release is usual within that time."""
+        """Whether a release is usually published within that time."""
         return self.days > self.row.every_days
 
 

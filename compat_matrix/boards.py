@@ -1,5 +1,5 @@
-"""Boards that the table of GPUs leaves out: old, laptop and entry-level ones, by name and PCI device, for their
-compute capability."""
+"""Boards missing from the table of GPUs: old, laptop and entry-level ones, by name and PCI device, for their compute
+capability."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COMPAT = {"consumer": "no", "workstation": "selected", "datacenter": "yes"}
 
 
 def boards(m: Store, words: tuple[str, ...], device: str | None, split: Split) -> tuple[Gpu, ...]:
-    """Rows as those of the table of GPUs, for these words of a name (as `split` makes them) or this PCI device."""
+    """Rows like those in the table of GPUs, for these words of a name (as `split` makes them) or this PCI device."""
     by_words: dict[tuple[str, ...], list[Board]] = m.memo("boards by words", lambda: _index(m, split))
     named = by_words.get(words, []) if words else []
     there = [row for row in m.boards if device in row.device_ids] if device else []
@@ -36,7 +36,7 @@ def boards(m: Store, words: tuple[str, ...], device: str | None, split: Split) -
 
 
 def boards_like(m: Store, words: set[str], split: Split) -> tuple[Gpu, ...]:
-    """Every board whose name holds these words."""
+    """Every board whose name contains these words."""
     by_words: dict[tuple[str, ...], list[Board]] = m.memo("boards by words", lambda: _index(m, split))
     return tuple(_row(m, row) for own, rows in by_words.items() if words.issubset(own) for row in rows)
 

@@ -27,11 +27,11 @@ class RankedBuild(msgspec.Struct, frozen=True, kw_only=True):
     """One torch build to install.
 
     grade: the driver's grade (native, minor-version, needs-forward-compat, or unknown without a driver version);
-    why: the driver and the code for the GPUs asked for; why_for_any: with all code of the build, where none is known;
+    why: the driver, and the code for the requested GPUs; why_for_any: with all code in the build, if no GPU is known;
     pypi_default: a plain install gives it, so index_url is ''; served_by: capability -> compiled target;
-    companions: package -> version that fits; requirements: torch and its companions as pip and uv write them, with the
-    local version (torch==2.8.0+cu126) where the index's wheels have one: without it any build of 2.8.0 will do. tagged:
-    the same, always with it, for tagged_index_url; both empty where that index is not known to have them.
+    companions: package -> matching version; requirements: torch and its companions as pip and uv write them, with the
+    local version (torch==2.8.0+cu126) if the index's wheels have one: without it any build of 2.8.0 will do. tagged:
+    the same, always with it, for tagged_index_url; both empty if that index is not known to have them.
     """
 
     torch: str
@@ -52,8 +52,8 @@ class RankedBuild(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BestBuilds(msgspec.Struct, frozen=True):
-    """builds: best first; reason: why there is none, '' otherwise; more: how many fit beyond them. Iterates over and
-    counts `builds`."""
+    """builds: best first; reason: why there is none, '' otherwise; more: how many more fit. Iterates over and counts
+    `builds`."""
 
     builds: tuple[RankedBuild, ...]
     reason: str = ""
@@ -84,11 +84,11 @@ def best_builds(
 
     Every GPU must have SASS in the build and in the cuDNN that the build brings; the driver must be native or
     minor-version (with forward_compat also needs-forward-compat, last); the build must be known to be published.
-    any_gpu: whether the driver drives these GPUs at all is not asked. glibc: of the system ('2.35'), '' for any.
+    any_gpu: do not ask whether the driver supports these GPUs at all. glibc: of the system ('2.35'), '' for any.
     torch: '2.6.0', '2.6' (any patch of it) or a specifier such as '>=2.4,<2.9'.
     """
     if not gpus:
-        return BestBuilds((), "no GPU named: a build cannot be chosen")
+        return BestBuilds((), "no GPU given, so no build can be chosen")
     q = Question(
         gpus=tuple(gpus),
         driver=driver or "",
@@ -102,7 +102,7 @@ def best_builds(
     )
     found, out, _ = ranked(m, q)
     if not found:
-        if python:  # the filters ask for the Python first: what would any other Python lack?
+        if python:  # the filters check the Python first: what would any other Python lack?
             others, lacking, _ = ranked(m, msgspec.structs.replace(q, python=""))
             out = tuple(one for one in out if one.filter == "python") if others else lacking
         rejected: dict[str, int] = {}
@@ -138,12 +138,12 @@ def _reason(gpus: Sequence[str], platform: str, torch: str | None, rejected: dic
     # What the most promising builds lacked: a later test is only reached by builds that passed the earlier ones.
     order = ("runs on", "brings", "holds", "has a wheel")
     step = min(rejected, key=lambda text: next(i for i, word in enumerate(order) if text.startswith(word)))
-    return f"no {which} for {platform} {step}" + (f" and serves {', '.join(gpus)}" if "holds" not in step else "")
+    return f"no {which} for {platform} {step}" + (f" and supports {', '.join(gpus)}" if "holds" not in step else "")
 
 
 def _tagged(build: TorchBuild) -> bool:
-    """Whether the wheel on torch's own index carries its tag as local version: torch-2.8.0+cu126. The index has done so
-    for x86_64 since the links of torch_stable.html ended (1.10), for aarch64 as far as reports name it since 2.7."""
+    """Whether the wheel on torch's own index has its tag as local version: torch-2.8.0+cu126. On x86_64 that is so
+    since the links in torch_stable.html ended (1.10); on aarch64, as far as reports show, since 2.7."""
     return numbers(build.torch)[:2] >= ((2, 7) if build.platform == "linux_aarch64" else (1, 10))
 
 
@@ -167,14 +167,14 @@ def _build(
     plain = [f"torch=={build.torch}"]
     for package in packages:
         companion = expected(m, build.torch, package)
-        # A package without a pin on torch is left out: which index carries it is not known.
+        # A package without a pin on torch is left out: it is unknown which index has it.
         if companion is None or companion.relation not in ("==", ">="):
             continue
         versions[package] = companion.version
         pinned = companion.relation == "=="
         plain.append(f"{package}=={companion.version}" if pinned else f"{package}>={companion.versions[0]}")
         own.append(f"{plain[-1]}{local}" if pinned else plain[-1])
-    by = ", ".join(gpu if gpu == target else f"{gpu} (that of {target})" for gpu, target in served.items())
+    by = ", ".join(gpu if gpu == target else f"{gpu} (its {target} code)" for gpu, target in served.items())
     return RankedBuild(
         torch=build.torch,
         tag=build.tag,

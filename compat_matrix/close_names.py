@@ -1,4 +1,4 @@
-"""GPUs whose names are close to a misspelt one."""
+"""GPUs whose names are close to a misspelled one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def unlisted_gpu(m: Store, name: str) -> str:
-    """The sentence for a GPU that is not listed, with up to three names that it may stand for."""
+    """The sentence for a GPU that is not listed, with up to three names that may be meant."""
     from difflib import get_close_matches
 
     short = {row.name.removeprefix("NVIDIA ").removeprefix("GeForce ").upper(): row.name for row in m.gpus}

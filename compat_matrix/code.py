@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class CodeGrade(msgspec.Struct, frozen=True, kw_only=True):
-    """kind: sass, ptx-jit, none, unknown; by: the compiled target that serves ('8.6', '9.0a'), '' for none.
+    """kind: sass, ptx-jit, none, unknown; by: the compiled target that runs ('8.6', '9.0a'), '' for none.
 
-    ptx_needs_cuda: the driver must report at least this CUDA for the PTX to be compiled ('' when not known).
+    ptx_needs_cuda: the driver must report at least this CUDA for the PTX to be compiled ('' if unknown).
     """
 
     kind: str
@@ -102,7 +102,7 @@ def code_for_gpu(
     device = wanted.capability
     native, virtual = parse_archs(sass), parse_archs(ptx)
     if not native and not virtual:
-        return CodeGrade(kind="unknown", by="", reason="no compiled architectures are known")
+        return CodeGrade(kind="unknown", by="", reason="its compiled architectures are unknown")
     verdicts = [(code, sass_runs(m, code, device, build_cuda)) for code in native]
     runs = [code for code, verdict in verdicts if verdict == "yes"]
     listed = compute_capability(m, capability) is not None
@@ -121,7 +121,7 @@ def code_for_gpu(
                 kind="none",
                 by="",
                 ptx_needs_cuda=text,
-                reason=f"only PTX of CUDA {text}, which a driver reporting CUDA {driver_cuda} cannot compile",
+                reason=f"only PTX from CUDA {text}, which a driver that reports CUDA {driver_cuda} cannot compile",
             )
         return CodeGrade(
             kind="ptx-jit",
@@ -132,7 +132,7 @@ def code_for_gpu(
     unsure = [str(code) for code, verdict in verdicts if verdict == "unknown"]
     if unsure or not listed:
         why = (
-            f"code of {', '.join(unsure)} on {capability} is not verified"
+            f"whether code for {', '.join(unsure)} runs on {capability} is not verified"
             if unsure
             else (f"compute capability {capability} is not listed in this matrix")
         )

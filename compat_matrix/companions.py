@@ -1,4 +1,4 @@
-"""Which torchvision, torchaudio, triton ... go with a torch version."""
+"""Which torchvision, torchaudio, triton ... work with a torch version."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 
 
 class Expected(msgspec.Struct, frozen=True, kw_only=True):
-    """A package and the versions of it that go with a torch version, newest last.
+    """A package and its versions that work with a torch version, newest last.
 
-    relation: '==' (pinned to this torch), '>=' (any later torch too), 'any' (one of them names no torch, so that
-    which index carries it is not known), '~=' and '==' of triton (what torch asks for), 'built-for' (as the project
-    words it).
+    relation: '==' (pinned to this torch), '>=' (any later torch too), 'any' (one of them names no torch, so it is
+    unknown which index has it), '~=' and '==' for triton (what torch requires), 'built-for' (as the project puts it).
     """
 
     package: str
@@ -31,12 +30,12 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def version(self) -> str:
-        """The newest version that fits."""
+        """The newest matching version."""
         return self.versions[-1]
 
 
 class CompanionGrade(msgspec.Struct, frozen=True, kw_only=True):
-    """grade: match, mismatch, unknown; expected: versions that fit this torch; other_build: both carry a build tag
+    """grade: match, mismatch, unknown; expected: versions that match this torch; other_build: both have a build tag
     and the tags differ (torch +cu126 with torchvision +cpu)."""
 
     grade: str
@@ -47,7 +46,7 @@ class CompanionGrade(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _serves(row: Companion, torch: TorchVersion) -> bool:
-    """Whether a listed package row goes with a torch release."""
+    """Whether a listed package row works with a torch release."""
     if row.torch == "*":
         # No requirement in its metadata: built with the torch of its own number, kept with later ones.
         return torch.release[:2] >= numbers(row.version)[:2]
@@ -57,7 +56,7 @@ def _serves(row: Companion, torch: TorchVersion) -> bool:
 
 
 def companions(m: Store, torch: str, package: str | None = None) -> tuple[Expected, ...]:
-    """Packages that go with a torch release; none for nightly, vendor and unreadable versions."""
+    """Packages that work with a torch release; none for nightly, vendor and unreadable versions."""
     parts = torch_version(torch)
     if parts is None or parts.kind != "release":
         return ()
@@ -84,14 +83,14 @@ def _expected(package: str, rows: list[Companion]) -> Expected:
 
 
 def expected(m: Store, torch: str, package: str) -> Expected | None:
-    """The versions of one package that go with a torch release."""
+    """The versions of one package that work with a torch release."""
     key = f"companion {package} of {torch}"
     return m.memo(key, lambda: next(iter(companions(m, torch, package)), None))
 
 
 def free_release(m: Store, package: str, specifier: str) -> str:
-    """The newest release that a specifier allows, where its metadata names no torch; '' else. An installer takes it
-    beside any torch, torchaudio 2.11.0 is one: it goes back to that from 2.11.1, which asks for torch 2.11 or newer."""
+    """The newest release that a specifier allows, if its metadata names no torch; else ''. An installer combines it
+    with any torch, for example torchaudio 2.11.0: it falls back to that from 2.11.1, which requires torch 2.11."""
     rows = [row for row in m.companion_rows if row.package == package and row.confidence != "memory" and not row.yanked]
     rows = [row for row in rows if row.relation in ("any", "==") and allowed(specifier, row.version)]
     last = max(rows, key=lambda row: numbers(row.version), default=None)
@@ -122,12 +121,14 @@ def companion_matches(m: Store, torch: str, package: str, version: str) -> Compa
         return answer("unknown", f"{package} {version} is {why}")
     good = next((row for row in same if _serves(row, parts)), None)
     if good:
-        return answer("match", f"{package} {version} goes with torch {parts.base}", good)
+        return answer("match", f"{package} {version} matches torch {parts.base}", good)
     row = same[0]
     if row.relation in ("any", "built-for"):
-        return answer("unknown", f"{package} {version} names no torch version; it was built with another one", row)
+        return answer(
+            "unknown", f"{package} {version} requires no torch version, but was built with a different one", row
+        )
     wanted = " or ".join(("torch" + ("==" if r.relation == "==" else r.relation) + r.torch) for r in same)
-    return answer("mismatch", f"{package} {version} needs {wanted}, torch is {parts.base}", row)
+    return answer("mismatch", f"{package} {version} needs {wanted}, but torch is {parts.base}", row)
 
 
 def _same(listed: str, own: TorchVersion) -> bool:
@@ -141,9 +142,9 @@ def _triton(
     """triton names no torch; torch names its triton."""
     row = next((row for row in rows if row.torch == parts.base), None)
     if row is None:
-        return answer("unknown", f"the triton of torch {parts.base} is not listed in this matrix")
+        return answer("unknown", f"the triton version for torch {parts.base} is not listed in this matrix")
     length = 2 if row.relation == "~=" else 3
     wanted = (*numbers(row.version), 0, 0, 0)[:3]
     if own.release[:length] == wanted[:length] and own.release[:3] >= wanted:
-        return answer("match", f"torch {parts.base} asks for triton {row.relation}{row.version}", row)
-    return answer("mismatch", f"torch {parts.base} asks for triton {row.relation}{row.version}, not {own.base}", row)
+        return answer("match", f"torch {parts.base} requires triton {row.relation}{row.version}", row)
+    return answer("mismatch", f"torch {parts.base} requires triton {row.relation}{row.version}, not {own.base}", row)

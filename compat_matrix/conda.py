@@ -1,4 +1,4 @@
-"""Which build of conda-forge's pytorch should be installed here? Rows that the recipes name, best first."""
+"""Which build of conda-forge's pytorch to install: rows from the recipes, best first."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CondaChoice(msgspec.Struct, frozen=True):
 
     @property
     def spec(self) -> str:
-        """As it is typed after `conda install`: `pytorch=2.8.0=cuda129*`."""
+        """As typed after `conda install`: `pytorch=2.8.0=cuda129*`."""
         return f"pytorch={self.row.torch}={self.row.build}"
 
 
@@ -43,7 +43,7 @@ def conda_builds(
 ) -> tuple[CondaChoice, ...]:
     """conda-forge's builds with machine code for these compute capabilities that run on this driver, best first.
 
-    The recipes do not pin cuDNN: the solver takes the newest, so that GPUs which that dropped are served by no build.
+    The recipes do not pin cuDNN: the solver takes the newest, so no build supports GPUs that it dropped.
     """
     platform = "windows" if os == "windows" else f"linux_{'aarch64' if arch in ('aarch64', 'arm64') else 'x86_64'}"
     rows = [row for row in m.conda_rows if row.platform == platform and (not torch or row.torch == torch)]
@@ -68,7 +68,7 @@ def conda_builds(
 
 
 def _code(m: Store, row: CondaBuild, gpu: str) -> str:
-    """The target that serves a GPU, '' where none does or the newest cuDNN has dropped it."""
+    """The target that runs on a GPU, '' if none does or the newest cuDNN has dropped it."""
     code = code_for_gpu(m, gpu, row.sass, (), build_cuda=row.cuda)
     major = numbers(row.cuda)[0]
     rows = [cudnn for cudnn in m.cudnn_rows if major in cudnn.cuda_majors and cudnn.min_cc]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Platform = Literal["linux", "windows"]
 NEWER = "newer than this matrix"
 _OLDEST = 100
-"""What is below is no driver's branch (a CUDA version taken for one)."""
+"""Anything lower is not a driver branch (a CUDA version mistaken for one)."""
 
 
 class BranchAnswer(msgspec.Struct, frozen=True):
@@ -31,8 +31,8 @@ class BranchAnswer(msgspec.Struct, frozen=True):
 class DriverGrade(msgspec.Struct, frozen=True, kw_only=True):
     """A driver against the CUDA version of a build.
 
-    grade: native, minor-version, needs-forward-compat, impossible, unknown. cuda_reported: what this branch gives as
-    CUDA version; floor_full and floor_minor: lowest driver with all features and lowest for any minor of the major;
+    grade: native, minor-version, needs-forward-compat, impossible, unknown. cuda_reported: the CUDA version that this
+    branch reports; floor_full and floor_minor: lowest driver with all features and lowest for any minor of the major;
     limits: 'sass-only' under minor-version compatibility (no JIT of PTX newer than the driver), else ''.
     """
 
@@ -134,21 +134,21 @@ def driver_for_cuda(m: Store, driver: str, cuda: str, platform: Platform = "linu
             return answer("unknown", f"CUDA {text} is {NEWER}", newer_than_matrix=True)
         return answer("unknown", f"CUDA {text} is not listed in this matrix")
     if (value := minor(reported)) and value >= want:
-        return answer("native", f"driver branch {branch.row.branch if branch.row else ''} reports CUDA {reported}")
+        return answer("native", f"driver branch {branch.row.branch if branch.row else ''} supports CUDA {reported}")
     if newer:
-        return answer("native", f"driver {driver} is {NEWER}, so above every floor listed for CUDA {text}")
+        return answer("native", f"driver {driver} is {NEWER}, so it is above every minimum listed for CUDA {text}")
     if full and have >= numbers(full):
-        return answer("native", f"driver {driver} meets the full-feature minimum {full} of CUDA {text}")
+        return answer("native", f"driver {driver} meets the full-feature minimum for CUDA {text}, {full}")
     lowest = floor or full
     if not branch.row and not (have[0] >= _OLDEST and lowest and have < numbers(lowest)):
         return answer("unknown", f"driver branch {have[0]} is not listed in this matrix")
     if floor and have >= numbers(floor):
-        why = f"driver {driver} reports CUDA {reported}, meets the CUDA {want[0]}.x minimum {floor}"
+        why = f"driver {driver} reports CUDA {reported} and meets the CUDA {want[0]}.x minimum, {floor}"
         return answer("minor-version", why, limits="sass-only")
-    low = f"driver {driver} is below the minimum {lowest} of CUDA {text}"
+    low = f"driver {driver} is below the minimum for CUDA {text}, {lowest}"
     if platform == "linux" and compat_packages(m, want, have[0]):
         return answer("needs-forward-compat", low)
-    return answer("impossible", f"{low} and no forward-compatibility package takes it as host")
+    return answer("impossible", f"{low}, and no forward-compatibility package supports it as host")
 
 
 def driver_for_gpu(
@@ -159,9 +159,9 @@ def driver_for_gpu(
     platform: Platform = "linux",
     gpu_name: str | None = None,
 ) -> DriverGpuGrade:
-    """Grade a driver against a compute capability; flavour: 'open', 'proprietary' or None when not known.
+    """Grade a driver against a compute capability; flavour: 'open', 'proprietary' or None if unknown.
 
-    gpu_name tells boards apart that ask for more than their capability does (Grace Hopper: open module only).
+    gpu_name identifies boards that need more than their capability does (Grace Hopper: open module only).
     """
     have = numbers(driver)
     row = compute_capability(m, capability)
@@ -187,18 +187,20 @@ def driver_for_gpu(
     if not have:
         return answer("unknown", f"unreadable driver version {driver!r}")
     if row.tegra:
-        return answer("unknown", "Jetson drivers come with the board's own release and are not listed here")
+        return answer("unknown", "Jetson drivers are part of the board's own release and are not listed here")
     branch = driver_branch(m, driver, platform)
     number = branch.row.branch if branch.row else have[0]
     name = f"{row.architecture} ({row.cc})"
     if platform == "windows" and not branch.row and branch.status == "unknown":
         return answer("unknown", f"driver {driver} is not listed in this matrix")
     if row.first_driver and number < row.first_driver:
-        return answer("too-old", f"{name} needs a driver of branch {row.first_driver} or newer")
+        return answer("too-old", f"{name} needs driver branch {row.first_driver} or newer")
     if row.last_driver and number > row.last_driver:
         return answer("too-new", f"branch {row.last_driver} is the last driver for {name}")
     if flavour == "open" and row.open_module == "unsupported":
-        return answer("open-module-unsupported", f"the open kernel module needs Turing (7.5) or newer, not {name}")
+        return answer(
+            "open-module-unsupported", f"the open kernel module needs Turing (7.5) or newer; this GPU is {name}"
+        )
     named: tuple[Gpu, ...] = ()
     if gpu_name and flavour == "proprietary":
         from .gpus import gpu
@@ -215,10 +217,10 @@ def driver_for_gpu(
 def branch_to_install(
     m: Store, capabilities: Sequence[str], floor: int = 0, today: str = "", platform: Platform = "linux"
 ) -> DriverBranch | None:
-    """The lowest branch from `floor` on that drives all these GPUs and has not ended; None: there is none.
+    """The lowest branch from `floor` on that supports all these GPUs and has not ended; None: there is none.
 
-    today: YYYY-MM-DD, else the day of the matrix. Production and long-term branches come before the short ones. On
-    Windows `floor` is a number of Windows drivers.
+    today: YYYY-MM-DD, else the matrix's date. Production and long-term branches come before short-lived ones. On
+    Windows `floor` is a Windows driver number.
     """
     today = today or "-".join(m.version.split(".")[:3])
     gpus = [row for cc in capabilities if (row := compute_capability(m, cc))]
@@ -235,7 +237,7 @@ def branch_to_install(
 
 
 def branch_ended(row: DriverBranch, today: str) -> bool | None:
-    """Whether the branch's end of life lies before `today` (YYYY-MM-DD); None when no date is known."""
+    """Whether the branch's end of life is before `today` (YYYY-MM-DD); None if no date is known."""
     if not row.end_of_life:
         return None
     return today > (row.end_of_life if len(row.end_of_life) == 10 else row.end_of_life + "-31")

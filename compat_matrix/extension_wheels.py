@@ -1,4 +1,4 @@
-"""Wheels that a project publishes beside PyPI, made for one torch, CUDA, Python and C++ ABI: which one fits?"""
+"""Wheels that a project publishes outside PyPI, each built for one torch, CUDA, Python and C++ ABI: which one fits?"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class WheelChoice(msgspec.Struct, frozen=True):
-    """The address of a wheel and its version; or both empty, and the reason why there is none."""
+    """A wheel's URL and version; or both empty, and the reason why there is none."""
 
     url: str
     version: str
@@ -35,7 +35,7 @@ def extension_wheel(
     platform: str,
     version: str = "",
 ) -> WheelChoice:
-    """The newest wheel (or that of `version`) for this torch; `abi`: whether it uses the new C++ ABI, None unknown."""
+    """The newest wheel (or that of `version`) for this torch; `abi`: whether it has the new C++ ABI, None unknown."""
     rows = [row for row in m.extension_wheels if row.package == package and version in ("", row.version)]
     if not rows:
         return WheelChoice("", "", f"no wheels of {package} {version}".rstrip() + " are known")
@@ -43,13 +43,13 @@ def extension_wheel(
     short = ".".join(map(str, numbers(python)[:2])) if python else ""
     machine = platform.replace("_", " ")
     tests: tuple[tuple[Callable[[ExtensionWheel], bool], str], ...] = (
-        (lambda row: platform in row.platforms, f"its project builds no wheels for {machine}"),
-        (lambda row: minor in row.torch, f"its project has wheels for torch {{torch}}, not {minor}"),
-        (lambda row: row.cuda == major, f"its project has none for torch {minor} with CUDA {major or 'unknown'}"),
+        (lambda row: platform in row.platforms, f"the project builds no wheels for {machine}"),
+        (lambda row: minor in row.torch, f"the project has wheels for torch {{torch}}, not {minor}"),
+        (lambda row: row.cuda == major, f"the project has no wheel for torch {minor} with CUDA {major or 'unknown'}"),
         (lambda row: short in row.pythons and f"{minor} {short}" not in row.absent,
-         f"its project has none for torch {minor} and Python {short or 'unknown'}"),
-        (lambda row: abi is not None and str(abi).upper() in row.abis, "which C++ ABI this torch uses is not known"
-         if abi is None else f"its project has none for torch {minor} with {'the new' if abi else 'the old'} C++ ABI"),
+         f"the project has no wheel for torch {minor} and Python {short or 'unknown'}"),
+        (lambda row: abi is not None and str(abi).upper() in row.abis, "the C++ ABI of this torch is unknown"
+         if abi is None else f"the project has no wheel for torch {minor} with the {'new' if abi else 'old'} C++ ABI"),
     )  # fmt: skip
     for holds, reason in tests:
         left = [row for row in rows if holds(row)]

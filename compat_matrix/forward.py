@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 class ForwardCompatGrade(msgspec.Struct, frozen=True, kw_only=True):
     """A compat libcuda on a host. grade: possible, not-on-this-gpu, not-on-this-driver, not-needed, unknown.
-    packages: cuda-compat packages that would do."""
+    packages: cuda-compat packages that would work."""
 
     grade: str
     reason: str
@@ -46,7 +46,7 @@ def forward_compat(
     """Grade the compat libcuda of a CUDA version on a host driver and a GPU (Linux only).
 
     brand_id: NVML brand; segment: datacenter, workstation, consumer; note_*: the allow list read from the compat
-    library itself, which decides before the tables.
+    library itself, which takes precedence over the tables.
     """
     want, branch = minor(cuda), driver_branch(m, host_driver)
     if not want or not branch.row:
@@ -68,27 +68,27 @@ def forward_compat(
             grade="not-on-this-gpu",
             rows=cited,
             packages=packages,
-            reason="forward compatibility is for data-center and some workstation GPUs, not for this brand (error 804)",
+            reason="forward compatibility works on data-center and some workstation GPUs, not on this brand (error 804)",
         )
     if note_hosts is not None:
         if host not in note_hosts:
-            why = f"the compat library's own list does not name branch {host}"
+            why = f"the compat library's own list does not include branch {host}"
             return ForwardCompatGrade(grade="not-on-this-driver", reason=why, rows=cited, packages=packages)
     elif row is None or not (row.hosts or row.image_hosts):
         why = f"no host list is known for the compat package of CUDA {cuda}"
         return ForwardCompatGrade(grade="unknown", reason=why, rows=cited, packages=packages)
     elif row.package not in packages:
-        why = f"{row.package} does not list driver branch {host} as host"
+        why = f"{row.package} does not list driver branch {host} as a host"
         return ForwardCompatGrade(grade="not-on-this-driver", reason=why, rows=cited, packages=packages)
     if eligible == "unknown":
-        why = f"branch {host} is a listed host; whether this GPU is eligible is not known"
+        why = f"branch {host} is a listed host, but it is unknown whether this GPU is eligible"
         return ForwardCompatGrade(grade="unknown", reason=why, rows=cited, packages=packages)
-    why = f"branch {host} is a listed host for CUDA {cuda} and this GPU is eligible"
+    why = f"branch {host} is a listed host for CUDA {cuda}, and this GPU is eligible"
     return ForwardCompatGrade(grade="possible", reason=why, rows=cited, packages=packages)
 
 
 def for_all_of(rows: Sequence[GpuRow | Board]) -> bool:
-    """Whether forward compatibility is for every product that a GPU may be; not for one that is not listed."""
+    """Whether every product that a GPU may be supports forward compatibility; false for an unlisted one."""
     return bool(rows) and all(getattr(row, "forward_compat", "unknown") == "yes" for row in rows)
 
 

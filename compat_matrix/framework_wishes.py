@@ -1,4 +1,4 @@
-"""TensorFlow, JAX, ONNX Runtime and CuPy beside a torch build: both bring cuDNN, and one environment holds one."""
+"""TensorFlow, JAX, ONNX Runtime and CuPy along with a torch build: both bring cuDNN, and one environment has one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .store import Store
 
 BARE = ("tensorflow", "jax")
-"""Those whose plain install asks for no CUDA library, and so shares none with torch."""
+"""Those whose plain install needs no CUDA library, and so shares none with torch."""
 FRAMEWORKS = {"tensorflow": "and-cuda", "jax": "cuda", "onnxruntime-gpu": "cuda,cudnn", "cupy": ""}
 """Package -> its extra that brings CUDA as wheels."""
 
@@ -24,7 +24,7 @@ FRAMEWORKS = {"tensorflow": "and-cuda", "jax": "cuda", "onnxruntime-gpu": "cuda,
 def framework_for(
     m: Store, wish: Wish, build: TorchBuild, python: str, platform: str, others: tuple[Chosen, ...]
 ) -> Chosen | str:
-    """A framework beside torch in one environment: both bring cuDNN, and one environment holds one."""
+    """A framework along with torch in one environment: both bring cuDNN, and one environment can hold only one."""
     release = release_row(m, build.torch)
     cudnn = (release.cudnn_per_build.get(build.tag, "") or release.cudnn) if release else ""
     major = (tag_cuda(build.tag) or "").partition(".")[0]
@@ -33,17 +33,19 @@ def framework_for(
         if python and row.pythons and python not in row.pythons:
             reasons.append(f"{row.package} {row.version} is for Python {row.pythons[0]} to {row.pythons[-1]}")
         elif platform not in row.gpu_platforms:
-            reasons.append(f"{row.package} {row.version} uses no GPU on {platform}")
+            reasons.append(f"{row.package} {row.version} does not use a GPU on {platform}")
         elif row.cuda.partition(".")[0] != major:
             reasons.append(
-                f"{row.package} {row.version} is built for CUDA {row.cuda}, torch {build.torch} {build.tag} is not"
+                f"{row.package} {row.version} is built for CUDA {row.cuda}, but torch {build.torch} {build.tag} is not"
             )
         elif _exact_pins(row) and row.extra and numbers(row.cuda)[:2] != numbers(tag_cuda(build.tag))[:2]:
             reasons.append(
-                f"{row.package} {row.version} pins the wheels of CUDA {row.cuda}, torch {build.torch} is {build.tag}"
+                f"{row.package} {row.version} pins the CUDA {row.cuda} wheels, but torch {build.torch} is {build.tag}"
             )
         elif row.cudnn and cudnn and not _same_cudnn(row, cudnn):
-            reasons.append(f"{row.package} {row.version} wants cuDNN {row.cudnn}, torch {build.torch} brings {cudnn}")
+            reasons.append(
+                f"{row.package} {row.version} needs cuDNN {row.cudnn}, but torch {build.torch} brings {cudnn}"
+            )
         else:
             extra = "cuda" + major if wish.package == "jax" else FRAMEWORKS[wish.package] if row.extra else ""
             name = row.package if wish.package == "cupy" else wish.package
@@ -54,7 +56,7 @@ def framework_for(
 
 
 def _same_cudnn(row: Framework, cudnn: str) -> bool:
-    """An exact pin (tensorflow before 2.20) wants its own; the rest any newer one of its major."""
+    """An exact pin (tensorflow before 2.20) needs its own; the rest accept any newer one with the same major."""
     have, want = numbers(cudnn), numbers(row.cudnn)
     if _exact_pins(row):
         return have[:2] == want[:2]
@@ -62,7 +64,7 @@ def _same_cudnn(row: Framework, cudnn: str) -> bool:
 
 
 def _exact_pins(row: Framework) -> bool:
-    """Whether its extra takes NVIDIA's wheels by ==, as torch's own do: both together need the same ones."""
+    """Whether its extra pins NVIDIA's wheels with ==, as torch does: together, both need the same ones."""
     return row.package == "tensorflow" and numbers(row.version) < (2, 20)
 
 

@@ -39,7 +39,7 @@ def framework(m: Store, package: str, version: str) -> tuple[Framework, ...]:
 def sonames(row: Framework) -> tuple[str, ...]:
     """The shared libraries that it opens by name: libcudart, libcublas, libcudnn.
 
-    Before CUDA 11 the name of libcudart has the minor, that of libcublas too until 10.0.
+    Before CUDA 11, libcudart's name includes the minor version; until 10.0, libcublas's name does too.
     """
     cuda = numbers(row.cuda)
     text, major = ".".join(map(str, cuda[:2])), cuda[0]

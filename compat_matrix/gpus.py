@@ -1,4 +1,4 @@
-"""Which product is this GPU? PCI device id, subsystem, name and memory together; a name alone may mean several."""
+"""Which product a GPU is, from PCI device id, subsystem, name and memory together; a name alone may mean several."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _VENDOR = {"nvidia", "geforce", "tesla", "grid", "gpu", "graphics"}
 
 
 class GpuMatch(msgspec.Struct, frozen=True):
-    """rows: candidates, best first; exact: one product, nothing contradicts; reason: how it was found.
+    """rows: candidates, best first; exact: one product, no contradictions; reason: how it was found.
 
-    capability: the compute capability when all candidates agree, else ''.
+    capability: the compute capability if all candidates agree, else ''.
     """
 
     rows: tuple[Gpu, ...]
@@ -139,20 +139,20 @@ def _by_name(m: Store, name: str) -> tuple[tuple[Gpu, ...], str]:
 
 
 def _board_words(name: str | None) -> tuple[str, ...]:
-    """The words of a board's name, of a virtual GPU those of its board."""
+    """The words of a board's name; for a virtual GPU, those of its board."""
     plain = plain_name(name or "")
     board = re.match(_VGPU, plain)
     return _words(board[1] if board else plain)
 
 
 def gpus_like(m: Store, name: str) -> GpuMatch:
-    """Every product whose name holds these words, never exact: 'A100' of 'NVIDIA A100-SXM4-80GB'.
+    """Every product whose name contains these words, never exact: 'A100' in 'NVIDIA A100-SXM4-80GB'.
 
-    For what people write of a board, not for what a driver answers: enough for a capability that all of them share.
+    For what people write about a board, not for what a driver reports: enough for a capability that all of them share.
     """
     wanted = set(_words(plain_name(name)))
     if not any(c.isdecimal() for word in wanted for c in word):
-        return GpuMatch((), False, f"{name!r} names no board")
+        return GpuMatch((), False, f"{name!r} is not a board name")
     index: dict[tuple[str, ...], tuple[Gpu, ...]] = m.memo("gpus by words", lambda: _word_index(m))
     rows = dict.fromkeys(row.id for words, found in index.items() if wanted.issubset(words) for row in found)
     from .boards import boards_like

@@ -1,4 +1,4 @@
-"""What NVIDIA's container images ask of the driver, and what is in them, by the image's name alone."""
+"""What NVIDIA's container images require of the driver, and what is in them, from the image's name alone."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def image_requirements(m: Store, tag: str, arch: str = "x86_64") -> tuple[str, ...]:
-    """NVIDIA_REQUIRE_CUDA of nvidia/cuda:TAG, one text for each list that it was published with; () for none known.
+    """NVIDIA_REQUIRE_CUDA of nvidia/cuda:TAG, one text per list that it was published with; () if none is known.
 
-    A tag that no row names has the lists of its CUDA minor version (they go with that, not with the patch).
+    A tag without a row gets the lists of its CUDA minor version (they depend on that, not on the patch).
     """
     version = next(iter(re.findall(r"^\d{1,2}\.\d(?:\.\d+)?(?![\d.])", tag)), "")
     rows = [row for row in m.images if row.arch == arch and row.confidence != "memory"]
@@ -28,7 +28,7 @@ def image_requirements(m: Store, tag: str, arch: str = "x86_64") -> tuple[str, .
 
 
 def expression(row: Image) -> str:
-    """The variable's text as the image has it: the terms stand driver by driver, each with all of its brands."""
+    """The variable's text as in the image: terms are ordered by driver, each with all of its brands."""
     branches = sorted({branch for one in row.exceptions for branch in one.branches})
     terms = [
         f"brand={brand},driver>={branch},driver<{branch + 1}"
@@ -41,9 +41,9 @@ def expression(row: Image) -> str:
 
 
 def oldest_driver(m: Store, tag: str, arch: str = "x86_64") -> str:
-    """The oldest driver that any published list of nvidia/cuda:TAG lets start, on some GPU; '' where none is known.
+    """The oldest driver that any published list of nvidia/cuda:TAG allows, on some GPU; '' if none is known.
 
-    A version ('520.61.05') where it is that of the CUDA version itself, a branch ('470') of the alternatives.
+    A version ('520.61.05') if it comes from the CUDA version itself, a branch ('470') if from the alternatives.
     """
     found: list[str] = []
     for text in image_requirements(m, tag, arch):
@@ -55,5 +55,5 @@ def oldest_driver(m: Store, tag: str, arch: str = "x86_64") -> str:
 
 
 def ngc_image(m: Store, release: str) -> NgcImage | None:
-    """The row of a monthly release ('25.03') of NVIDIA's framework containers; its CUDA is that of all of them."""
+    """The row of a monthly release ('25.03') of NVIDIA's framework containers, which all have the same CUDA."""
     return next((row for row in m.ngc_images if row.release == release), None)

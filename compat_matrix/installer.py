@@ -1,8 +1,8 @@
-"""Which torch an installer would choose today among the indexes that a command names.
+"""Which torch an installer would choose today from the indexes that a command names.
 
-pip takes the highest version of all indexes (a local version such as +cu118 beats the same version without one), uv the
-first index that has the package at all, extra indexes before the default one. conda is not answered here: its solver
-also looks at the machine. Sources: pip's documentation of --extra-index-url (no index has priority), PEP 440, uv's
+pip takes the highest version on any index (a local version such as +cu118 beats the same version without one); uv takes
+the first index that has the package at all, extra indexes before the default one. conda is not covered: its solver also
+looks at the machine. Sources: pip's documentation of --extra-index-url (no index has priority), PEP 440, uv's
 documentation of index strategies (first-index).
 """
 
@@ -27,9 +27,9 @@ Installer = Literal["pip", "uv"]
 
 
 class Taken(msgspec.Struct, frozen=True, kw_only=True):
-    """A build: torch ('2.15.0'), tag ('cu132', 'cpu'), the index that it is from (a tag, or 'pypi').
+    """A build: torch ('2.15.0'), tag ('cu132', 'cpu'), the index that it comes from (a tag, or 'pypi').
 
-    date: of the rows that the choice stands on; with a later release the answer is another one.
+    date: of the rows that the choice is based on; a later release changes the answer.
     """
 
     torch: str
@@ -40,14 +40,14 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sentence(self) -> str:
-        """Who takes it, from where, and as of when."""
+        """Which installer chooses it, from where, and as of when."""
         where = "PyPI" if self.index == PYPI else f"the index {self.index}"
-        rule = "the highest version of all its indexes" if self.installer == "pip" else "the first index that has it"
-        return f"{self.installer} takes torch {self.torch}+{self.tag} from {where}, {rule} (as of {self.date})"
+        rule = "the highest version on its indexes" if self.installer == "pip" else "the first index that has it"
+        return f"{self.installer} chooses torch {self.torch}+{self.tag} from {where}, {rule} (as of {self.date})"
 
 
 def index_source(url: str) -> str:
-    """The tag of one of PyTorch's indexes or find-links pages, 'pypi' for PyPI and its mirrors, else the address."""
+    """The tag of a PyTorch index or find-links page, 'pypi' for PyPI and its mirrors, else the URL."""
     tag = INDEX_TAG.search(url.rstrip("/"))
     if tag and "/nightly/" not in url:
         return tag[1]
@@ -62,10 +62,10 @@ def installer_takes(
     platform: str = "linux_x86_64",
     python: str = "",
 ) -> Taken | None:
-    """The build that `specifier` ('', '==2.6.0', '>=2.1,<2.5') gives from these indexes, in the order of the command.
+    """The build that `specifier` ('', '==2.6.0', '>=2.1,<2.5') selects from these indexes, in the command's order.
 
-    indexes: tags of PyTorch's indexes and 'pypi', the default index last. None where nothing there fulfils it or an
-    index is not known.
+    indexes: tags of PyTorch's indexes and 'pypi', the default index last. None if nothing on them fulfills it or an
+    index is unknown.
     """
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
@@ -108,9 +108,9 @@ def _held(m: Store, index: str, platform: str) -> list[tuple[str, str, str]] | N
 
 
 def nightly_ended(m: Store, tag: str) -> str:
-    """The last release ('2.11.0') that was built for a CUDA tag, where it is not the newest one; '' else.
+    """The last release ('2.11.0') that was built for a CUDA tag, if it is not the newest one; else ''.
 
-    Nightly wheels are built for the tags of the coming release alone.
+    Nightly wheels are built only for the tags of the upcoming release.
     """
     row = index_url(m, tag)
     newest = max((row.torch for row in m.releases), key=numbers)

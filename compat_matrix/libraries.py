@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class LibraryGrade(msgspec.Struct, frozen=True, kw_only=True):
-    """A library against a GPU. grade: ok, dropped (this release left the GPU out), unknown."""
+    """A library against a GPU. grade: ok, dropped (this release does not support the GPU), unknown."""
 
     grade: str
     reason: str
@@ -51,26 +51,28 @@ def _cudnn(m: Store, version: str) -> Cudnn | None:
 
 
 def cudnn_for_gpu(m: Store, version: str, capability: str, cuda_major: int | None = None) -> LibraryGrade:
-    """Grade a cuDNN version against a GPU. Newer GPUs than documented are unknown: PTX may carry them."""
+    """Grade a cuDNN version against a GPU. GPUs newer than documented are unknown: they may run its PTX."""
     row, device = cudnn(m, version), numbers(capability)
     if row is None or row.confidence == "memory" or len(device) < 2:
         return LibraryGrade(grade="unknown", reason=f"cuDNN {version} is not listed in this matrix")
     floors = {int(major): cc for major, cc in row.min_cc.items()}
     floor = floors.get(cuda_major) if cuda_major else min(floors.values(), key=numbers, default=None)
     if floor is None:
-        why = f"the GPUs of cuDNN {version} are not listed"
+        why = f"the GPUs that cuDNN {version} supports are not listed"
         return LibraryGrade(grade="unknown", reason=why, rows=(row,))
     if device < numbers(floor):
-        why = f"cuDNN {version} needs compute capability {floor} or newer, not {capability}"
+        why = f"cuDNN {version} needs compute capability {floor} or newer; this GPU has {capability}"
         return LibraryGrade(grade="dropped", reason=why, rows=(row,))
     if row.max_cc_documented and device[0] > numbers(row.max_cc_documented)[0]:
-        why = f"cuDNN {version} documents capabilities up to {row.max_cc_documented}"
+        why = f"cuDNN {version} documents compute capabilities only up to {row.max_cc_documented}"
         return LibraryGrade(grade="unknown", reason=why, rows=(row,))
-    return LibraryGrade(grade="ok", reason=f"cuDNN {version} starts at {floor}", rows=(row,))
+    return LibraryGrade(
+        grade="ok", reason=f"cuDNN {version} supports compute capability {floor} and newer", rows=(row,)
+    )
 
 
 def nccl(m: Store, version: str) -> Nccl | None:
-    """The row of a NCCL version; '.post1' re-spins have rows of their own."""
+    """The row of an NCCL version; '.post1' re-spins have their own rows."""
     wanted = version.strip().casefold()
     exact = next((row for row in m.nccl_rows if row.version == wanted), None)
     if exact or "post" in wanted:
@@ -80,17 +82,17 @@ def nccl(m: Store, version: str) -> Nccl | None:
 
 
 def nccl_for_gpu(m: Store, version: str, capability: str, cuda_major: int) -> LibraryGrade:
-    """Grade a NCCL wheel against a GPU by the machine code measured in it; unmeasured wheels are unknown."""
+    """Grade an NCCL wheel against a GPU by the machine code measured in it; unmeasured wheels are unknown."""
     row = nccl(m, version)
     held = row.wheel_sass.get(str(cuda_major), ()) if row else ()
     if not row or not held:
         return LibraryGrade(grade="unknown", reason=f"the code in NCCL {version} for CUDA {cuda_major} is not listed")
     if code_for_gpu(m, capability, held).kind == "sass":
-        return LibraryGrade(grade="ok", reason=f"NCCL {version} holds code for {capability}", rows=(row,))
+        return LibraryGrade(grade="ok", reason=f"NCCL {version} has code for {capability}", rows=(row,))
     if numbers(capability) < min(numbers(cc) for cc in held):
-        why = f"NCCL {version} for CUDA {cuda_major} starts at {held[0]}"
+        why = f"NCCL {version} for CUDA {cuda_major} supports compute capability {held[0]} and newer"
         return LibraryGrade(grade="dropped", reason=why, rows=(row,))
-    why = f"NCCL {version} holds no code of its own for {capability}; its PTX may carry it"
+    why = f"NCCL {version} has no machine code for {capability}; its PTX may run on it"
     return LibraryGrade(grade="unknown", reason=why, rows=(row,))
 
 
@@ -111,19 +113,19 @@ def cuda_error(m: Store, code: int | str) -> CudaError | None:
 
 
 def nvml_error(m: Store, code: int | str) -> NvmlError | None:
-    """A NVML return code by number or name."""
+    """An NVML return code by number or name."""
     text = str(code).strip().casefold()
     rows = (row for row in m.nvml_errors if row.code is not None)
     return next((row for row in rows if text and text in (str(row.code), row.name.casefold())), None)
 
 
 def toolkit_versions(m: Store) -> tuple[tuple[int, int], ...]:
-    """The CUDA versions that a toolkit was published of, oldest first: not 12.7, which only a driver reports."""
+    """The CUDA versions that a toolkit was published for, oldest first: not 12.7, which only a driver reports."""
     published = (row for row in m.toolkits if row.release_date or row.min_driver_linux or row.bundled_driver_linux)
     return m.memo("toolkit versions", lambda: tuple(sorted({v for row in published if (v := minor(row.cuda))})))
 
 
 def toolkit_of_driver(m: Store, reported: str) -> str:
-    """The newest published CUDA that a driver which reports this one has: '12.6' of '12.7'."""
+    """The newest published CUDA for a driver that reports this one: '12.6' for '12.7'."""
     found = [version for version in toolkit_versions(m) if version <= (minor(reported) or (0, 0))]
     return ".".join(map(str, found[-1])) if found else reported

@@ -1,4 +1,4 @@
-"""Is the matrix sound? Problems of the data files, one line each."""
+"""Check the matrix: problems in the data files, one line each."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ VALUES: dict[str, dict[str, tuple[str, ...]]] = {
 
 
 def lint(m: Store, laws: bool = True) -> list[str]:
-    """Problems found; empty when sound. A file that cannot be read is a problem, not an exception.
+    """Problems found; empty if there are none. A file that cannot be read is a problem, not an exception.
 
-    laws: also by how publishers have numbered things until now, which the next release may change.
+    laws: also check how publishers have numbered things so far, which the next release may change.
     """
     problems: list[str] = []
     sources: dict[str, str] = {}
@@ -59,7 +59,7 @@ def lint(m: Store, laws: bool = True) -> list[str]:
             readable = False
             continue
         problems += _shape(table, raw, sources, used)
-    problems += [f"sources: {key} is used by no row" for key in sorted(set(sources) - used)]
+    problems += [f"sources: {key} is not used by any row" for key in sorted(set(sources) - used)]
     if readable:
         from .lint_laws import LAWS
         from .lint_rates import RATES

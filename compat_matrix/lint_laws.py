@@ -1,4 +1,4 @@
-"""What the rows of one table follow by the rules of those who publish them: a slip in one row breaks the rule."""
+"""What a table's rows follow because of their publishers' rules: a slip in one row breaks the rule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 WHEELS = "https://download.pytorch.org/whl/"
 OTHER_CUDNN = ("2.11.0",)
-"""torch releases whose default build came with another cuDNN than the release's notes tell."""
+"""torch releases whose default build came with a cuDNN other than the one in the release notes."""
 
 _ADDRESS = re.compile(
     r"\b(?:[a-z0-9-]+\.)+(?:ai|com|cz|dev|es|io|net|org|pl)\b|\bPyPI\b|\bconda-forge\b|\bpackage index\b|\bpip\b", re.I
@@ -23,7 +23,7 @@ _OWN = re.compile(r"(?:derived:|gpudoctor\b|memory\b)")
 
 
 def _lines(m: Store) -> list[str]:
-    """One row in a line, so that a change of a row is a change of a line."""
+    """One row per line, so that changing a row changes one line."""
     problems = []
     for table in TABLES:
         path = Path(m.directory, f"{table}.json")
@@ -31,12 +31,12 @@ def _lines(m: Store) -> list[str]:
             continue
         lines = path.read_text(encoding="utf-8").splitlines()
         if lines[:1] != ["["] or lines[-1:] != ["]"] or len(lines) - 2 != len(m.rows(table)):
-            problems.append(f"{table}: not one row in a line, between lines of [ and ]")
+            problems.append(f"{table}: not one row per line, between lines of [ and ]")
     return problems
 
 
 def _ptx(m: Store) -> list[str]:
-    """PTX runs on all that is newer, a family's (f) on newer ones of its major, a variant's (a) on its own alone."""
+    """PTX runs on everything newer, a family's (f) on newer ones with its major, a variant's (a) only on its own."""
     plain = sorted((row.target for row in m.ptx_targets if row.target[-1].isdigit()), key=numbers)
     problems = []
     for row in m.ptx_targets:
@@ -44,14 +44,14 @@ def _ptx(m: Store) -> list[str]:
         newer = tuple(cc for cc in plain if numbers(cc) >= numbers(base))
         family = tuple(cc for cc in newer if numbers(cc)[0] == numbers(base)[0])
         if base not in plain:
-            problems.append(f"ptx_portability {row.target}: no row of {base}")
+            problems.append(f"ptx_portability {row.target}: no row for {base}")
         elif row.runs_on != {"a": (base,), "f": family}.get(row.target[-1], newer):
-            problems.append(f"ptx_portability {row.target}: runs_on is not what its kind of target runs on")
+            problems.append(f"ptx_portability {row.target}: runs_on does not match its kind of target")
     return problems
 
 
 def _open_modules(m: Store) -> list[str]:
-    """The open kernel module begins with Turing, and is the only one for Grace Hopper and from Blackwell on; Tegra has
+    """The open kernel module starts with Turing, and is the only one for Grace Hopper and from Blackwell on; Tegra has
     its own."""
     problems = []
     for row in m.capabilities:
@@ -61,7 +61,7 @@ def _open_modules(m: Store) -> list[str]:
             problems.append(f"compute_capability {row.cc}: open_module {row.open_module}")
     by_cc = {row.cc: row.open_module for row in m.capabilities}
     return problems + [
-        f"gpus {gpu.id}: open_module {gpu.open_module}, {by_cc[gpu.cc]} for its capability"
+        f"gpus {gpu.id}: open_module {gpu.open_module}, but {by_cc[gpu.cc]} for its capability"
         for gpu in m.gpus
         if gpu.open_module != ("required" if " GH200 " in gpu.name else by_cc.get(gpu.cc, gpu.open_module))
     ]
@@ -71,7 +71,7 @@ def _variants(m: Store) -> list[str]:
     """Code for a variant (a, f) is for the same GPUs as its base, so their driver is the same."""
     bases = {row.cc: row for row in m.capabilities}
     return [
-        f"compute_capability {row.cc}: first_driver {row.first_driver} is not the {base.first_driver} of {base.cc}"
+        f"compute_capability {row.cc}: first_driver {row.first_driver} differs from {base.first_driver} for {base.cc}"
         for row in m.capabilities
         if (base := bases.get(row.cc.rstrip("af"))) and row.first_driver != base.first_driver
     ]
@@ -81,18 +81,18 @@ def _indexes(m: Store) -> list[str]:
     problems = []
     for row in m.index_urls:
         if "/" not in row.tag and row.url != f"{WHEELS}{row.tag}":
-            problems.append(f"index_urls {row.tag}: {row.url} is not the address of its tag")
+            problems.append(f"index_urls {row.tag}: {row.url} is not the URL for its tag")
         if row.tag.startswith("cu") and not {"linux_x86_64"} <= set(row.platforms):
             problems.append(f"index_urls {row.tag}: no wheels for linux_x86_64")
         if row.tag.startswith("rocm") and row.platforms != ("linux_x86_64",):
-            problems.append(f"index_urls {row.tag}: ROCm is for linux_x86_64 alone")
+            problems.append(f"index_urls {row.tag}: ROCm is only for linux_x86_64")
     return problems
 
 
 def _builds(m: Store) -> list[str]:
     linux = {(row.torch, row.tag) for row in m.builds if row.platform == "linux_x86_64"}
     return [
-        f"torch_builds {row.torch} {row.tag} windows: there is none for linux_x86_64"
+        f"torch_builds {row.torch} {row.tag} windows: there is no such build for linux_x86_64"
         for row in m.builds
         if row.platform == "windows" and (row.torch, row.tag) not in linux
     ]
@@ -100,7 +100,7 @@ def _builds(m: Store) -> list[str]:
 
 def _cudnn_of_torch(m: Store) -> list[str]:
     return [
-        f"torch_releases {row.torch}: cudnn {row.cudnn} is not that of its default build"
+        f"torch_releases {row.torch}: cudnn {row.cudnn} differs from its default build's"
         for row in m.releases
         if row.cudnn and row.torch not in OTHER_CUDNN and row.pypi_linux_x86_64 in row.cudnn_per_build
         if row.cudnn != row.cudnn_per_build[row.pypi_linux_x86_64]
@@ -108,11 +108,11 @@ def _cudnn_of_torch(m: Store) -> list[str]:
 
 
 def _toolkits(m: Store) -> list[str]:
-    """PTX counts 6.x through CUDA 9 and 10, then the CUDA major less four; CUDA 12.6 brought no new one."""
+    """PTX versions are 6.x for CUDA 9 and 10, then the CUDA major minus four; CUDA 12.6 added no new one."""
     problems = []
     for row in m.toolkits:
         if numbers(row.version)[:2] != numbers(row.cuda):
-            problems.append(f"toolkits {row.version}: cuda {row.cuda} is not of this version")
+            problems.append(f"toolkits {row.version}: cuda {row.cuda} does not match this version")
             continue
         major, minor = numbers(row.cuda)
         isa = f"6.{minor + 3 * (major == 10)}" if major < 11 else f"{major - 4}.{minor - (major == 12 and minor > 5)}"
@@ -134,13 +134,13 @@ _POWERS = (
     ("tf32_tensor_tflops", (0.5,)), ("bf16_tensor_tflops", (1.0,)), ("fp16_tensor_fp16acc_tflops", (1.0, 2.0)),
     ("fp8_tensor_fp32acc_tflops", (1.0, 2.0)), ("int8_tensor_tops", (1.0, 2.0, 4.0)), ("fp4_tensor_tflops", (4.0, 8.0)),
 )  # fmt: skip
-"""Dense rates of a chip's tensor cores, in units of its fp16 with fp32 accumulation."""
+"""Dense rates of a chip's tensor cores, as multiples of its fp16 rate with fp32 accumulation."""
 _ROUNDED, _OTHER_CLOCK = 0.02, 0.055
-"""How far rounded figures may be apart; and a vendor's fp32 from cores x boost clock, which it rounds down or up."""
+"""How far rounded figures may differ; and a vendor's fp32 from cores x boost clock, which it rounds down or up."""
 
 
 def _rates(m: Store) -> list[str]:
-    """Inside a row the dense rates keep their powers of two; else its note says what its source has."""
+    """Within a row, dense rates differ by powers of two; otherwise its note says what the source has."""
     problems = []
     for row in m.gpu_specs:
         base = row.fp16_tensor_fp32acc_tflops
@@ -149,20 +149,20 @@ def _rates(m: Store) -> list[str]:
             noted = field.partition("_")[0] in row.spec_note
             if rate and base and not noted and all(abs(rate / base / one - 1) > _ROUNDED for one in factors):
                 problems.append(
-                    f"gpu_specs {row.id}: {field} {rate:g} is no power of two of fp16 {base:g}, and no note"
+                    f"gpu_specs {row.id}: {field} {rate:g} is not fp16 {base:g} times a power of two, and no note says why"
                 )
         if row.fp32_tflops and row.cuda_cores and row.boost_mhz:
             by_clock = row.cuda_cores * row.boost_mhz * 2e-6
             if abs(row.fp32_tflops / by_clock - 1) > _OTHER_CLOCK and "fp32" not in row.spec_note:
-                problems.append(f"gpu_specs {row.id}: fp32 {row.fp32_tflops:g}, cores x boost gives {by_clock:.1f}")
+                problems.append(f"gpu_specs {row.id}: fp32 {row.fp32_tflops:g}, but cores x boost gives {by_clock:.1f}")
         if row.sustained_share is not None and not (0 < row.sustained_share < 1 and "sustained" in row.spec_note):
             problems.append(f"gpu_specs {row.id}: sustained_share without its derivation in spec_note")
     return problems
 
 
 def _ecc(m: Store) -> list[str]:
-    """Pages are retired on Tesla boards since the K20 and Quadro boards since the GV100, rows remapped since Ampere; no
-    GeForce does either (docs.nvidia.com/deploy: dynamic-page-retirement, a100-gpu-mem-error-mgmt)."""
+    """Tesla boards retire pages since the K20 and Quadro boards since the GV100; rows are remapped since Ampere;
+    GeForce does neither (docs.nvidia.com/deploy: dynamic-page-retirement, a100-gpu-mem-error-mgmt)."""
     since = {"datacenter": (3, 5), "workstation": (7, 0)}
     return [
         f"gpus {row.id}: ecc {row.ecc} for a {row.segment} GPU of compute capability {row.cc}"
@@ -172,11 +172,11 @@ def _ecc(m: Store) -> list[str]:
 
 
 def _sources(m: Store) -> list[str]:
-    """An outsider can follow a source: its host, its package, or what it is derived from."""
+    """Every source can be traced by an outsider: its host, its package, or what it is derived from."""
     problems = []
     for key, text in m.file("sources", dict[str, str]).items():
         if not (_ADDRESS.search(text) or _OWN.match(text)):
-            problems.append(f"sources {key}: names no host and no package, and does not begin with derived:")
+            problems.append(f"sources {key}: names neither a host nor a package, and does not begin with derived:")
     return problems
 
 

@@ -1,5 +1,5 @@
-"""Rates: measured products are held against the peaks that the specifications list, and a list's thresholds fit the
-values and the boards that it names."""
+"""Rates: measured products are compared with the peaks in the specifications, and a list's thresholds match the values
+and boards that it names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SKU = re.compile(r"(.+) \(dev ([0-9A-F]{4})([0-9A-F]{4})?\)")
 
 
 def measured_shares(m: Store) -> list[str]:
-    """Products held against another peak than the specifications have."""
+    """Products compared with a peak other than the one in the specifications."""
     specs = {spec.id: spec for spec in m.gpu_specs}
     by_name = {row.name: specs.get(row.id) for row in m.gpus}
     problems = []
@@ -35,12 +35,12 @@ def measured_shares(m: Store) -> list[str]:
         where = f"performance {row.gpu_name} {row.metric} {row.pattern}"
         peak = getattr(by_name.get(row.gpu_name), _PEAK.get(row.pattern, ""), None)
         if peak and abs(row.spec_peak / peak - 1) > _HALF_PERCENT:
-            problems.append(f"{where}: spec_peak {row.spec_peak:g} is not the {peak:g} of gpu_specs")
+            problems.append(f"{where}: spec_peak {row.spec_peak:g} differs from {peak:g} in gpu_specs")
     return problems
 
 
 def thresholds(m: Store) -> list[str]:
-    """A threshold said to be 75 % of what was measured on the same board, and is not."""
+    """A threshold that claims to be 75 % of what was measured on the same board, but is not."""
     measured = {row.gpu: row.median for row in m.performance if row.metric == "device_memory_bw" and row.median}
     return [
         f"performance {row.gpu} {row.metric}: {row.median:g} is not {_OF_MEASURED}, {measured[row.gpu]:g}"
@@ -51,8 +51,8 @@ def thresholds(m: Store) -> list[str]:
 
 
 def boards_of_skus(m: Store) -> list[str]:
-    """A board (dev: PCI device, and subsystem where that tells it from others) given to another product: one without
-    its device; with a subsystem, one that the board's own name is not of, unless it is but the number of a board."""
+    """A board (dev: PCI device, and subsystem if needed to identify it) assigned to the wrong product: one without its
+    device; with a subsystem, one that the board's own name does not belong to, unless it is only a board number."""
     devices = {row.name: row.device_ids for row in m.gpus}
     problems = []
     for row in m.performance:
@@ -63,12 +63,12 @@ def boards_of_skus(m: Store) -> list[str]:
         model = re.search(r"[A-Z]*\d+[A-Z]*", row.gpu_name)
         other = subsystem and model and not re.match(r"PG\d", name) and not re.search(rf"{model[0]}(?!\d)", name)
         if device not in devices[row.gpu_name] or other:
-            problems.append(f"performance {row.gpu} {row.metric}: not a board of {row.gpu_name}")
+            problems.append(f"performance {row.gpu} {row.metric}: the device is not a {row.gpu_name} board")
     return problems
 
 
 def derived_specs(m: Store) -> list[str]:
-    """SMs that do not follow from the cores, and links of NVLink that `nvlink` has for no GPU."""
+    """SM counts that do not follow from the cores, and NVLink links that `nvlink` has for no GPU."""
     links = {(row.links, 2 * (row.total_gb_s_per_direction or 0)) for row in m.nvlinks}
     named = {row.id: row for row in m.gpus}
     problems = []
@@ -81,15 +81,15 @@ def derived_specs(m: Store) -> list[str]:
             )
         if spec.nvlink_links and (spec.nvlink_links, spec.nvlink_total_gb_s) not in links:
             problems.append(
-                f"gpu_specs {spec.id}: nvlink has no row of {spec.nvlink_links:g} links, {spec.nvlink_total_gb_s}"
+                f"gpu_specs {spec.id}: nvlink has no row with {spec.nvlink_links:g} links, {spec.nvlink_total_gb_s}"
             )
     return problems
 
 
 def conditions_of_measured(m: Store) -> list[str]:
-    """A measured rate that does not say how it was measured: a band would rest on it."""
+    """A measured rate that does not say how it was measured, although a band would be based on it."""
     return [
-        f"performance {row.gpu} {row.metric} {row.pattern}: measured, without tool and conditions"
+        f"performance {row.gpu} {row.metric} {row.pattern}: measured, but tool or conditions are missing"
         for row in m.performance
         if row.kind == "measured" and row.metric in _BANDS and not (row.pattern and row.conditions)
     ]

@@ -1,4 +1,4 @@
-"""Dates that can be, and rows that a question reaches: asked by its own key, each row answers for itself."""
+"""Valid dates, and rows that a question reaches: a question with a row's key must be answered by that row."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 _DATE = re.compile(r"(?:19|20)\d\d(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?")
 _AHEAD = ("end_of_life",)
-"""Dates that may lie ahead."""
+"""Dates that may be in the future."""
 
 _FIRST_WITH_TORCH, _FIRST_CAPABILITY = 396, (3, 5)
-"""The first driver branch and the first capability with any build of torch that is listed (CUDA 9.2; sm_35)."""
+"""The first driver branch and the first capability with any listed torch build (CUDA 9.2; sm_35)."""
 
 QUESTIONS: dict[str, Callable[[Store, Any], Any]] = {
     "drivers": lambda m, row: driver_branch(m, f"{row.branch}.0").row,
@@ -52,7 +52,7 @@ def _dates(m: Store) -> Iterator[str]:
             for name in names:
                 text = getattr(row, name)
                 if text and not _DATE.fullmatch(text):
-                    yield f"{table} {row_name(row)[1]}: {name} {text!r} is no date"
+                    yield f"{table} {row_name(row)[1]}: {name} {text!r} is not a date"
                 elif text and name not in _AHEAD and text > last:
                     yield f"{table} {row_name(row)[1]}: {name} {text} lies after the matrix' own {last}"
 
@@ -62,11 +62,11 @@ def _unread(m: Store) -> Iterator[str]:
         for row in m.rows(table):
             found = question(m, row)
             if row not in (found if isinstance(found, tuple) else (found,)):
-                yield f"{table} {row_name(row)[1]}: no question reaches it, another row answers for it"
+                yield f"{table} {row_name(row)[1]}: no question reaches it; another row is returned instead"
 
 
 def questions(m: Store) -> list[Question]:
-    """What can be asked of one GPU: each capability with each driver branch that runs a torch, and each system."""
+    """What can be asked about one GPU: each capability with each driver branch that runs a torch, and each system."""
     capabilities = sorted({row.cc for row in m.rows("compute_capability") if row.cc[-1].isdecimal()}, key=numbers)
     drivers = ["", *(str(row.branch) for row in m.rows("drivers") if row.branch >= _FIRST_WITH_TORCH)]
     systems = (("linux", "x86_64"), ("linux", "aarch64"), ("wsl", "x86_64"), ("windows", "x86_64"))
@@ -80,24 +80,26 @@ def questions(m: Store) -> list[Question]:
 
 
 def dominated(m: Store, some: Iterable[Question]) -> list[str]:
-    """Of these questions those whose first answer gives up more than one below it that has a newer torch."""
+    """Those of these questions whose first answer gives up more than a lower-ranked one with a newer torch."""
     problems = []
     for q in some:
         found = ranked(m, q)[0]
         for one in found[1:]:
             if dominates(one, found[0]):
                 first, better = (f"{x.build.torch}+{x.build.tag}" for x in (found[0], one))
-                problems.append(f"resolve {q.gpus[0]}, driver {q.driver}, {q.platform}: {first} before {better}")
+                problems.append(
+                    f"resolve {q.gpus[0]}, driver {q.driver}, {q.platform}: {first} is ranked before {better}"
+                )
     return problems
 
 
 def dates(m: Store) -> list[str]:
-    """Dates that are none, or that lie after the matrix itself."""
+    """Invalid dates, and dates after the matrix itself."""
     return list(_dates(m))
 
 
 def unread(m: Store) -> list[str]:
-    """Rows that their own key does not find."""
+    """Rows not found by their own key."""
     return list(_unread(m))
 
 

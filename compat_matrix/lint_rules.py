@@ -1,4 +1,4 @@
-"""How rows of different tables must agree."""
+"""How rows in different tables must agree."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _drivers(m: Store) -> list[str]:
         if minor(row.cuda) is None or arch(row.min_compute_capability) is None:
             problems.append(f"drivers {row.branch}: CUDA or compute capability unreadable")
         problems += [
-            f"drivers {row.branch}: {text} is not of this branch"
+            f"drivers {row.branch}: {text} does not belong to this branch"
             for text in (row.first_release, row.latest_seen)
             if text and numbers(text)[:1] != (row.branch,)
         ]
@@ -50,11 +50,11 @@ def _forward_compat(m: Store) -> list[str]:
         hosts = [*map(int, row.hosts), *row.image_hosts, row.from_branch]
         problems += [f"{where}: branch {branch} is not in drivers" for branch in hosts if branch not in branches]
         for host, grade in row.hosts.items():
-            # A compat library must be built from a newer branch than its host.
+            # A compat library must be from a newer branch than its host.
             wanted = ("compatible", "not-needed", "not-compatible")
             step = (int(host) >= row.from_branch) + (int(host) > row.from_branch)
             if grade != wanted[step]:
-                problems.append(f"{where}: host {host} is {grade}, but the library is of branch {row.from_branch}")
+                problems.append(f"{where}: host {host} is {grade}, but the library is from branch {row.from_branch}")
         late = [branch for branch in row.image_hosts if branch > row.from_branch]
         problems += [f"{where}: image host {branch} is newer than the library" for branch in late]
     return problems
@@ -76,10 +76,10 @@ def _floors(m: Store) -> list[str]:
             if not floor:
                 continue
             if floor < last[1]:
-                problems.append(f"toolkits {row.version}: {field} is below that of {last[0]}")
+                problems.append(f"toolkits {row.version}: {field} is below the one for {last[0]}")
             last = (row.version, floor)
             if row.cuda not in {branch.cuda for branch in m.drivers if _of_branch(floor[0], branch, platform)}:
-                problems.append(f"toolkits {row.version}: {field} is of a branch that reports another CUDA")
+                problems.append(f"toolkits {row.version}: {field} is from a branch that reports a different CUDA")
             major = majors.get(numbers(row.version)[0])
             low = numbers(getattr(major, field)) if major else ()
             # CUDA 11.0 came out on earlier 450 drivers than the floor of 11.x.
@@ -131,7 +131,7 @@ def _torch(m: Store) -> list[str]:
             elif build.published == "yes" and build.torch not in index.torch:
                 problems.append(f"{where}: not among the releases of its index")
         if build.pypi_default and getattr(releases.get(build.torch), f"pypi_{build.platform}", None) != build.tag:
-            problems.append(f"{where}: the release names another PyPI default")
+            problems.append(f"{where}: the release names a different PyPI default")
     for row in m.releases:
         for platform in ("linux_x86_64", "linux_aarch64"):
             tag = getattr(row, f"pypi_{platform}")
@@ -154,13 +154,13 @@ def _conda(m: Store) -> list[str]:
         if toolkit(m, row.cuda) is None:
             problems.append(f"{where}: no such toolkit")
         if row.build != f"cuda{row.cuda.replace('.', '')}*":
-            problems.append(f"{where}: build {row.build} is not of this CUDA")
+            problems.append(f"{where}: build {row.build} is not for this CUDA")
         if numbers(row.cuda)[:1] != numbers(row.cuda_floor):
-            problems.append(f"{where}: the floor of __cuda is the CUDA major")
+            problems.append(f"{where}: the floor of __cuda must be the CUDA major")
         if not row.pythons or not row.sass:
             problems.append(f"{where}: no Python or no architecture")
         if bool(row.glibc) != row.platform.startswith("linux"):
-            problems.append(f"{where}: glibc goes with Linux")
+            problems.append(f"{where}: glibc is for Linux only")
     return problems
 
 
@@ -210,7 +210,7 @@ def _cudnn(m: Store) -> list[str]:
 
 
 def _publishers(m: Store) -> list[str]:
-    """A publisher's table is there, with the package."""
+    """A publisher's table exists and contains the package."""
     return [
         f"publishers {row.table} {row.package}: the matrix has no such rows"
         for row in m.publishers
@@ -220,14 +220,14 @@ def _publishers(m: Store) -> list[str]:
 
 
 def _homes(m: Store) -> list[str]:
-    """A package has one table; what others say of its releases, that table lists; so has a PCI device."""
+    """A package belongs to one table, which lists every release that other tables mention; so does a PCI device."""
     homes: dict[str, set[str]] = {}
     tables = (("companions", m.companion_rows), ("frameworks", m.frameworks), ("extensions", m.extensions))
     for table, rows in tables:
         for row in rows:
             homes.setdefault(plain(row.package), set()).add(table)
     problems = [
-        f"{name}: in {' and in '.join(sorted(found))}; a package has one home"
+        f"{name}: in {' and in '.join(sorted(found))}; a package must be in only one table"
         for name, found in sorted(homes.items())
         if len(found) > 1
     ]
@@ -238,7 +238,7 @@ def _homes(m: Store) -> list[str]:
     )
     for where, others in also:
         problems += [
-            f"{where} {one.package} {one.version}: extensions do not list this release"
+            f"{where} {one.package} {one.version}: this release is not listed in extensions"
             for one in others
             if homes.get(one.package) == {"extensions"} and (one.package, one.version) not in listed
         ]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 else:
 
     class _Subject:
-        """A module of questions, imported when one of them is first asked: a run asks few of the many."""
+        """A module of questions, imported when one of them is first asked: a run asks only a few of them."""
 
         def __init__(self, module: str) -> None:
             self._module = module
@@ -45,7 +45,7 @@ else:
         def __get__(self, matrix: Matrix | None, owner: type) -> Any:
             module, function = self._where
             found = getattr(import_module(f".{module}", __package__), function)
-            setattr(self._owner, self._name, found)  # from now on a method as any other
+            setattr(self._owner, self._name, found)  # from now on a method like any other
             return found if matrix is None else found.__get__(matrix)
 
     _builds, _code, _companions = _Subject("builds"), _Subject("code"), _Subject("companions")
@@ -58,7 +58,7 @@ else:
 
 
 class Matrix(Store):
-    """Facts about compatibility. Make one with `Matrix.load()`; tables are decoded when first asked for."""
+    """Facts about compatibility. Create one with `Matrix.load()`; tables are decoded on first use."""
 
     __slots__ = ()
 

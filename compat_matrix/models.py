@@ -1,4 +1,4 @@
-"""What people call a GPU (H100, RTX4090, A100 80GB) beside what a driver calls it."""
+"""What people call a GPU (H100, RTX4090, A100 80GB), compared with what a driver calls it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from .store import Store
 
 _QUALIFIER = re.compile(r"\d+gb|mig|\d+[cg]")
-"""Memory and MIG profile: they may stand apart from the model, as in A100-SXM4-80GB."""
+"""Memory and MIG profile: they may be separated from the model, as in A100-SXM4-80GB."""
 _VENDOR = r"(?i)^(?:(?:nvidia|geforce|tesla|grid)\s+)+"
 _ALIKE = str.maketrans("oil", "011")
 _MOST, _NEAR = 3, 0.75
 
 
 def is_model(m: Store, name: str, model: str) -> bool:
-    """Whether the GPU that a driver calls `name` is a `model`: H100 and RTX4090 are part of a name, A10 is not of A100.
+    """Whether the GPU that a driver calls `name` is a `model`: H100 and RTX4090 are part of a name; A100 is not an A10.
 
-    The other names of the one product that the matrix lists by `name` count too: H100 SXM is an H100 80GB HBM3.
+    Other names of the product that the matrix lists as `name` count too: an H100 SXM is an H100 80GB HBM3.
     """
     rows = gpu(m, name).rows if name else ()
     aliases = rows[0].aliases if len(rows) == 1 else ()
@@ -31,7 +31,7 @@ def is_model(m: Store, name: str, model: str) -> bool:
 
 
 def lists_model(m: Store, model: str) -> bool:
-    """Whether some product, or a MIG instance or virtual GPU of one, is called so."""
+    """Whether some product, or a MIG instance or virtual GPU of one, has this name."""
     answers: dict[str, bool] = m.memo("models", dict)
     if model not in answers:
         plain = re.sub(r"(?i)\bmig\b.*$", "", model).strip()
@@ -40,7 +40,7 @@ def lists_model(m: Store, model: str) -> bool:
 
 
 def nearest_models(m: Store, model: str) -> list[str]:
-    """Names close to a misspelt model, likeliest first: H200 and H20 for H20O."""
+    """Names close to a misspelled model, likeliest first: H200 and H20 for H20O."""
     short: dict[str, str] = m.memo("short names of models", lambda: _short(m))
     word = "".join(_words(model))
     alike = [key for key in short if key.translate(_ALIKE) == word.translate(_ALIKE)]
@@ -71,7 +71,7 @@ def _names(m: Store) -> Iterator[str]:
 
 
 def _short(m: Store) -> dict[str, str]:
-    """The beginnings of all names, without the vendor's words, by their letters and digits."""
+    """The beginnings of all names without the vendor's words, by their letters and digits."""
     found: dict[str, str] = {}
     for name in _names(m):
         plain = re.sub(_VENDOR, "", name)

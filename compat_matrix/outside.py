@@ -1,8 +1,8 @@
 """A matrix from outside this package: a folder of its layout, or one file as `gpudoctor matrix export` writes it.
 
-It is read as data only, and whole, so that what is wrong with it is told before anything is judged by it. Tables that
-it lacks are those of the built-in one. Schema rule: a new column has a default and a new table is optional (a minor),
-so that an older program reads a newer minor and the other way round; anything else is a new schema_version (a major).
+It is read only as data, and completely, so that errors in it are reported before it is used. Tables that it lacks come
+from the built-in one. Schema rule: a new column has a default and a new table is optional (a minor), so that an older
+program can read a newer minor and vice versa; anything else is a new schema_version (a major).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from .store import SCHEMA_MINOR, SCHEMA_VERSION, readable
 from .tables import DATA, KEYS, TABLES, MatrixError, decode
 
 Read = Callable[[str], bytes]
-"""Reads a file that a user names: bounded, its errors in one line."""
+"""Reads a file named by the user: bounded, with one-line errors."""
 _TOLERATED = ("sources: ", "unknown field", "between lines of [ and ]", "lies after the matrix' own")
-"""What `lint` says of a newer minor or of a matrix that has some tables only, and what no verdict depends on."""
+"""What `lint` says about a newer minor or a matrix with only some tables, and what no verdict depends on."""
 
 
 class _Bundle(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class _Bundle(msgspec.Struct, frozen=True):
 
 
 class Outside(Matrix):
-    """A matrix whose tables come from `files`, and from the built-in one where it lacks them."""
+    """A matrix whose tables come from `files`, or from the built-in one if missing there."""
 
     __slots__ = ("_files",)
 
@@ -58,7 +58,7 @@ class Outside(Matrix):
 def load_outside(path: str, read: Read) -> Outside:
     """The matrix in the folder or file `path`, with `differs` filled in.
 
-    Raises MatrixError with one line: not readable, not a matrix, of a newer schema, or rows that contradict each other.
+    Raises MatrixError with one line: not readable, not a matrix, a newer schema, or rows that contradict each other.
     """
     location = Path(path)
     try:
@@ -76,7 +76,7 @@ def load_outside(path: str, read: Read) -> Outside:
 
 
 def open_outside(path: str, read: Read) -> Outside:
-    """The same without a look at its rows, for `matrix lint`. Raises MatrixError where it is no matrix at all."""
+    """The same without checking its rows, for `matrix lint`. Raises MatrixError if it is not a matrix at all."""
     location = Path(path)
     try:
         return _of_folder(location, read) if location.is_dir() else _of_file(location, read)
@@ -122,7 +122,7 @@ def _decoded(name: str, data: bytes, kind: Any) -> Any:
 
 
 def difference(matrix: Matrix, built_in: Matrix, name: str) -> str:
-    """In one line, what `matrix` changes against the built-in one: rows that are new, gone or other."""
+    """In one line, how `matrix` differs from the built-in one: rows that are new, gone or changed."""
     counts = {table: changed for table in TABLES if (changed := _changed(table, matrix, built_in))}
     named = [f"{table} {count}" for table, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
     more = [f"{len(named) - 4} more tables"] if len(named) > 4 else []
@@ -130,14 +130,14 @@ def difference(matrix: Matrix, built_in: Matrix, name: str) -> str:
     rows = f"{total} row{'s differ' if total != 1 else ' differs'}" if total else "no row differs"
     age = "older than" if matrix.version < built_in.version else "instead of"
     about = f" ({', '.join(named[:4] + more)})" if named else ""
-    newer = "; columns that this gpudoctor does not know are not read" if matrix.schema_minor > SCHEMA_MINOR else ""
+    newer = "; columns unknown to this gpudoctor are ignored" if matrix.schema_minor > SCHEMA_MINOR else ""
     return (
         f"Judged by the matrix {name} of {matrix.version}, {age} the built-in {built_in.version}: {rows}{about}{newer}"
     )
 
 
 def _changed(table: str, one: Matrix, other: Matrix) -> int:
-    """How many rows of a table are new, gone or other."""
+    """How many rows in a table are new, gone or changed."""
 
     def rows(matrix: Matrix) -> dict[tuple[str, ...], Counter[bytes]]:
         found: dict[tuple[str, ...], Counter[bytes]] = {}
@@ -153,7 +153,7 @@ def _changed(table: str, one: Matrix, other: Matrix) -> int:
 
 
 def export(matrix: Matrix) -> bytes:
-    """The whole matrix as one JSON file, a row in a line, which `load_outside` reads."""
+    """The whole matrix as one JSON file, one row per line, which `load_outside` reads."""
     encode = msgspec.json.encode
     parts = []
     for table in TABLES:

@@ -1,4 +1,4 @@
-"""Packages beside torch, whichever table holds them: their releases, and what each goes with."""
+"""Packages other than torch, from whichever table has them: their releases, and what each works with."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def plain(package: str) -> str:
 
 
 def _releases(m: Store) -> dict[str, list[PackageRow]]:
-    """Rows by package. A release that two tables have is told by the first of them."""
+    """Rows by package. For a release in two tables, the first one is used."""
     index: dict[str, list[PackageRow]] = {}
     seen: set[tuple[str, tuple[int, ...], int]] = set()
     tables: tuple[tuple[PackageRow, ...], ...] = (m.companion_rows, m.frameworks, m.extension_wheels, m.extensions)
@@ -60,7 +60,7 @@ def _post(version: str) -> int:
 
 
 def package_names(m: Store) -> tuple[str, ...]:
-    """Every package with a release in the matrix, torch apart."""
+    """Every package with a release in the matrix, except torch."""
     return tuple(m.memo("package rows", lambda: _releases(m)))
 
 
@@ -81,7 +81,7 @@ def package_rows(m: Store, package: str, version: str = "") -> tuple[PackageRow,
 
 
 def torch_of(m: Store, row: PackageRow) -> tuple[str, ...] | None:
-    """The torch releases that a row goes with, newest first; None where the tables do not say."""
+    """The torch releases that a row works with, newest first; None if the tables do not say."""
     known: dict[tuple[str, str, str], tuple[str, ...] | None] = m.memo("torch of packages", dict)
     key = (row.package, row.version, getattr(row, "torch", "") if isinstance(row, Companion) else row.source)
     if isinstance(row, ExtensionWheel):
@@ -108,9 +108,9 @@ def _torch_of(m: Store, row: PackageRow) -> tuple[str, ...] | None:
 
 
 def goes_with(m: Store, row: PackageRow, kind: Kind, value: str, wheels: str = "linux_x86_64") -> bool | None:
-    """Whether a release goes with this torch, CUDA, Python, driver or GPU (a capability); None: the tables do not say.
+    """Whether a release works with this torch, CUDA, Python, driver or GPU (a capability); None: the tables do not say.
 
-    wheels: platform of wheels; a driver is one of that system.
+    wheels: platform of wheels; a driver is for that system.
     """
     if kind == "torch":
         found = torch_of(m, row)
@@ -133,12 +133,12 @@ def goes_with(m: Store, row: PackageRow, kind: Kind, value: str, wheels: str = "
 
 
 def _oldest(m: Store, major: str) -> str:
-    """The oldest toolkit of a CUDA major: a build for 'CUDA 12' runs where that does."""
+    """The oldest toolkit of a CUDA major: a build for 'CUDA 12' runs wherever that does."""
     return next(f"{one}.{small}" for one, small in toolkit_versions(m) if str(one) == major)
 
 
 def cuda_of(m: Store, row: PackageRow, wheels: str = "linux_x86_64") -> tuple[str, ...] | None:
-    """The CUDA versions or majors that a release is built for; None where the tables do not say."""
+    """The CUDA versions or majors that a release is built for; None if the tables do not say."""
     if isinstance(row, (Framework, ExtensionWheel)):
         return (row.cuda,)
     if isinstance(row, Extension):
@@ -169,8 +169,8 @@ def cuda_of(m: Store, row: PackageRow, wheels: str = "linux_x86_64") -> tuple[st
 
 
 def own_torch(m: Store, row: PackageRow) -> tuple[str, ...] | None:
-    """The torch releases that a release was made with, which its CUDA and Pythons follow: one that asks for torch 2.14
-    or newer is made with 2.14, one that names no torch with that of its own number."""
+    """The torch releases that a release was built with, which determine its CUDA and Pythons: one that requires torch
+    2.14 or newer is built with 2.14, one that names no torch with the torch of its own number."""
     found = torch_of(m, row)
     if not isinstance(row, Companion) or not found:
         return found
@@ -193,7 +193,7 @@ def pythons_of(m: Store, torch: str, wheels: str) -> tuple[str, ...]:
 
 
 def floor_of(row: PackageRow) -> str:
-    """The lowest compute capability that a release names; '' for none."""
+    """The lowest compute capability that a release requires; '' for none."""
     text = (
         row.min_sm
         if isinstance(row, (Extension, Framework))

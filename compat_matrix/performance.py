@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .store import Store
 
 _SAFE_SHARE = 0.5
-"""Of the peak, for data types whose rows are of the best of many shapes."""
+"""Share of the peak, for data types whose rows are the best of many shapes."""
 _BARELY = 0.97
 """Below what the slowest of many boards at many power limits reaches, by more than two runs differ."""
 _FEW, _SHARE_OF_FEW = 5, 0.4
@@ -60,7 +60,7 @@ _ACCEPTED = ("dcgmproftester 1005", "memory bandwidth test", "tool not named")
 """Tools that gave the value in a comment of DCGM's list of products, from which its thresholds come: mixed units, an
 H100 at 2,540 GB/s that copies 3,000. No measure of what is usual."""
 _MOST_KEPT = 4096
-"""Answers that are kept."""
+"""Number of cached answers."""
 _APART = ("Laptop", "Thor", "Orin")
 """Their peaks in the table are those of one of many power settings."""
 
@@ -77,7 +77,7 @@ def expected(
     pcie_gen: int | None = None,
     pcie_width: int | None = None,
 ) -> Expectation:
-    """The expectation for one of these products (`m.gpu(...).rows`); where they differ, the widest band."""
+    """The expectation for one of these products (`m.gpu(...).rows`); if they differ, the widest band."""
     if not gpus:
         return Expectation(basis="unknown", reason="this GPU is not listed in this matrix")
     known: dict[tuple[object, ...], tuple[Sequence[Gpu], Expectation]] = m.memo("expectations", dict)
@@ -112,7 +112,7 @@ def _expected(
         floor=0.0 if scaled else min(e.floor for e in found),
         peak=max(e.peak for e in found),
         unit=first.unit,
-        reason=first.reason + (f", for a power limit of {ratio:.0%} of the usual one" if scaled else ""),
+        reason=first.reason + (f", for a power limit at {ratio:.0%} of the usual one" if scaled else ""),
         rows=tuple({id(row): row for e in found for row in e.rows}.values()),
     )
 
@@ -121,11 +121,11 @@ def _one(m: Store, row: Gpu, kind: Kind, what: str, mig: str, gen: int | None, w
     specs: dict[str, GpuSpec] = m.memo("gpu specs by id", lambda: {spec.id: spec for spec in m.gpu_specs})
     spec = specs.get(row.id)
     if spec is None:
-        return Expectation(basis="unknown", reason=f"no specifications of {row.name} are listed")
+        return Expectation(basis="unknown", reason=f"no specifications for {row.name} are listed")
     if kind == "h2d":
         return link_rate(m, row, spec, mig, gen, width)
     if row.form_factor.startswith("SoM"):
-        return Expectation(basis="unknown", reason=f"the speed of {row.name} follows its power mode")
+        return Expectation(basis="unknown", reason=f"the speed of {row.name} depends on its power mode")
     thrift = _thrift(spec) if kind == "matmul" else 1.0
     if kind == "memory":
         peak, unit, measured = spec.mem_bw_gb_s, "GB/s", _bandwidth_rows(m, row.name)
@@ -140,7 +140,7 @@ def _one(m: Store, row: Gpu, kind: Kind, what: str, mig: str, gen: int | None, w
         return Expectation(basis="unknown", reason=f"{row.name} has no listed peak for {what or kind}")
     fraction = mig_fraction(m, row, spec, kind, mig)
     if fraction is None:
-        return Expectation(basis="unknown", reason=f"MIG profile {mig} of {row.name} is not listed")
+        return Expectation(basis="unknown", reason=f"MIG profile {mig} for {row.name} is not listed")
     if measured and not mig and row.form_factor != "laptop":
         # Of several samples one may be an outlier (an RTX 3080 at 42 % of the others), and a sample above the peak is
         # of a board that boosts above its listed clock: not every board does.
@@ -179,7 +179,7 @@ def _one(m: Store, row: Gpu, kind: Kind, what: str, mig: str, gen: int | None, w
         peak=peak * fraction,
         unit=unit,
         reason=f"a share of the {'nameplate' if kind == 'memory' else 'dense peak'} of {row.name}"
-        + (f" in a MIG slice {mig}" if mig else ""),
+        + (f" in a {mig} MIG slice" if mig else ""),
         rows=(spec,),
     )
 
@@ -200,7 +200,7 @@ def _lowest_share(rows: Sequence[Performance], kind: Kind) -> float:
 
 
 def _accepted(m: Store, name: str) -> float:
-    """The value that NVIDIA's own check of this board's memory starts from, in GB/s; 0 where none is listed."""
+    """The lowest value that NVIDIA's own check of this board's memory accepts, in GB/s; 0 if none is listed."""
     rows = [r for r in rows_of(m).get(name, ()) if r.metric == _BANDWIDTH and r.pattern in _ACCEPTED]
     return median([r.median or 0.0 for r in rows] or [0.0])
 
@@ -213,17 +213,17 @@ def _sane(row: Performance) -> bool:
 
 
 def _usual(row: Performance) -> bool:
-    """A copy that says something of other boards too: the few SMs of an H20 cannot use all of its memory (56 %)."""
+    """A copy that is representative of other boards: the few SMs of an H20 cannot use all of its bandwidth (56 %)."""
     return _sane(row) and row.percent >= 70.0
 
 
 def _thrift(spec: GpuSpec) -> float:
-    """The share of its clocks that a board's power lets it hold."""
+    """The share of its clocks that a board can sustain within its power limit."""
     return spec.sustained_share or (_THRIFT if spec.tdp_w and spec.tdp_w <= _SLOT_W else 1.0)
 
 
 def _shares(m: Store, kind: str, what: str, segment: str) -> tuple[float, float, float]:
-    """(low, typical, high) share of the peak over every listed model of the pool; over all, where it has too few."""
+    """(low, typical, high) share of the peak over every listed model in the pool; over all models if it has too few."""
 
     def make() -> tuple[float, float, float]:
         segments = {row.name: row.segment for row in m.gpus}

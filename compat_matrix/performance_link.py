@@ -1,4 +1,4 @@
-"""What copies over a GPU's link should reach, and the share that a MIG slice has of its GPU."""
+"""What copies over a GPU's link should reach, and which share of its GPU a MIG slice has."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from .store import Store
 
 _LINK_SHARE = 0.8
-"""Of a PCIe generation whose copies nobody measured."""
+"""For a PCIe generation without measured copies."""
 
 
 def link_rate(m: Store, row: Gpu, spec: GpuSpec, mig: str, gen: int | None, width: int | None) -> Expectation:
     """The rate of copies to the GPU, by its chip-to-chip link or its PCIe generation and lanes."""
     if mig:
-        return Expectation(basis="unknown", reason="a MIG slice has a share of the copy engines that is not listed")
+        return Expectation(basis="unknown", reason="a MIG slice's share of the copy engines is not listed")
     chip = [r for r in measured_rows(m).get(row.name, ()) if r.metric == "h2d_bw" and "C2C" in r.pattern]
     if chip:
         least, middle, best = (
@@ -36,7 +36,7 @@ def link_rate(m: Store, row: Gpu, spec: GpuSpec, mig: str, gen: int | None, widt
             rows=tuple(chip),
         )
     if row.form_factor.startswith(("Grace", "SoC", "SoM")):
-        return Expectation(basis="unknown", reason=f"copies over the link of {row.name} are not listed")
+        return Expectation(basis="unknown", reason=f"copy rates over the link of {row.name} are not listed")
     gens = [int(g) for g in (spec.pcie_gen, gen) if g]
     widths = [int(w) for w in (spec.pcie_lanes, width) if w]
     rate = next((r for r in m.pcie if gens and r.gen == str(min(gens))), None)
@@ -59,8 +59,8 @@ def link_rate(m: Store, row: Gpu, spec: GpuSpec, mig: str, gen: int | None, widt
 
 
 def mig_fraction(m: Store, row: Gpu, spec: GpuSpec, kind: Kind, profile: str) -> float | None:
-    """Share of the board's SMs or memory that a slice such as `1g.10gb`, or `1c.3g.40gb`, a third of the SMs of one,
-    has; 1 without MIG, None where not known."""
+    """Share of the board's SMs or memory in a slice such as `1g.10gb`, or `1c.3g.40gb` (a third of a slice's SMs);
+    1 without MIG, None if unknown."""
     if not profile:
         return 1.0
     parts = re.fullmatch(r"(?:(\d)c\.)?((\d)g\.(\d+)gb(?:[+-].*)?)", profile)

@@ -1,4 +1,4 @@
-"""What copies from GPU to GPU should reach: by NVLink's generation and links, else by PCIe.
+"""What copies from GPU to GPU should reach, based on NVLink's generation and links, else on PCIe.
 
 Copy engines reach 84 to 92 % of NVLink's rate (A100 276 of 300 GB/s, H100 380 of 450, GB300 769 of 900); clusters
 accept nodes from 74 % on (335 of 450 on H100, 235 of 300 on A100). Over PCIe below one switch they are about as fast as
@@ -40,7 +40,7 @@ def peer_expected(
     if nvlinks:
         return _nvlink(m, gpus, nvlinks)
     if not peer_access:
-        return Expectation(basis="unknown", reason="copies go through the host's memory")
+        return Expectation(basis="unknown", reason="copies go through host memory")
     if topology is None or topology > _ONE_SWITCH:
         return Expectation(basis="unknown", reason="copies go through the processor's PCIe root ports")
     host = expected(m, gpus, "h2d", pcie_gen=pcie_gen, pcie_width=pcie_width)
@@ -64,7 +64,7 @@ def _nvlink(m: Store, gpus: Sequence[Gpu], links: int) -> Expectation:
     rows = [spec for gpu in gpus if (spec := specs.get(gpu.id)) and spec.nvlink_links and spec.nvlink_total_gb_s]
     rows = [spec for spec in rows if spec.nvlink_confidence != "memory"]
     if len(rows) < len(gpus):
-        return Expectation(basis="unknown", reason=f"NVLink's rate on {gpus[0].name} is not listed for sure")
+        return Expectation(basis="unknown", reason=f"NVLink's rate on {gpus[0].name} is not reliably listed")
     # nvlink_total_gb_s counts both directions.
     peak = min(
         (s.nvlink_total_gb_s or 0.0) / 2 / (s.nvlink_links or 1.0) * min(links, s.nvlink_links or 0.0) for s in rows
@@ -78,6 +78,6 @@ def _nvlink(m: Store, gpus: Sequence[Gpu], links: int) -> Expectation:
         floor=_FLOOR * peak,
         peak=peak,
         unit="GB/s",
-        reason=f"NVLink{generation}, {links} link{'s' * (links != 1)} of {gpus[0].name}",
+        reason=f"NVLink{generation}, {links} link{'s' * (links != 1)} on {gpus[0].name}",
         rows=tuple(rows),
     )

@@ -1,4 +1,4 @@
-"""What a torch build asks for beside it, by its metadata, and whether another requirement agrees with that."""
+"""What a torch build requires, according to its metadata, and whether another requirement agrees with that."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CUDA = re.compile(
     r"nvidia-(?:cublas|cuda-(?:cupti|nvrtc|runtime)|cudnn|cufft|cufile|curand|cusolver|cusparse|cusparselt|nccl"
     r"|nvjitlink|nvshmem|nvtx)(?:-cu\d\d)?|cuda-(?:toolkit|bindings|pathfinder)"
 )
-"""Packages with CUDA's libraries that a torch wheel has asked for: itself, or by cuda-toolkit's extras."""
+"""Packages with CUDA libraries that a torch wheel has required: itself, or through cuda-toolkit's extras."""
 
 
 class Asks(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,12 +31,12 @@ class Asks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_cuda_wheel(name: str) -> bool:
-    """Whether torch's wheels bring this package, as a library of CUDA."""
+    """Whether torch's wheels bring this package as a CUDA library."""
     return bool(_CUDA.fullmatch(name))
 
 
 def torch_asks(m: Store, torch: str, tag: str, platform: str, python: str = "") -> tuple[Asks, ...] | None:
-    """What torch `torch` of `tag` asks for, but CUDA wheels that are not known; None for an unlisted release."""
+    """What torch `torch` with `tag` requires, except unknown CUDA wheels; None for an unlisted release."""
     from packaging.requirements import Requirement
 
     row = next((row for row in m.requires_rows if row.torch == torch), None)
@@ -63,7 +63,7 @@ def _holds(marker: object, about: Mapping[str, str]) -> bool:
 
 
 def agree(one: str, other: str) -> bool:
-    """Whether some version fulfils both specifiers; unreadable ones agree with nothing."""
+    """Whether some version fulfills both specifiers; unreadable ones agree with nothing."""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
     try:
@@ -74,7 +74,7 @@ def agree(one: str, other: str) -> bool:
 
 
 def _candidates(specifiers: SpecifierSet) -> list[str]:
-    """Versions on and around each that the specifiers name: where any fulfils them, one of these does."""
+    """Versions at and around each that the specifiers name: if any version fulfills them, one of these does."""
     found = ["0", "99999"]
     for one in specifiers:
         base = one.version.removesuffix(".*")

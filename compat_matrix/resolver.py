@@ -1,7 +1,7 @@
 """The engine behind `gpudoctor resolve`: which torch builds fit a machine and its wishes, and why the others do not.
 
-Filters in this order, each naming the rows it stands on: platform published, Python, machine code for every GPU (and in
-the cuDNN that the build brings), the driver, companions, wishes. Pure and offline.
+Filters in this order, each naming the rows it is based on: platform published, Python, machine code for every GPU (and
+in the cuDNN that the build brings), the driver, companions, wishes. Pure and offline.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ FILTERS: tuple[Filter, ...] = ("platform", "python", "architecture", "driver", "
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked. gpus: compute capabilities, one for each different GPU; driver: '' where none is installed yet;
-    os: linux, wsl or windows; arch: x86_64 or aarch64; python: '3.12', '3.13t' or '' for any; eligible: whether forward
-    compatibility is for these GPUs (data-center boards)."""
+    """The question. gpus: compute capabilities, one for each different GPU; driver: '' if none is installed yet;
+    os: linux, wsl or windows; arch: x86_64 or aarch64; python: '3.12', '3.13t' or '' for any; eligible: whether these
+    GPUs support forward compatibility (data-center boards)."""
 
     gpus: tuple[str, ...]
     driver: str = ""
@@ -43,12 +43,12 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     wishes: tuple[Wish, ...] = ()
     eligible: bool = False
     glibc: str = ""
-    """Of the system, '2.35'; '' where it is not known or does not matter."""
+    """The system's, '2.35'; '' if it is unknown or does not matter."""
     any_gpu: bool = False
-    """The GPUs are those that may be there (of a text that names none): that the driver drives each is not asked."""
+    """The GPUs may be present (for a text that names none): do not require that the driver supports each."""
     assume_builds: bool = False
-    """What somebody chose is judged, not recommended: a build of a package that is neither listed nor known to be
-    absent counts as there, and its `Chosen` says so."""
+    """Somebody's own choice is judged, not recommended: a package build that is neither listed nor known to be absent
+    counts as existing, and its `Chosen` says so."""
 
     @property
     def platform(self) -> str:
@@ -57,8 +57,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """A build that fits. grade: native, minor-version, forward-compat (needs a package of NVIDIA's), or no-driver;
-    chosen: what answers each wish but torch; gives_up: sentences; index: '' where a plain install gives this build."""
+    """A build that fits. grade: native, minor-version, forward-compat (needs a package from NVIDIA), or no-driver;
+    chosen: what answers each wish except torch; gives_up: sentences; index: '' if a plain install gives this build."""
 
     build: TorchBuild
     grade: str
@@ -73,7 +73,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rejected(msgspec.Struct, frozen=True, kw_only=True):
-    """A build that falls out, at the first filter that it fails."""
+    """A rejected build, with the first filter that it fails."""
 
     build: TorchBuild
     filter: Filter
@@ -82,10 +82,10 @@ class Rejected(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """candidates: best first; conflict: the smallest set of wishes that no build fulfils; uv: the backend that uv's
-    choice by the driver alone would be ('' without a driver); notes: sentences about the whole; unlisted: wishes for
-    releases that the matrix does not list: with them a candidate is likely (both neighbors go with it), and none says
-    nothing."""
+    """candidates: best first; conflict: the smallest set of wishes that no build fulfills; uv: the backend that uv
+    would choose based on the driver alone ('' without a driver); notes: sentences about the whole; unlisted: wishes for
+    releases that the matrix does not list: with them, a candidate is only likely (both neighbors work with it), and the
+    absence of one means nothing."""
 
     candidates: tuple[Candidate, ...]
     rejected: tuple[Rejected, ...]
@@ -96,7 +96,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def resolve(m: Store, q: Question) -> Answer:
-    """Every build judged, the fitting ones ranked."""
+    """Judge every build, and rank the ones that fit."""
     unknown = tuple(one for wish in q.wishes if (one := unlisted(m, wish)))
     if unknown:
         return _by_neighbors(m, q, unknown)
@@ -108,7 +108,7 @@ def resolve(m: Store, q: Question) -> Answer:
 
 
 def _by_neighbors(m: Store, q: Question, unknown: tuple[Unlisted, ...]) -> Answer:
-    """What the listed releases on both sides of each unlisted one agree on; no candidate where they do not."""
+    """What the listed releases on both sides of each unlisted one agree on; no candidate if they disagree."""
     likely: Candidate | None = None
     if all(one.pin and one.below and one.above for one in unknown):
         sides = []
@@ -131,7 +131,7 @@ def _pinned(choice: Chosen, version: str) -> Chosen:
 
 
 def ranked(m: Store, q: Question) -> tuple[tuple[Candidate, ...], tuple[Rejected, ...], str]:
-    """The builds that fit, best first, without what they give up; those that do not; uv's backend."""
+    """The builds that fit, best first, without their trade-offs; those that do not; uv's backend."""
     found: list[Candidate] = []
     out: list[Rejected] = []
     for build in m.builds:
@@ -156,10 +156,10 @@ def fit(m: Store, q: Question, build: TorchBuild) -> Candidate | Rejected:
 
     if not usable(build):
         state = {"dropped": "is no longer published", "unverified": "is not known to be published"}
-        return no("platform", state.get(build.published, "is known from memory only"))
+        return no("platform", state.get(build.published, "is not confirmed by any source"))
     floor = glibc_floor(build.torch, build.tag, build.platform)
     if q.glibc and floor and numbers(q.glibc) < numbers(floor):
-        return no("platform", f"needs glibc {floor} or newer, and this system has {q.glibc}")
+        return no("platform", f"needs glibc {floor} or newer, but this system has {q.glibc}")
     if q.python:
         grade = python_for_torch(m, build.torch, q.python, q.platform)
         if grade.grade != "ok":
@@ -202,7 +202,7 @@ def fit(m: Store, q: Question, build: TorchBuild) -> Candidate | Rejected:
 
 
 def glibc_floor(torch: str, tag: str, platform: str) -> str:
-    """The oldest glibc that a Linux wheel is made for; '' on Windows.
+    """The oldest glibc that a Linux wheel supports; '' on Windows.
 
     torch 2.6 moved aarch64 and CUDA 12.6 to manylinux_2_28, 2.7 all others (pytorch.org/blog/pytorch2-6); before: 2.17.
     """
@@ -219,17 +219,17 @@ def _wish(
     if wish.package == "torch":
         version, _, local = wish.specifier.partition("+")
         allowed = chooser(version)(build.torch) and local in ("", build.tag)
-        return None if allowed else f"{wish} asks for another torch" + (" build" if local else "")
+        return None if allowed else f"{wish} does not match this torch" + (" build" if local else "")
     if wish.package in ("torchvision", "torchaudio"):
         version = companions[wish.package]
-        return None if chooser(wish.specifier)(version) else f"torch {build.torch} goes with {wish.package} {version}"
+        return None if chooser(wish.specifier)(version) else f"torch {build.torch} needs {wish.package} {version}"
     return wish_allows(m, wish, build, q.gpus, q.python, q.platform, others, q.assume_builds)
 
 
 def uv_backend(m: Store, q: Question) -> str:
-    """The tag of the index that uv's `--torch-backend=auto` asks first, by the driver alone; '' where it has none.
+    """The tag of the index that uv's `--torch-backend=auto` asks first, based on the driver alone; '' if it has none.
 
-    By the floors of its table (the min_driver columns of index_urls), the newest CUDA that has a torch of the wish.
+    By its table's minimum drivers (the min_driver columns of index_urls): the newest CUDA with a matching torch.
     """
     if not q.driver:
         return ""
@@ -246,7 +246,7 @@ def uv_backend(m: Store, q: Question) -> str:
 
 
 def _uv_leads(m: Store, q: Question, found: Sequence[Candidate], uv: str) -> str:
-    """uv's backend where no limit of a GPU binds: the newest torch there (for this Python, these wishes) is served."""
+    """uv's backend if no GPU limit applies: its newest torch (for this Python and these wishes) supports the GPUs."""
     if not uv:
         return ""
     free = msgspec.structs.replace(q, gpus=())
@@ -276,7 +276,7 @@ def dominates(one: Candidate, first: Candidate) -> bool:
 
 
 def _lost(one: Candidate) -> frozenset[str]:
-    """What it gives up beside a newer torch."""
+    """What it gives up other than a newer torch."""
     lost = {choice.gives_up for choice in one.chosen if choice.gives_up} | {"torchvision"} - set(one.companions)
     return frozenset(lost | {one.grade} - {"native", "no-driver"})
 
@@ -284,11 +284,11 @@ def _lost(one: Candidate) -> frozenset[str]:
 def _gives_up(one: Candidate, newest: tuple[int, ...]) -> tuple[str, ...]:
     lost = []
     if one.grade == "minor-version":
-        lost.append("kernels that are compiled at run time from PTX newer than the driver (its own code runs)")
+        lost.append("cannot compile kernels at run time from PTX newer than the driver (its own machine code runs)")
     if one.grade == "forward-compat":
-        lost.append(f"no feature, but {one.compat_package} has to be installed and come first on the loader's path")
+        lost.append(f"needs {one.compat_package} installed, and first on the loader's path; no feature is lost")
     if numbers(one.build.torch)[:2] < newest[:2]:
-        lost.append(f"what torch {newest[0]}.{newest[1]} has beyond {one.build.torch}")
+        lost.append(f"lacks what torch {newest[0]}.{newest[1]} adds over {one.build.torch}")
     lost += [choice.gives_up for choice in one.chosen if choice.gives_up]
     lost += [
         f"{name}: none is listed for torch {one.build.torch}" for name in ("torchvision",) if name not in one.companions
@@ -297,7 +297,7 @@ def _gives_up(one: Candidate, newest: tuple[int, ...]) -> tuple[str, ...]:
 
 
 def _conflict(m: Store, q: Question) -> tuple[Wish, ...]:
-    """The smallest set of wishes that no build for this machine fulfils; empty where the machine alone has none."""
+    """The smallest set of wishes that no build for this machine fulfills; empty if the machine alone rules out all."""
 
     def possible(wishes: tuple[Wish, ...]) -> bool:
         query = msgspec.structs.replace(q, wishes=wishes)

@@ -6,7 +6,7 @@ from .rows_driver import Row
 class Capability(Row, frozen=True, kw_only=True, gc=False):
     """One compute capability or a/f variant. last_* empty means still supported; driver numbers are branches.
 
-    open_module: unsupported, supported, required, tegra (the Jetson driver has rules of its own).
+    open_module: unsupported, supported, required, tegra (the Jetson driver has its own rules).
     """
 
     cc: str

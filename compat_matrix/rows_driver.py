@@ -4,10 +4,10 @@ import msgspec
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What every row carries: a key into data/sources.json, how sure it is, and remarks.
+    """What every row has: a key into data/sources.json, how reliable it is, and notes.
 
     confidence: measured (read from the vendor's or project's own file), documented, derived (concluded from
-    neighbours or third parties) or memory (not checked: never a verdict).
+    neighbors or third parties) or memory (not checked: never a verdict).
     """
 
     source: str
@@ -61,7 +61,7 @@ class CudaMajor(Row, frozen=True, kw_only=True, gc=False):
 
 class ForwardCompat(Row, frozen=True, kw_only=True, gc=False):
     """One cuda-compat package. hosts: NVIDIA's table by host branch (compatible, not-needed, not-compatible);
-    image_hosts: branches that the nvidia/cuda images of this CUDA let start on data-center GPUs."""
+    image_hosts: branches with which the nvidia/cuda images for this CUDA start on data-center GPUs."""
 
     package: str
     cuda: str
@@ -71,7 +71,7 @@ class ForwardCompat(Row, frozen=True, kw_only=True, gc=False):
 
 
 class ForwardCompatRule(Row, frozen=True, kw_only=True, gc=False):
-    """One rule of forward compatibility in words."""
+    """One rule of forward compatibility, as text."""
 
     rule: str
     text: str

@@ -30,7 +30,7 @@ class Gpu(Row, frozen=True, kw_only=True, gc=False):
 
 
 class Board(Row, frozen=True, kw_only=True, gc=False):
-    """A board that Gpu does not list: its name, compute capability, chips that it was made with, PCI devices (hex)."""
+    """A board that is not in Gpu: its name, compute capability, the chips it was made with, PCI devices (hex)."""
 
     name: str
     cc: str
@@ -64,7 +64,7 @@ class GpuSpec(Row, frozen=True, kw_only=True, gc=False):
     nvlink_total_gb_s: float | None = None
     tdp_w: float | None = None
     sustained_share: float | None = None
-    """Of the dense peak, where the board's power holds less than its boost clock (see spec_note)."""
+    """Share of the dense peak, if the board's power limit does not sustain its boost clock (see spec_note)."""
     power_max_w: float | None = None
     slowdown_c: float | None = None
     shutdown_c: float | None = None

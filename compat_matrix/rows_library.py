@@ -38,7 +38,7 @@ class Nccl(Row, frozen=True, kw_only=True, gc=False):
 
 
 class CudaError(Row, frozen=True, kw_only=True, gc=False):
-    """One CUDA error code with both names; causes and first fix carry a confidence of their own."""
+    """One CUDA error code with both names; causes and first fix have their own confidence."""
 
     code: int
     driver_name: str = ""

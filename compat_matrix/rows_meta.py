@@ -1,10 +1,10 @@
-"""What a matrix says of itself; its annotations are types and not texts, which msgspec would have to compile."""
+"""What a matrix says about itself; its annotations are types, not strings, which msgspec would have to compile."""
 
 import msgspec
 
 
 class Meta(msgspec.Struct, frozen=True):
-    """data/meta.json: layout version, and the day the facts stand for (YYYY.MM.DD)."""
+    """data/meta.json: layout version, and the date of the facts (YYYY.MM.DD)."""
 
     schema_version: int
     """Raised when a field changes its meaning, or may hold a value that an older program would misread."""

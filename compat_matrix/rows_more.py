@@ -15,7 +15,7 @@ class BrandException(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Image(Row, frozen=True, kw_only=True, gc=False):
-    """NVIDIA_REQUIRE_CUDA of an nvidia/cuda tag; the same tag may have been rebuilt with another list."""
+    """NVIDIA_REQUIRE_CUDA of an nvidia/cuda tag; the same tag may have been rebuilt with a different list."""
 
     tag: str
     arch: str
@@ -31,19 +31,19 @@ class Image(Row, frozen=True, kw_only=True, gc=False):
 class NgcImage(Row, frozen=True, kw_only=True, gc=False):
     """A monthly release of NVIDIA's framework containers (nvcr.io/nvidia/pytorch, tensorflow, tritonserver ...).
 
-    cuda: major.minor that all of them hold; torch: version of the PyTorch container, '' where none was released or
-    it is not known. They ask for cuda>=9.0 alone and bring cuda-compat.
+    cuda: major.minor in all of them; torch: version of the PyTorch container, '' if none was released or it is
+    unknown. They only require cuda>=9.0 and include cuda-compat.
     """
 
     release: str
     cuda: str
     torch: str = ""
     archs: str = ""
-    """TORCH_CUDA_ARCH_LIST of the PyTorch container for x86_64; '' where it is not known."""
+    """TORCH_CUDA_ARCH_LIST of the PyTorch container for x86_64; '' if unknown."""
 
 
 class Extension(Row, frozen=True, kw_only=True, gc=False):
-    """One release of a package with CUDA code of its own; sass measured in the Linux x86_64 wheel."""
+    """One release of a package with its own CUDA code; sass measured in the Linux x86_64 wheel."""
 
     package: str
     version: str
@@ -62,7 +62,7 @@ class Extension(Row, frozen=True, kw_only=True, gc=False):
 
 
 class ExtensionIndex(Row, frozen=True, kw_only=True, gc=False):
-    """An index of a project's own with one release for another CUDA than PyPI's; torch: what that build is made for."""
+    """A project's own index with a release for a CUDA other than PyPI's; torch: what that build is made for."""
 
     package: str
     version: str
@@ -72,8 +72,8 @@ class ExtensionIndex(Row, frozen=True, kw_only=True, gc=False):
 
 
 class ExtensionWheel(Row, frozen=True, kw_only=True, gc=False):
-    """Wheels that a release of an extension has beside PyPI, for one CUDA major: each torch minor with each Python, but
-    those in `absent` ('2.4 3.13'), and each C++ ABI (TRUE: the new one). url: with the fields in braces."""
+    """Wheels that an extension's release has outside PyPI, for one CUDA major: each torch minor with each Python,
+    except those in `absent` ('2.4 3.13'), and each C++ ABI (TRUE: the new one). url: with the fields in braces."""
 
     package: str
     version: str
@@ -103,7 +103,7 @@ class Performance(Row, frozen=True, kw_only=True, gc=False):
     """A measured value or published threshold; unit as named.
 
     kind: measured (on sound boards, with the tool and conditions named); acceptance (a threshold or target that NVIDIA
-    or an operator checks against, which says little of what is usual). min and max stand where they differ from the
+    or an operator checks against, which says little about what is usual). min and max are set if they differ from the
     median.
     """
 
@@ -122,17 +122,17 @@ class Performance(Row, frozen=True, kw_only=True, gc=False):
 
     @property
     def least(self) -> float:
-        """The smallest sample; 0 where there is none."""
+        """The smallest sample; 0 if there is none."""
         return self.min or self.median or 0.0
 
     @property
     def most(self) -> float:
-        """The largest sample; 0 where there is none."""
+        """The largest sample; 0 if there is none."""
         return self.max or self.median or 0.0
 
     @property
     def percent(self) -> float:
-        """The median as a share of the peak, in percent; 0 where one of them is not listed."""
+        """The median as a share of the peak, in percent; 0 if one of them is not listed."""
         return 100 * (self.median or 0.0) / self.spec_peak if self.spec_peak else 0.0
 
 
@@ -182,8 +182,8 @@ class Rocm(Row, frozen=True, kw_only=True, gc=False):
 class Publisher(Row, frozen=True, kw_only=True, gc=False):
     """Who publishes what a table lists, how often, and when the table was last compared with it.
 
-    package: the part of the table, where it has several publishers; every_days: usual days between two releases;
-    read_date: the day (YYYY-MM-DD) on which nothing newer was left out."""
+    package: the part of the table, if it has several publishers; every_days: usual days between two releases;
+    read_date: the day (YYYY-MM-DD) on which the table was complete."""
 
     table: str
     package: str = ""

@@ -42,10 +42,10 @@ class TorchBuild(Row, frozen=True, kw_only=True, gc=False):
 
 
 class CondaBuild(Row, frozen=True, kw_only=True, gc=False):
-    """One CUDA build of conda-forge's pytorch, as the merged recipe has it. build: pattern of its build string;
-    cuda_floor: what the virtual package __cuda has to reach (by cuda-version); needs_cuda: not installed without it;
-    arch_floor: what __cuda_arch (CEP 46) has to reach, by the metapackage cuda-arch, '' where the recipe names none;
-    glibc: of the system at least; commit: of the feedstock, the last one with this version and CUDA."""
+    """One CUDA build of conda-forge's pytorch, as in the merged recipe. build: pattern of its build string; cuda_floor:
+    minimum for the virtual package __cuda (from cuda-version); needs_cuda: not installed without it; arch_floor:
+    minimum for __cuda_arch (CEP 46), from the metapackage cuda-arch, '' if the recipe names none; glibc: minimum on the
+    system; commit: the feedstock's last one with this version and CUDA."""
 
     torch: str
     cuda: str
@@ -76,9 +76,9 @@ class IndexUrl(Row, frozen=True, kw_only=True, gc=False):
 
 
 class Companion(Row, frozen=True, kw_only=True, gc=False):
-    """A package that goes with a torch release. relation: what the package asks of torch: '==', '>=' or any; for
-    triton it is what torch asks of the package ('==' or '~='); built-for: as the project words it.
-    torch may be a minor ('2.8'), then every patch of it is meant, or '*'."""
+    """A package that works with a torch release. relation: what the package requires of torch: '==', '>=' or any; for
+    triton, what torch requires of the package ('==' or '~='); built-for: as the project puts it.
+    torch may be a minor ('2.8'), which means every patch of it, or '*'."""
 
     torch: str
     package: str
@@ -89,18 +89,18 @@ class Companion(Row, frozen=True, kw_only=True, gc=False):
 
 
 class Preload(Row, frozen=True, kw_only=True, gc=False):
-    """From this release on, until the next row: the CUDA libraries that torch loads from its own wheels before anything
-    asks for them, so that none of another toolkit on LD_LIBRARY_PATH takes their place."""
+    """From this release on, until the next row: the CUDA libraries that torch loads from its own wheels in advance, so
+    that libraries from another toolkit on LD_LIBRARY_PATH cannot replace them."""
 
     torch: str
     libraries: tuple[str, ...] = ()
 
 
 class TorchRequires(Row, frozen=True, kw_only=True, gc=False):
-    """What the metadata of a torch release asks for on Linux x86_64, as requirements.
+    """What the metadata of a torch release requires on Linux x86_64.
 
-    requires: the same in every build of the release, with the markers that the metadata has; cuda: CUDA packages that
-    the wheel on PyPI asks for, with their markers but those of the platform.
+    requires: the same in every build of the release, with the markers in the metadata; cuda: CUDA packages that the
+    wheel on PyPI requires, with their markers except those for the platform.
     """
 
     torch: str

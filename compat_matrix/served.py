@@ -20,7 +20,7 @@ compatibility, which NVIDIA supports for code that ships SASS."""
 
 
 def chooser(torch: str | None) -> Callable[[str], bool]:
-    """A test of versions from '2.6.0', '2.6.0+cu124', '2.6' or a specifier; unreadable ones allow nothing."""
+    """A test for versions from '2.6.0', '2.6.0+cu124', '2.6' or a specifier; unreadable ones allow nothing."""
     if not torch:
         return lambda version: True
     parts = torch_version(torch)
@@ -37,7 +37,7 @@ def chooser(torch: str | None) -> Callable[[str], bool]:
 
 
 def served_by(m: Store, build: TorchBuild, gpus: Sequence[str]) -> dict[str, str] | str:
-    """Capability -> target that serves it, or what the build lacks."""
+    """Capability -> target that runs on it, or what the build lacks."""
     answers: dict[tuple[str, str, tuple[str, ...], str], tuple[str, str]] = m.memo("served", dict)
     release = release_row(m, build.torch)
     library = release.cudnn_per_build.get(build.tag, "") if release else ""
@@ -54,7 +54,7 @@ def served_by(m: Store, build: TorchBuild, gpus: Sequence[str]) -> dict[str, str
 
 
 def _serves(m: Store, build: TorchBuild, capability: str, library: str) -> tuple[str, str]:
-    """The target that serves it and '', or '' and what the build lacks."""
+    """The target that runs on it and '', or '' and what the build lacks."""
     cuda = tag_cuda(build.tag)
     code = code_for_gpu(m, capability, build.sass, (), build_cuda=cuda)
     if code.kind != "sass":

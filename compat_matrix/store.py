@@ -102,7 +102,7 @@ class Store:
         self.schema_minor = meta.schema_minor
         self.version = meta.version
         self.differs = ""
-        """Of a matrix that is not the built-in one: in one line, what it changes against that."""
+        """For a matrix other than the built-in one: in one line, how it differs from it."""
 
     @classmethod
     def load(cls, dir: str | None = None) -> Self:
@@ -140,7 +140,7 @@ class Store:
 
 
 def readable(meta: Meta) -> Meta:
-    """`meta` where this program reads such a matrix. Raises MatrixError."""
+    """`meta`, if this program can read such a matrix. Raises MatrixError."""
     if meta.schema_version > SCHEMA_VERSION:
         raise MatrixError(f"matrix schema {meta.schema_version} is newer than this program ({SCHEMA_VERSION})")
     return meta

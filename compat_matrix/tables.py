@@ -70,7 +70,7 @@ KEYS = {
 
 
 class MatrixError(Exception):
-    """The matrix files cannot be used: missing, not JSON, of another shape, or of a newer schema."""
+    """The matrix files cannot be used: missing, not JSON, a different structure, or a newer schema."""
 
 
 def read(directory: str, name: str) -> bytes:
@@ -100,7 +100,7 @@ def row_type(name: str) -> type[msgspec.Struct]:
 
 
 def row_name(row: msgspec.Struct) -> tuple[str, str]:
-    """(table, what tells a row from the others of its table): ('torch_builds', '2.8.0 cu128 linux_x86_64')."""
+    """(table, what identifies a row within its table): ('torch_builds', '2.8.0 cu128 linux_x86_64')."""
     kind = type(row).__name__
     table = next(name for name, (_, row_type) in TABLES.items() if row_type == kind)
     columns = KEYS.get(table) or [f for f in row.__struct_fields__ if f not in ("source", "confidence", "note")][:3]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 class TorchAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """status: known (a listed release), newer-than-matrix, unlisted, nightly, vendor, prerelease, unreadable.
-    release is the row of the same base version where there is one (also for nightly and vendor builds)."""
+    release is the row with the same base version, if there is one (also for nightly and vendor builds)."""
 
     status: str
     base: str = ""
@@ -44,7 +44,7 @@ def release_row(m: Store, base: str) -> TorchRelease | None:
 
 
 def torch_release(m: Store, version: str) -> TorchAnswer:
-    """What the matrix knows of a torch version."""
+    """What the matrix knows about a torch version."""
     parts = torch_version(version)
     if parts is None:
         return TorchAnswer(status="unreadable")
@@ -90,7 +90,7 @@ def torch_build(m: Store, version: str, tag: str, platform: str = "linux_x86_64"
 
 
 def torch_preloads(m: Store, version: str) -> tuple[str, ...] | None:
-    """The CUDA libraries that a release loads from its own wheels at its start; None for one that no row is for."""
+    """The CUDA libraries that a release loads from its own wheels on import; None for one without a row."""
     parts = torch_version(version)
     if parts is None or parts.kind != "release":
         return None
@@ -116,7 +116,7 @@ def torch_for(m: Store, capability: str, platform: str = "linux_x86_64") -> tupl
 
 
 def pypi_tag(m: Store, version: str, platform: str = "linux_x86_64") -> str | None:
-    """The CUDA tag of a plain PyPI install: 'cu130', 'cpu', 'none' where PyPI has no wheel, None when not listed."""
+    """The CUDA tag of a plain PyPI install: 'cu130', 'cpu', 'none' if PyPI has no wheel, None if not listed."""
     row = torch_release(m, version).release
     return cast("str | None", getattr(row, f"pypi_{platform}", None))
 
@@ -138,7 +138,7 @@ def python_for_torch(m: Store, torch: str, python: str, platform: str = "linux_x
     answer = (listed, (row,))
     wheels = [found for text in (*listed, *row.pythons_index_only) if (found := _python(text))]
     if not listed:
-        return PythonGrade("unknown", f"no wheels of torch {row.torch} for {platform} are listed", *answer)
+        return PythonGrade("unknown", f"no torch {row.torch} wheels for {platform} are listed", *answer)
     name = f"{wanted[0][0]}.{wanted[0][1]}{'t' if wanted[1] else ''}"
     if wanted in wheels:
         return PythonGrade("ok", f"torch {row.torch} has wheels for Python {name}", *answer)

@@ -1,4 +1,4 @@
-"""A wish for a release that the matrix does not list: what it lists next to it."""
+"""A wish for a release that the matrix does not list, and the neighboring releases that it does list."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Unlisted(msgspec.Struct, frozen=True, kw_only=True):
     below: str = ""
     above: str = ""
     is_source: bool = False
-    """The matrix lists the release, and no wheel of it."""
+    """The matrix lists the release, but no wheel of it."""
 
     @property
     def pin(self) -> str:
-        """The one version that is asked for; '' of a range."""
+        """The one requested version; '' for a range."""
         found = re.fullmatch(r"(?:==)?(\d+(?:\.\w+)*)", self.wish.specifier)
         return found[1] if found else ""
 
@@ -39,7 +39,7 @@ class Unlisted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unlisted(m: Store, wish: Wish) -> Unlisted | None:
-    """The wish with its neighbors, where the matrix knows the package and lists no release that the wish allows."""
+    """The wish with its neighbors, if the matrix knows the package but lists no release that the wish allows."""
     if not wish.specifier:
         return None
     have = _versions(m, wish.package)
@@ -61,7 +61,7 @@ _TORCH = ("torch", "torchvision", "torchaudio")
 
 
 def _versions(m: Store, package: str) -> frozenset[str]:
-    """Every release of a package that the matrix lists; none of a package that it does not know."""
+    """Every release of a package that the matrix lists; none for an unknown package."""
     known: dict[str, frozenset[str]] = m.memo("versions by package", dict)
     if package not in known:
         if package == "torch":
@@ -70,7 +70,7 @@ def _versions(m: Store, package: str) -> frozenset[str]:
             found = {row.version for row in m.companion_rows if row.package == package}
         elif package in EXTENSIONS:
             found = {row.version for row in m.extensions if row.package == package}
-        elif package in WHEELS:  # the other table has releases whose wheels it does not name
+        elif package in WHEELS:  # the other table has releases without wheels listed
             found = {row.version for row in m.extension_wheels if row.package == package}
         elif package in FRAMEWORKS:
             found = {row.version for row in framework_rows(m, Wish(package))}

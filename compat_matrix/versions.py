@@ -43,7 +43,7 @@ def is_same(version: str, pinned: str) -> bool:
 
 
 def minor(text: str | None) -> tuple[int, int] | None:
-    """Major and minor of a CUDA version: '12.8.1' -> (12, 8); None unless both are there."""
+    """Major and minor of a CUDA version: '12.8.1' -> (12, 8); None unless both are present."""
     found = numbers(text)
     return (found[0], found[1]) if len(found) >= 2 else None
 
@@ -55,7 +55,7 @@ def tag_cuda(tag: str) -> str | None:
 
 
 class Arch(msgspec.Struct, frozen=True, order=True):
-    """One compiled target: capability (major, minor) and variant '', 'a' (that chip alone) or 'f' (family)."""
+    """One compiled target: capability (major, minor) and variant '', 'a' (only that chip) or 'f' (family)."""
 
     major: int
     minor: int

@@ -1,7 +1,7 @@
-"""Which torch to install: the one policy that every command asks.
+"""Which torch to install: the one policy that every command uses.
 
-Where no torch is installed: what `resolver.resolve` ranks first. Where one is: its minor release if a build of it fits
-(the installed patch and CUDA first), else what `resolve` ranks first. Which it is, and the newest that fits, is said.
+If no torch is installed: what `resolver.resolve` ranks first. If one is: its minor release if a build of it fits (the
+installed patch and CUDA first), else what `resolve` ranks first. The report says which it is, and the newest that fits.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 USUAL = ("7.5", "8.0", "8.6", "9.0")
-"""What a build for a machine that is not known yet should run on: Turing to Hopper, as every CUDA build since 2.1."""
+"""What a build for a still unknown machine should run on: Turing to Hopper, like every CUDA build since 2.1."""
 
 
 class Which(msgspec.Struct, frozen=True, kw_only=True):
-    """The versions of a torch to install, and of the newest that fits.
+    """The versions of the torch to install, and of the newest that fits.
 
     cuda: '12.9'; installed: the minor release to keep ('2.9'), '' for none.
     """
@@ -36,7 +36,7 @@ class Which(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def keeps(self) -> bool:
-        """Whether it is of the minor release that is installed."""
+        """Whether it belongs to the installed minor release."""
         return bool(self.installed) and minor_of(self.torch) == self.installed
 
     @property
@@ -62,9 +62,9 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def which_torch(m: Store, q: Question, version: str = "", tag: str = "") -> Choice | None:
-    """The torch for this machine, where `version` ('2.9.1+cu128', '' for none) of the CUDA `tag` is installed.
+    """The torch for this machine, if `version` ('2.9.1+cu128', '' for none) with the CUDA `tag` is installed.
 
-    None where no build fits.
+    None if no build fits.
     """
     found = ranked(m, q)[0]
     if not found:
@@ -86,7 +86,7 @@ def which_torch(m: Store, q: Question, version: str = "", tag: str = "") -> Choi
 
 
 def kept_release(version: str) -> tuple[str, str]:
-    """('2.9.1', '2.9') of a release that is to be kept; ('', '') of a nightly, a vendor's build and of none."""
+    """('2.9.1', '2.9') for a release to keep; ('', '') for a nightly, a vendor build or none."""
     parts = torch_version(version)
     return (parts.base, minor_of(parts.base)) if parts and parts.kind == "release" else ("", "")
 

@@ -1,4 +1,4 @@
-"""A wish beside torch, and the release that answers it."""
+"""A requested package other than torch (a wish), and the release that answers it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Wish(msgspec.Struct, frozen=True):
-    """A package and what is asked of its version: '' for any, '2.8', '==2.8.*', '>=0.10'."""
+    """A package and its requested version: '' for any, '2.8', '==2.8.*', '>=0.10'."""
 
     package: str
     specifier: str = ""
@@ -26,9 +26,9 @@ class Wish(msgspec.Struct, frozen=True):
 
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
-    """A version that answers a wish. requirement: as pip writes it; url: of the wheel where it is no index's; index:
-    asked beside torch's; rank: 0 for the newest release; python: what it asks of Python; unlisted: 'is not known to
-    have a build for cu118', where it is only assumed to have one."""
+    """A version that answers a wish. requirement: as pip writes it; url: the wheel's, if it is not on an index; index:
+    used along with torch's; rank: 0 for the newest release; python: what it requires of Python; unlisted: 'is not known
+    to have a build for cu118', if it is only assumed to have one."""
 
     package: str
     version: str
@@ -43,7 +43,7 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
 
 @cache
 def allowed(specifier: str, version: str) -> bool:
-    """Whether a version is what was asked for; an unreadable wish allows nothing."""
+    """Whether a version is what was requested; an unreadable wish allows nothing."""
     if not specifier:
         return True
     if re.fullmatch(r"\d+(\.\w+)*", specifier):

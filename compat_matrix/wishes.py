@@ -1,4 +1,4 @@
-"""What another package asks of a torch build: vLLM, flash-attn, xformers, bitsandbytes and others."""
+"""What other packages require of a torch build: vLLM, flash-attn, xformers, bitsandbytes and others."""
 
 from __future__ import annotations
 
@@ -89,14 +89,14 @@ def _extension(
 def _lacks(
     m: Store, row: Extension, build: TorchBuild, gpus: tuple[str, ...], python: str, platform: str
 ) -> tuple[str, str]:
-    """(what keeps a release from this build, '' where it fits; the index that has it for the build's CUDA)."""
+    """(why a release does not fit this build, '' if it does; the index that has it for the build's CUDA)."""
     system = "windows" if platform == "windows" else platform.removeprefix("linux_")
     if system not in row.platforms and not (row.platforms == "linux" and platform.startswith("linux")):
         return f"has no wheel for {platform}", ""
     if python and row.requires_python and not allowed(row.requires_python, python.rstrip("t")):
-        return f"asks for Python {row.requires_python}", ""
+        return f"requires Python {row.requires_python}", ""
     if row.torch and not allowed(row.torch, build.torch):
-        return f"asks for torch {row.torch}", ""
+        return f"requires torch {row.torch}", ""
     cuda = tag_cuda(build.tag) or ""
     index = ""
     if row.package in ("vllm", "sglang"):
@@ -114,7 +114,7 @@ def _lacks(
                 return f"is published for CUDA {published}", ""
             index = other.url
         elif not build.pypi_default:
-            return f"is built with the torch {build.torch} of the default index", ""
+            return f"is built with torch {build.torch} from the default index", ""
     elif row.package == "xformers" and (listed := _listed(row)) and build.tag not in listed and not build.pypi_default:
         return f"has no build for {build.tag}", ""
     if row.package == "bitsandbytes" and not _within(cuda, row.cuda):
@@ -122,24 +122,24 @@ def _lacks(
     floor = re.match(r"\d+\.\d", row.min_sm)
     low = [gpu for gpu in gpus if floor and numbers(gpu) < numbers(floor[0])]
     if low:
-        return f"asks for compute capability {floor[0] if floor else ''}, not {low[0]}", ""
+        return f"requires compute capability {floor[0] if floor else ''}; this GPU has {low[0]}", ""
     return "", index
 
 
 def _unlisted(row: Extension, build: TorchBuild) -> str:
-    """What is not known of a release's build for this CUDA; '' where it is listed, or known to be absent."""
+    """What is unknown about a release's build for this CUDA; '' if it is listed or known to be absent."""
     if row.package != "xformers" or build.pypi_default or _listed(row):
         return ""
     return f"is not known to have a build for {build.tag}"
 
 
 def _listed(row: Extension) -> list[str]:
-    """The tags of PyTorch's indexes that have a release; empty where its row says only 'that of the torch build'."""
+    """The tags of PyTorch's indexes that have a release; empty if its row says only 'that of the torch build'."""
     return re.findall(r"cu\d+", row.cuda)
 
 
 def _within(cuda: str, text: str) -> bool:
-    """Whether CUDA lies within 'a to b' of a text; True where it names no range."""
+    """Whether CUDA is within 'a to b' in a text; True if it names no range."""
     found = re.search(r"(\d+\.\d+) to (\d+\.\d+)", text)
     return found is None or numbers(found[1]) <= numbers(cuda) <= numbers(found[2])
 
@@ -151,9 +151,9 @@ def _wheel(m: Store, wish: Wish, build: TorchBuild, gpus: tuple[str, ...], pytho
     floor = rows[-1].min_capability
     low = [gpu for gpu in gpus if floor and numbers(gpu) < numbers(floor)]
     if low:
-        return f"{wish.package} asks for compute capability {floor}, not {low[0]}"
+        return f"{wish.package} requires compute capability {floor}; this GPU has {low[0]}"
     release = numbers(build.torch)[:2]
-    # torch's wheels of 2.7 have the new C++ ABI; of 2.6 those for CUDA 12.6 and for aarch64 had it (release notes).
+    # torch 2.7 wheels have the new C++ ABI; so did those of 2.6 for CUDA 12.6 and for aarch64 (release notes).
     new_abi = release >= (2, 7) or (release == (2, 6) and (build.tag == "cu126" or platform == "linux_aarch64"))
     cuda = tag_cuda(build.tag) or ""
     for version in dict.fromkeys(row.version for row in reversed(rows)):

@@ -1,6 +1,6 @@
-"""What to install here: a machine in words or as it is, the matrix' engine, and lines to paste.
+"""What to install: for this machine or one you describe, with the matrix's engine, as lines to paste.
 
-machine.py   the machine that is asked about
+machine.py   the machine in question
 choice.py    a candidate as requests for pip, uv and conda
 formats.py   requirements, pyproject, Dockerfile, environment.yml
 text.py      the answer for people

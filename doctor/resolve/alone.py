@@ -1,4 +1,4 @@
-"""Lines that go by no torch, or by any: frameworks, and packages whose metadata leaves torch open."""
+"""Lines that do not depend on one torch version: frameworks, and packages whose metadata leaves torch open."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 def decides_torch(m: Matrix, one: Pinned) -> bool:
-    """Whether an installer takes another torch for this line. A package without wheels on the index is built for the
-    torch that is there, and a companion may name none."""
+    """Whether an installer picks a different torch because of this line. A package without wheels on the index is built
+    for the installed torch, and a companion may name none."""
     return one.wish.package not in WHEELS and not free_release(m, one.wish.package, one.wish.specifier)
 
 
 def pins_torch(m: Matrix, one: Pinned) -> bool:
-    """Whether the package's metadata names one torch, which an installer then brings."""
+    """Whether the package's metadata pins one torch, which an installer then installs."""
     if one.wish.package in OWN:
         return decides_torch(m, one)
     if one.wish.package not in EXTENSIONS:
@@ -43,7 +43,7 @@ def pins_torch(m: Matrix, one: Pinned) -> bool:
 def wheels_beside(
     m: Matrix, q: Question, lines: Sequence[Pinned], build: TorchBuild
 ) -> tuple[list[DeadLine], list[Pinned]]:
-    """Of packages that are built where there is no wheel: lines that these GPUs are too old for, and those without a
+    """For packages that are built if there is no wheel: lines that these GPUs are too old for, and lines without a
     wheel for this torch."""
     dead, built = [], []
     for one in lines:
@@ -52,7 +52,8 @@ def wheels_beside(
         floor = _floor(m, one)
         low = [gpu for gpu in q.gpus if floor and numbers(gpu) < numbers(floor)]
         if low:
-            reason = f"{one.wish.package} needs sm_{floor.replace('.', '')} or newer, not sm_{low[0].replace('.', '')}"
+            here = f"this GPU is sm_{low[0].replace('.', '')}"
+            reason = f"{one.wish.package} needs sm_{floor.replace('.', '')} or newer; {here}"
             dead.append(DeadLine(one.number, one.text, reason))
         elif isinstance(fit(m, replace(q, gpus=(), driver="", wishes=(one.wish,)), build), Rejected):
             built.append(one)
@@ -65,7 +66,7 @@ def _floor(m: Matrix, one: Pinned) -> str:
 
 
 def each_alone(m: Matrix, q: Question, lines: Sequence[Pinned], unknown: list[str]) -> Answered:
-    """A file that names no torch, nor a package that brings a certain one: each line by itself; no torch is added."""
+    """A file that names neither torch nor a package that pins one: judge each line by itself; no torch is added."""
     dead, write = [], []
     for one in lines:
         if one.wish.package in FRAMEWORKS:
@@ -107,12 +108,12 @@ def _framework(m: Matrix, q: Question, one: Pinned) -> tuple[DeadLine | None, In
 
 
 def _framework_lacks(m: Matrix, q: Question, row: Framework) -> str:
-    """What keeps this release from using the machine's GPU; '' where nothing does."""
+    """What keeps this release from using the machine's GPU; '' if nothing does."""
     what = f"{row.package} {row.version}"
     if q.python and row.pythons and q.python not in row.pythons:
         return f"{what} is for Python {row.pythons[0]} to {row.pythons[-1]}"
     if q.platform not in row.gpu_platforms:
-        return f"{what} uses no GPU on {q.platform}"
+        return f"{what} does not use a GPU on {q.platform}"
     if not q.driver:
         return ""
     system: Platform = "windows" if q.os != "linux" else "linux"

@@ -1,4 +1,4 @@
-"""The lines that have to change with torch: indexes, pins of what it asks for, packages made for another torch."""
+"""The lines that must change along with torch: indexes, pins of its requirements, packages built for other torches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def with_the_rest(m: Matrix, q: Question, file: RequirementFile, answered: Answered) -> Answered:
-    """The answer for the lines of torch, with dead lines of others, and with what else has to change with them."""
+    """The answer for torch's lines, with dead lines of other packages and whatever else must change with them."""
     for dead, write in unsupported(m, q, file):
         more = (write,) if write else ()
         answered = replace(answered, dead=(*answered.dead, dead), instead=(*answered.instead, *more))
@@ -34,7 +34,7 @@ def with_the_rest(m: Matrix, q: Question, file: RequirementFile, answered: Answe
     asks = torch_asks(m, torch, tag, q.platform, q.python)
     unknown = list(answered.unknown)
     if asks is None and file.others:
-        unknown.append(f"What torch {torch} asks for is not listed in this matrix.")
+        unknown.append(f"The requirements of torch {torch} are not listed in this matrix.")
     changed = [*answered.instead]
     for one in file.others:
         changed += _other(m, torch, tag, asks or (), one, unknown)
@@ -56,18 +56,18 @@ def _other(
     if need is not None and agree(one.specifier, need.specifier):
         return
     if is_cuda_wheel(one.name):
-        yield Instead(one.number, "", f"torch {torch}+{tag} brings its own CUDA libraries", one.text)
+        yield Instead(one.number, "", f"torch {torch}+{tag} includes its own CUDA libraries", one.text)
     elif need is not None:
         exact = need.specifier.startswith("==")
         write = "" if exact else f"{one.name}{one.extras}{need.specifier}{one.tail}"
-        verb = "brings" if exact else "needs"
+        verb = "installs" if exact else "needs"
         yield Instead(one.number, write, f"torch {torch} {verb} {one.name}{need.specifier}", one.text)
     else:
         yield from _companion(m, torch, one, unknown)
 
 
 def _python(m: Matrix, torch: str, file: RequirementFile) -> Iterator[Instead]:
-    """The project's oldest Python, where this torch has no wheel for it: uv, Poetry and PDM then find no solution."""
+    """The project's oldest Python, if this torch has no wheel for it: uv, Poetry and PDM then find no solution."""
     row = m.torch_release(torch).release
     floor = re.search(r">=\s*(3\.\d+)", row.requires_python) if row else None
     if file.requires is None or floor is None:
@@ -88,13 +88,13 @@ def _companion(m: Matrix, torch: str, one: Other, unknown: list[str]) -> Iterato
         return
     if grade.expected:
         write = f"{one.name}{one.extras}=={grade.expected[-1]}{one.tail}"
-        yield Instead(one.number, write, f"goes with torch {torch}", one.text)
+        yield Instead(one.number, write, f"matches torch {torch}", one.text)
     else:
         unknown.append(f"line {one.number}: {grade.reason}, and no {one.name} for torch {torch} is listed")
 
 
 def _indexes(file: RequirementFile, tag: str, index: str) -> tuple[list[Instead], str]:
-    """Lines of PyTorch's other indexes, replaced by the new one or deleted; what is left to add."""
+    """Lines naming PyTorch's other indexes, replaced with the new one or deleted; what is left to add."""
     urls = index.split()
     own = next((url for url in urls if url.endswith(f"/{tag}")), "")
     there = any(line.tag == tag for line in file.indexes)
@@ -105,15 +105,15 @@ def _indexes(file: RequirementFile, tag: str, index: str) -> tuple[list[Instead]
         if not line.tag or line.tag == tag:
             continue
         if own in urls and own:
-            changed.append(Instead(line.number, _moved(line, tag, own), f"the index of torch {tag}", line.text))
+            changed.append(Instead(line.number, _moved(line, tag, own), f"the index for torch {tag}", line.text))
             urls.remove(own)
         else:
-            changed.append(Instead(line.number, "", f"the index of another build than {tag}", line.text))
+            changed.append(Instead(line.number, "", f"the index is not for {tag}", line.text))
     return changed, " ".join(urls)
 
 
 def _moved(line: IndexLine, tag: str, url: str) -> str:
-    """The line with the new index: on the same mirror where its address ends with the tag."""
+    """The line with the new index: on the same mirror if its address ends with the tag."""
     address = re.search(r"\S+$", line.text)
     if address and address[0].rstrip("/").endswith(f"/{line.tag}") and "/nightly/" not in address[0]:
         url = re.sub(rf"/{re.escape(line.tag)}/?$", f"/{tag}", address[0].partition("=")[2] or address[0])

@@ -1,6 +1,6 @@
-"""`gpudoctor what-if`: a Snapshot with another driver, other GPUs, another Python or torch in the place of its own.
+"""`gpudoctor what-if`: a Snapshot with its driver, GPUs, Python or torch replaced.
 
-What follows from the change is set; what only a new look could tell is Missing('recheck'); all else stays as it was.
+What follows from the change is set; what only a new check could find out is Missing('recheck'); all else stays.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _OF_A_BOARD = (
     "power_default_w", "power_min_w", "power_max_w", "pcie_gen_device_max", "integrated", "mig_enabled",
     "mig_instances",
 )  # fmt: skip
-"""What a GPU keeps across a reboot. The rest is its state, or what the driver makes of it."""
+"""What a GPU keeps across a reboot. The rest is its state, or depends on the driver."""
 _ANSWERS = ("device_names", "device_capabilities", "first_call_error", "kernel_error")
 
 
 def in_words(os: str, arch: str) -> Snapshot:
-    """A machine of which nothing is known but its system: `os` is linux, wsl or windows."""
+    """A machine of which only the operating system is known: `os` is linux, wsl or windows."""
     return Snapshot(
-        target=Target(name="a machine in words"),
+        target=Target(name="a machine you describe"),
         host=Host(
             system="windows" if os == "windows" else "linux",
             architecture=arch,
@@ -43,7 +43,7 @@ def in_words(os: str, arch: str) -> Snapshot:
 
 
 def plain(s: Snapshot) -> Snapshot:
-    """A pasted text's facts without its messages: they speak of what was, not of what would be."""
+    """A pasted text's facts without its messages: they describe what was, not what would be."""
     if s.target.kind != "text":
         return s
     from msgspec.structs import replace
@@ -52,7 +52,7 @@ def plain(s: Snapshot) -> Snapshot:
 
 
 def with_driver(s: Snapshot, m: Matrix, version: str) -> dict[str, Any]:
-    """The facts that change where this driver runs, installed whole."""
+    """The facts that change if this driver is fully installed and running."""
     branch = m.driver_branch(version, driver_platform(s)).row
     cuda = branch.cuda if branch and branch.cuda else RECHECK
     changes = driver_changes(
@@ -77,7 +77,7 @@ def with_driver(s: Snapshot, m: Matrix, version: str) -> dict[str, Any]:
 
 
 def _stays(s: Snapshot) -> dict[str, Any]:
-    """What another driver leaves as it is: the bus, a libcuda that is not the driver's own, a container's nodes."""
+    """What a different driver does not change: the bus, a libcuda that is not the driver's own, a container's nodes."""
     d = s.driver
     kept: dict[str, Any] = {}
     cards = known(d.pci_devices)
@@ -100,21 +100,21 @@ def _stays(s: Snapshot) -> dict[str, Any]:
 
 
 def _own_libraries(s: Snapshot) -> bool:
-    """Whether a container holds driver libraries of another version than the host's module: the image's own."""
+    """Whether a container has driver libraries from its image, with a version other than the host's module."""
     module, library = known(s.driver.kernel_version), known(s.driver.libcuda_version)
     inside = known(s.container.kind) not in (None, "none")
     return inside and bool(module and library) and module != library
 
 
 def _stale_import(s: Snapshot) -> dict[str, Any]:
-    """An import that ended badly may end otherwise with another driver's libraries; a good one stays good."""
+    """A failed import may succeed with a different driver's libraries; a successful one stays successful."""
     if known(s.torch_run.imported) is False:
         return recheck_run(s)
     return {"torch_run.arch_list": RECHECK} if known(s.torch_run.arch_list) == () else {}
 
 
 def _kept_gpus(s: Snapshot, m: Matrix) -> tuple[Gpu, ...] | Missing:
-    """The GPUs that are here, by NVML, else by the PCI bus; Missing where neither names them all."""
+    """The GPUs present, according to NVML, else the PCI bus; Missing if neither names them all."""
     found = known(s.gpus)
     if found:
         return tuple(_rested(gpu) for gpu in found)
@@ -139,7 +139,7 @@ def _kept_gpus(s: Snapshot, m: Matrix) -> tuple[Gpu, ...] | Missing:
 
 
 def _rested(gpu: Gpu) -> Gpu:
-    """The GPU with its state to be looked at again; what it does not have it has not got either now."""
+    """The GPU with its state to be checked again; what it lacks, it still lacks."""
     changes = {
         name: RECHECK for name in gpu.__struct_fields__ if name not in _OF_A_BOARD and not _lacks(getattr(gpu, name))
     }
@@ -151,7 +151,7 @@ def _lacks(value: Any) -> bool:
 
 
 def _measured(s: Snapshot) -> Measured:
-    """Measurements are the old machine's: those that were made have to be made again."""
+    """Measurements belong to the old machine: those that were made have to be repeated."""
     if s.measured == Measured():
         return s.measured
     fresh = Measured()
@@ -160,7 +160,7 @@ def _measured(s: Snapshot) -> Measured:
 
 
 def with_gpus(s: Snapshot, m: Matrix, cards: Sequence[Card]) -> dict[str, Any]:
-    """The facts that change where these GPUs are in the place of those that are here."""
+    """The facts that change if these GPUs replace the present ones."""
     gpus: list[Gpu] = []
     for one in cards:
         rows = m.gpu(one.name).rows or m.gpus_like(one.name).rows
@@ -185,7 +185,7 @@ def with_gpus(s: Snapshot, m: Matrix, cards: Sequence[Card]) -> dict[str, Any]:
         "measured": _measured(s),
     }
     if s.driver.kernel_version == ABSENT and known(s.driver.version) is None:
-        return changes  # there is no driver that could answer otherwise
+        return changes  # there is no driver whose answers could change
     return {
         **changes,
         **cuda_changes(
@@ -205,7 +205,7 @@ _OF_THE_CARDS = (
 
 
 def with_python(s: Snapshot, version: str) -> dict[str, Any]:
-    """The facts that change where the same packages are in an environment of this Python ('3.12', '3.13t')."""
+    """The facts that change if the same packages are in an environment with this Python ('3.12', '3.13t')."""
     from msgspec.structs import replace
 
     packages = known(s.python.distributions)

@@ -1,4 +1,4 @@
-"""`gpudoctor what-if --torch`: a Snapshot with another torch in the place of its own, or without one."""
+"""`gpudoctor what-if --torch`: a Snapshot with its torch replaced or removed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def build_named(m: Matrix, text: str, platform: str) -> TorchBuild:
     """The build of '2.8', '2.8.0' (what a plain install gives) or '2.8.0+cu126'. Raises Unclear."""
     found = re.fullmatch(r"\s*(?:torch==)?(\d+\.\d+(?:\.\d+)?)(?:\+(cu\d{2,3}))?\s*", text)
     if not found:
-        raise Unclear(f"--torch {text!r} is no version of a CUDA build, such as 2.8, 2.8.0+cu126 or none")
+        raise Unclear(f"--torch {text!r} is not a CUDA build's version; give one such as 2.8 or 2.8.0+cu126, or none")
     version, tag = found[1], found[2]
     wanted = chooser(version)
     rows = [b for b in m.builds if b.platform == platform and wanted(b.torch) and usable(b)]
@@ -43,12 +43,12 @@ def build_named(m: Matrix, text: str, platform: str) -> TorchBuild:
         return rows[0]
     default = next((b for b in rows if b.pypi_default), rows[0] if len(rows) == 1 else None)
     if default is None:
-        raise Unclear(f"a plain install of torch {newest} gives no CUDA build on {platform}: say which, of {tags}")
+        raise Unclear(f"a plain install of torch {newest} gives no CUDA build on {platform}: choose one of {tags}")
     return default
 
 
 def no_wheel(s: Snapshot, m: Matrix, python: str) -> str:
-    """Why this Python cannot have the torch release that is installed; '' where it can, or that is not known."""
+    """Why the installed torch release does not support this Python; '' if it does, or if that is unknown."""
     parts = torch_version(known(s.torch.version) or "")
     if parts is None or parts.kind != "release":
         return ""
@@ -57,14 +57,14 @@ def no_wheel(s: Snapshot, m: Matrix, python: str) -> str:
 
 
 def with_torch(s: Snapshot, m: Matrix, build: TorchBuild) -> dict[str, Any]:
-    """The facts that change where this build is installed, and the companions that are here in the versions for it."""
+    """The facts that change if this build is installed, with matching versions of the companions present."""
     ranked = _build(m, build, "", "", {}, python=None, packages=COMPANIONS)
     names = ["torch", *(name for name in COMPANIONS if installed(s, (name,)))]
     return after_install(s, m, ranked, request_for(s, m, ranked, names, []))
 
 
 def without_torch(s: Snapshot) -> dict[str, Any]:
-    """The facts that change where torch and the wheels that it brought are taken away."""
+    """The facts that change if torch and the wheels it brought are removed."""
     tag = (known(s.torch.cuda) or "").replace(".", "")
     gone = ["torch", *COMPANIONS, *replaced_wheels(s, f"cu{tag}" if tag else "cu128")]
     return {

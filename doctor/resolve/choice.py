@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Lines(Struct, frozen=True):
-    """What to paste. request: the same as data; conda: '' where conda-forge has none; image: Dockerfile lines."""
+    """What to paste. request: the same as data; conda: '' if conda-forge has none; image: Dockerfile lines."""
 
     request: Install
     pip: str
@@ -27,7 +27,7 @@ class Lines(Struct, frozen=True):
 
 
 def requirements(m: Matrix, q: Question, one: Candidate) -> tuple[str, ...]:
-    """torch and its companions, with the local version where the wheels of the index have one."""
+    """torch and its companions, with the local version if the index's wheels have one."""
     built = _build(
         m, one.build, one.grade, one.why, one.served, python=q.python or None, packages=("torchvision", "torchaudio")
     )
@@ -38,7 +38,7 @@ def requirements(m: Matrix, q: Question, one: Candidate) -> tuple[str, ...]:
 
 
 def request(m: Matrix, q: Question, one: Candidate) -> Install:
-    """The candidate as one request: from torch's index alone, or beside the default index where a wish is on that."""
+    """The candidate as one request: from torch's index alone, or along with the default index if a wish needs that."""
     torch = requirements(m, q, one)
     wishes = tuple(chosen.requirement for chosen in one.chosen)
     indexes = tuple(dict.fromkeys(c.index for c in one.chosen if c.index and c.index != one.index))
@@ -60,7 +60,7 @@ def lines(m: Matrix, q: Question, one: Candidate) -> Lines:
 
 
 def conda_spec(m: Matrix, q: Question, one: Candidate) -> str:
-    """`pytorch=2.8.0=cuda129*` of conda-forge for the same torch and this machine; '' where there is none."""
+    """`pytorch=2.8.0=cuda129*` from conda-forge for the same torch and this machine; '' if there is none."""
     if one.chosen or one.grade == "forward-compat":
         return ""
     found = m.conda_builds(q.gpus, q.driver or None, q.os, q.arch, q.python.rstrip("t") or None, one.build.torch)
@@ -74,11 +74,11 @@ def conda(m: Matrix, q: Question, one: Candidate) -> str:
 
 
 def image(q: Question, one: Candidate, wanted: Install, pythons: tuple[str, ...]) -> tuple[str, ...]:
-    """Lines of a Dockerfile: torch's wheels bring CUDA, so that a plain Python image starts on every driver."""
+    """Dockerfile lines: torch's wheels include CUDA, so a plain Python image starts on every driver."""
     if q.os == "windows" or q.python.endswith("t"):  # the official images have no free-threaded Python
         return ()
     python = q.python.rstrip("t") or pythons[-1]
-    compat = f"# needs {one.compat_package} of NVIDIA's repository in the image, for this host's driver"
+    compat = f"# needs {one.compat_package} from NVIDIA's repository in the image, for this host's driver"
     return (
         f"FROM python:{python}-slim",
         *((compat,) if one.compat_package else ()),
@@ -88,7 +88,7 @@ def image(q: Question, one: Candidate, wanted: Install, pythons: tuple[str, ...]
 
 
 def pythons(m: Matrix, q: Question, one: Candidate) -> tuple[str, ...]:
-    """Pythons that the release has wheels for on this platform, up to the one that most packages have today."""
+    """Pythons that the release has wheels for on this platform, up to the newest that most packages support today."""
     release = m.torch_release(one.build.torch).release
     listed = getattr(release, f"pythons_{q.platform}", ())
     plain = [text for text in listed if not text.endswith("t") and numbers(text) <= (3, 12)]

@@ -1,4 +1,4 @@
-"""The lines of a conda environment: the build that they name, and what conda-forge has instead."""
+"""The lines of a conda environment: the build they name, and what conda-forge has instead."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ if TYPE_CHECKING:
 
 
 def conda_lines(m: Matrix, q: Question, file: RequirementFile, near: str = "") -> Answered:
-    """A build of the pytorch channel is judged as the wheel of its version and CUDA, whose machine code it shares; one
-    of conda-forge by its recipe. near: the release that a change should be near to, in place of the file's own."""
+    """A build from the pytorch channel is judged like the wheel with the same version and CUDA, whose machine code it
+    shares; one from conda-forge by its recipe. near: the release that a change should be close to, instead of the
+    file's own."""
     torch = next(one for one in file.lines if one.name == "torch")
     reason = _dead(m, q, torch)
     if not reason:
         takes = f"{torch.wish.specifier}+{torch.local}" if torch.local and exact_of(torch) else ""
         return Answered(takes=takes)
     if reason == _UNKNOWN:
-        return Answered(unknown=(f"line {torch.number}: conda's solver chooses the build of {torch.text}",))
+        return Answered(unknown=(f"line {torch.number}: conda's solver chooses the build for {torch.text}",))
     dead = (DeadLine(torch.number, torch.text, reason),)
     best, python = _best(m, q, near or torch.wish.specifier)
     if best is None:
@@ -38,7 +39,10 @@ def conda_lines(m: Matrix, q: Question, file: RequirementFile, near: str = "") -
         dead=dead,
         instead=tuple(_changes(file, best, python)),
         gives=f"{best.row.torch}+cu{best.row.cuda.replace('.', '')}",
-        unknown=(*notes, "Put conda-forge first in channels: its packages do not mix with those of other channels."),
+        unknown=(
+            *notes,
+            "Put conda-forge first in channels: its packages cannot be mixed with those from other channels.",
+        ),
     )
 
 
@@ -46,9 +50,9 @@ _UNKNOWN = "?"
 
 
 def _dead(m: Matrix, q: Question, torch: Pinned) -> str:
-    """Why the lines cannot run; '' where they can, '?' where the solver may choose a build that does."""
+    """Why the lines cannot run; '' if they can, '?' if the solver may choose a build that does."""
     if torch.local and not torch.local.startswith("cu"):
-        return f"{torch.local} is no CUDA build"
+        return f"{torch.local} is not a CUDA build"
     spec, free = torch.wish.specifier, replace(q, python="")
     own = [b for b in m.builds if b.platform == q.platform and allowed(spec, b.torch) and torch.local in ("", b.tag)]
     verdicts = [fit(m, free, replace(build, published="yes")) for build in own]
@@ -68,7 +72,7 @@ def _dead(m: Matrix, q: Question, torch: Pinned) -> str:
 
 
 def _fails(one: Candidate | Rejected) -> str:
-    """Why a build does not run with what a file installs; cuda-compat is none of it."""
+    """Why a build does not run with what a file installs, which does not include cuda-compat."""
     return one.reason if isinstance(one, Rejected) else one.why if one.grade == "forward-compat" else ""
 
 
@@ -77,7 +81,7 @@ def _builds(m: Matrix, q: Question, python: str | None) -> tuple[CondaChoice, ..
 
 
 def _best(m: Matrix, q: Question, near: str) -> tuple[CondaChoice | None, str]:
-    """The build nearest to a release, and the Python to write ('' for that of the file)."""
+    """The build nearest to a release, and the Python to write ('' for the file's own)."""
     python = q.python.rstrip("t")
     found, other = _builds(m, q, python or None), ""
     if not found and python:
@@ -103,11 +107,11 @@ def _changes(file: RequirementFile, best: CondaChoice, python: str) -> list[Inst
     for one in file.lines:
         plain = f"conda-forge::{one.name}"
         write = f"conda-forge::{best.spec}" if one.name == "torch" else plain
-        why = "dead as it is" if one.name == "torch" else f"goes with torch {best.row.torch}"
+        why = "cannot work as it is" if one.name == "torch" else f"matches torch {best.row.torch}"
         written.append(Instead(one.number, write, why, one.text))
     for other in file.others:
         if other.name in CUDA_NAMES:
-            written.append(Instead(other.number, "", f"conda-forge's build brings CUDA {best.row.cuda}", other.text))
+            written.append(Instead(other.number, "", f"conda-forge's build includes CUDA {best.row.cuda}", other.text))
         elif other.name == "python" and python:
             written.append(
                 Instead(

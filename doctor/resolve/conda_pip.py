@@ -1,4 +1,4 @@
-"""A conda environment or pixi project in which pip, too, installs packages."""
+"""A conda environment or pixi project in which pip also installs packages."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 def with_pip(m: Matrix, q: Question, file: RequirementFile) -> Answered:
-    """The answer for both. pip keeps conda's torch where its own packages allow it, and else installs another one over
-    it, which then is what runs."""
+    """The answer for both. pip keeps conda's torch if its own packages allow it; otherwise it installs a different one
+    over it, which is then the one that runs."""
     pip = file.pip
     if not file.lines:
         return every_fork(m, q, pip) if pip else Answered()
@@ -42,7 +42,7 @@ def with_pip(m: Matrix, q: Question, file: RequirementFile) -> Answered:
 
 
 def _installs_over(m: Matrix, q: Question, torch: Pinned, pip: RequirementFile) -> Pinned | None:
-    """The line of pip for which it installs another torch than conda's."""
+    """The pip line that makes it install a torch other than conda's."""
     have = exact_of(torch)
     for one in pip.lines:
         if one.wish.package == "torch":
@@ -55,7 +55,7 @@ def _installs_over(m: Matrix, q: Question, torch: Pinned, pip: RequirementFile) 
 
 
 def _goes(m: Matrix, q: Question, wish: Wish, torch: str) -> bool:
-    """Whether a package can be installed beside this torch of conda, and supports the GPUs."""
+    """Whether a package can be installed with this torch from conda and supports the GPUs."""
     if wish.package in (*EXTENSIONS, *WHEELS):
         return _chosen(m, q, wish, torch) is not None
     free = replace(q, gpus=(), driver="", wishes=(wish, Wish("torch", torch)))
@@ -63,8 +63,8 @@ def _goes(m: Matrix, q: Question, wish: Wish, torch: str) -> bool:
 
 
 def _chosen(m: Matrix, q: Question, wish: Wish, torch: str, tag: str = "") -> Chosen | None:
-    """The release for a torch of conda: by the wheels of that torch, those for the same CUDA first. conda's own build
-    may serve other GPUs than these, so that only the package's limits count."""
+    """The release for a torch from conda: based on the wheels of that torch, those for the same CUDA first. conda's own
+    build may support different GPUs, so only the package's limits count."""
     builds = [one for one in m.builds if one.platform == q.platform and one.torch == torch and tag_cuda(one.tag)]
     for build in sorted(builds, key=lambda one: (one.tag != tag, one.tag[:4] != tag[:4], not one.pypi_default)):
         found = wish_allows(m, wish, build, q.gpus, q.python, q.platform, assume_builds=True)
@@ -74,7 +74,7 @@ def _chosen(m: Matrix, q: Question, wish: Wish, torch: str, tag: str = "") -> Ch
 
 
 def _over(m: Matrix, q: Question, torch: Pinned, file: RequirementFile, pip: RequirementFile, over: Pinned) -> Answered:
-    """pip's torch is what runs; conda's is dead weight. Where pip's is dead too and conda has the release that pip gets
+    """pip's torch is what runs; conda's is dead weight. If pip's is dead too and conda has the release that pip gets
     instead, both are changed to that one."""
     own = every_fork(m, q, pip)
     brings = "" if over.wish.package == "torch" else " and the torch that it needs"
@@ -95,9 +95,9 @@ def _over(m: Matrix, q: Question, torch: Pinned, file: RequirementFile, pip: Req
 
 
 def _kept(m: Matrix, q: Question, torch: Pinned, conda: Answered, pip: RequirementFile) -> Answered:
-    """conda's torch stays, or is replaced by another of conda: pip's packages go with that one."""
+    """conda's torch stays, or is replaced with a different conda build; pip's packages must match it."""
     version, _, tag = conda.gives.partition("+") if conda.gives else (exact_of(torch), "", torch.local)
-    unknown = [f"line {one.number}: {one.wish} is not listed in this matrix, so nothing is said of it"
+    unknown = [f"line {one.number}: {one.wish} is not listed in this matrix, so it was not judged"
                for one in pip.lines if unlisted(m, one.wish)]  # fmt: skip
     lines = [one for one in pip.lines if not unlisted(m, one.wish)]
     alone = each_alone(m, q, [one for one in lines if one.name not in OWN], unknown)
@@ -107,7 +107,7 @@ def _kept(m: Matrix, q: Question, torch: Pinned, conda: Answered, pip: Requireme
             continue
         write = _release_for(m, q, one, version, tag)
         if write:
-            written[(one.number, one.text)] = Instead(one.number, write, f"goes with torch {version}", one.text)
+            written[(one.number, one.text)] = Instead(one.number, write, f"matches torch {version}", one.text)
         else:
             unknown.append(f"line {one.number}: no release of {one.name} for torch {version} is listed")
     base = replace(conda, instead=(*conda.instead, *written.values()), index="")

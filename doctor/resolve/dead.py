@@ -1,6 +1,6 @@
 """Which requirement lines are dead on a machine, and what to write instead.
 
-First the torch that an installer would take by the lines alone, whatever the machine; then that build against it.
+First, find the torch that an installer would choose from the lines alone; then, judge that build on the machine.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
     """`q`: the machine, without wishes."""
-    promised, q = q, replace(q, assume_builds=True)  # the file's own lines are judged, what is written has to be there
+    promised, q = q, replace(q, assume_builds=True)  # the file's own lines are judged; what is written must exist
     unknown = [_unlisted(one) for one in lines if unlisted(m, one.wish)]
     lines = [one for one in lines if not unlisted(m, one.wish)]
     torch = next((one for one in lines if one.wish.package == "torch"), None)
@@ -41,7 +41,7 @@ def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
         both = (*apart.unknown, *rest.unknown)
         return replace(rest, dead=(*rest.dead, *apart.dead), instead=(*rest.instead, *apart.instead), unknown=both)
     if tag and not tag.startswith("cu"):
-        dead = [DeadLine(one.number, one.text, f"{tag} is no CUDA build") for one in lines if one.local == tag]
+        dead = [DeadLine(one.number, one.text, f"{tag} is not a CUDA build") for one in lines if one.local == tag]
         return instead(m, promised, lines, dead, "", "", unknown)
     taken, uv = (_taken(m, q, torch, installer) for installer in ("pip", "uv"))
     if torch and torch.first:
@@ -82,7 +82,7 @@ def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
     if isinstance(verdict, Candidate) and verdict.grade != "forward-compat":
         return Answered(takes=takes, unknown=tuple(unknown))
     named = taken is not None and takes == f"{taken.torch}+{taken.tag}" and not exact_of(torch)
-    gives = taken.sentence if taken and named else f"it gives torch {takes}"
+    gives = taken.sentence if taken and named else f"it installs torch {takes}"
     if isinstance(verdict, Candidate):
         dead = [_of_torch(lines, torch, gives, verdict.why)]
     elif verdict.filter in ("wish", "companion"):
@@ -96,7 +96,7 @@ def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
 
 
 def _taken(m: Matrix, q: Question, torch: Pinned | None, installer: Installer) -> Taken | None:
-    """What an installer would choose today for the line of torch; None for none, or where its indexes are not known."""
+    """What an installer would choose today for torch's line; None for none, or if its indexes are unknown."""
     if torch is None or not torch.indexes:
         return None
     specifier = torch.wish.specifier
@@ -106,7 +106,7 @@ def _taken(m: Matrix, q: Question, torch: Pinned | None, installer: Installer) -
 
 def _unlisted(one: Pinned) -> str:
     where = f"line {one.number}" if one.number else one.text
-    return f"{where}: {one.wish} is not listed in this matrix, so nothing is said of it"
+    return f"{where}: {one.wish} is not listed in this matrix, so it was not judged"
 
 
 def _assumed(one: Pinned, chosen: Chosen) -> str:
@@ -118,13 +118,13 @@ def _of_tag(one: Candidate, tag: str) -> bool:
 
 
 def _of_torch(lines: Sequence[Pinned], torch: Pinned | None, gives: str, reason: str) -> DeadLine:
-    """The line of torch, else the first that brings it; gives: which torch, in words."""
+    """torch's line, else the first that brings it; gives: a sentence about which torch."""
     one = torch or next((line for line in lines if line.wish.package not in FRAMEWORKS), lines[0])
     return DeadLine(one.number, one.text, f"{gives}: {reason}")
 
 
 def _against(m: Matrix, free: Question, lines: Sequence[Pinned], torch: Pinned | None, tag: str) -> list[DeadLine]:
-    """Lines that no build of their index fulfils on any machine: each alone, else those that exclude each other."""
+    """Lines that no build on their index fulfills on any machine: each alone, else those that contradict each other."""
     answer = resolve(m, free)
     dead = []
     for one in lines:
@@ -138,7 +138,7 @@ def _against(m: Matrix, free: Question, lines: Sequence[Pinned], torch: Pinned |
         best = max(outs, key=lambda o: (FILTERS.index(o.filter), numbers(o.build.torch)), default=None)
         what = f"torch {torch.wish.specifier}" if torch else "a torch"
         dead.append(
-            DeadLine(one.number, one.text, best.reason if best else f"there is no {what} for {tag or 'CUDA'} here")
+            DeadLine(one.number, one.text, best.reason if best else f"no {what} for {tag or 'CUDA'} exists here")
         )
         if one is torch:
             return dead
@@ -146,4 +146,4 @@ def _against(m: Matrix, free: Question, lines: Sequence[Pinned], torch: Pinned |
         return dead
     names = {wish.package for wish in answer.conflict} or {one.wish.package for one in lines}
     several = " and ".join(one.text for one in lines if one.wish.package in names)
-    return [DeadLine(o.number, o.text, f"no torch goes with {several}") for o in lines if o.wish.package in names]
+    return [DeadLine(o.number, o.text, f"no torch works with {several}") for o in lines if o.wish.package in names]

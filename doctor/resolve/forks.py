@@ -1,4 +1,4 @@
-"""Files with several torches, of which an installation has one: extras that exclude each other, and forks of a lock."""
+"""Files with several torches, of which an installation has one: conflicting extras, and forks in a lock file."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 def every_fork(m: Matrix, q: Question, file: RequirementFile) -> Answered:
-    """The answer for the fork that runs here, else for the first with a CUDA build, spelled as the file has it; dead
-    lines of the others are named. What is written changes the lines and indexes of the answered forks alone."""
+    """The answer for the fork that runs here, else for the first with a CUDA build, in the file's own syntax; dead
+    lines in the others are named. Only the lines and indexes of the answered forks are changed."""
     if any(one.name == "torch" for one in file.elsewhere) and not any(one.name == "torch" for one in file.lines):
         free = tuple(one for one in file.lines if one.wish.package in FRAMEWORKS)
         return spelled(file, with_the_rest(m, q, replace(file, lines=free), dead_lines(m, q, free)))
@@ -40,8 +40,8 @@ def every_fork(m: Matrix, q: Question, file: RequirementFile) -> Answered:
         if dead not in answered.dead
     ]
     for_gpus = [dead for _, fork, dead in others if _pin(fork)[1] != "cpu"]
-    # A variant for CPUs is no fault.
-    notes = [f"{name}: line {one.number} is dead here: {one.text}" for name, _, one in others if one in for_gpus]
+    # A variant for CPUs is not a problem.
+    notes = [f"{name}: line {one.number} cannot work here: {one.text}" for name, _, one in others if one in for_gpus]
     ours = [line for _, fork, _ in same for line in fork.lines]
     judged = replace(file, lines=tuple(line for line in file.lines if line in ours))
     answered = replace(answered, unknown=(*answered.unknown, *notes), dead_elsewhere=tuple(for_gpus))
@@ -59,7 +59,7 @@ def _pin(fork: RequirementFile) -> tuple[str, str]:
 
 
 def _together(answers: list[Answered]) -> Answered:
-    """Forks that pin the same torch are no alternatives: it is named in several groups, and changed in all."""
+    """Forks that pin the same torch are not alternatives: it is named in several groups, and changed in all of them."""
     return replace(
         answers[0],
         dead=tuple(dict.fromkeys(one for answered in answers for one in answered.dead)),
@@ -68,8 +68,8 @@ def _together(answers: list[Answered]) -> Answered:
 
 
 def _forks(file: RequirementFile) -> Iterator[tuple[str, RequirementFile]]:
-    """(name, file with the lines of one torch): that of every installation, those of CUDA from the newest on, other
-    extras' of PyPI, those of CPUs."""
+    """(name, file with the lines for one torch): the one in every installation, CUDA ones from the newest on, ones from
+    PyPI in other extras, CPU ones."""
     torches = [one for one in file.lines if one.wish.package == "torch"]
     if len(torches) < 2 or file.kind == "requirements":
         yield "", file

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def requirements_txt(m: Matrix, q: Question, one: Candidate) -> str:
     """For `pip install -r` and `uv pip install -r`.
 
-    Where every pin carries its local version the index is an extra one: uv does not hear `--index-url` of a file where
-    UV_DEFAULT_INDEX is set, as in many companies.
+    If every pin has its local version, the index is an extra one: uv ignores a file's `--index-url` if UV_DEFAULT_INDEX
+    is set, as in many companies.
     """
     wanted = request(m, q, one)
     pinned = all("+" in package for package in wanted.packages)
@@ -28,7 +28,7 @@ def requirements_txt(m: Matrix, q: Question, one: Candidate) -> str:
 
 
 def pyproject_toml(m: Matrix, q: Question, one: Candidate) -> str:
-    """Tables with which `uv sync` takes this build: torch from its index alone, all else from the default one."""
+    """Tables with which `uv sync` installs this build: torch only from its index, all else from the default one."""
     wanted = request(m, q, one)
     names = [name_of(package) for package in wanted.packages]
     from_index = [n for n in names if n in ("torch", "torchvision", "torchaudio", "xformers")] if one.index else []
@@ -58,7 +58,7 @@ def dockerfile(m: Matrix, q: Question, one: Candidate) -> str:
 
 
 def environment_yml(m: Matrix, q: Question, one: Candidate) -> str:
-    """For `conda env create -f`: conda-forge's build where there is one, else pip's lines within."""
+    """For `conda env create -f`: conda-forge's build if there is one, else pip lines in it."""
     spec = conda_spec(m, q, one)
     python = q.python.rstrip("t") or pythons(m, q, one)[-1]
     rows = ["name: gpu", "channels:", "  - conda-forge", "dependencies:", f"  - python={python}"]

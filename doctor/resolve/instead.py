@@ -35,8 +35,8 @@ class DeadLine(Struct, frozen=True):
 
 
 class Instead(Struct, frozen=True):
-    """What to write in the place of a requirement. number: 0 for a line that is not there yet; write: '' to delete it;
-    text: what it replaces, of which a line may hold several."""
+    """What to write in place of a requirement. number: 0 for a new line; write: '' to delete it; text: what it
+    replaces, because a line may hold several."""
 
     number: int
     write: str
@@ -45,9 +45,10 @@ class Instead(Struct, frozen=True):
 
 
 class Answered(Struct, frozen=True, kw_only=True):
-    """takes: the torch that the lines give ('' unknown); gives: the torch that the changed lines give ('2.7.1+cu128');
-    index: what to add to the file's indexes; unknown: sentences about what the matrix does not list; add: tables to add
-    to a TOML file, for the index of torch; dead_elsewhere: the first dead line of each other extra or group."""
+    """takes: the torch that the lines install ('' unknown); gives: the torch that the changed lines install
+    ('2.7.1+cu128'); index: what to add to the file's indexes; unknown: sentences about what the matrix does not list;
+    add: tables to add to a TOML file, for torch's index; dead_elsewhere: the first dead line of each other extra or
+    group."""
 
     takes: str = ""
     dead: tuple[DeadLine, ...] = ()
@@ -57,14 +58,14 @@ class Answered(Struct, frozen=True, kw_only=True):
     unknown: tuple[str, ...] = ()
     add: str = ""
     unwritable: str = ""
-    """Why the file cannot be edited, where a change has no place in it."""
+    """Why the file cannot be edited, if a change has no place in it."""
     dead_elsewhere: tuple[DeadLine, ...] = ()
     system: str = ""
-    """The package of the operating system with which the lines run as they are, where no other build goes with them."""
+    """The system package with which the lines work as they are, if no other build works with them."""
 
     @property
     def changes(self) -> bool:
-        """Whether there is something to write; for a file whose index has a name that may be the index alone."""
+        """Whether there is something to write; for a file with a named index, that may be only the index."""
         return bool(self.instead or self.add)
 
 
@@ -78,7 +79,7 @@ def instead(
     unknown: list[str],
     takes: str = "",
 ) -> Answered:
-    """The answer for dead lines. base, tag: the torch that they give, '' where that is not known."""
+    """The answer for dead lines. base, tag: the torch that they install, '' if unknown."""
     torch = next((one for one in lines if one.wish.package == "torch"), None)
     have = tuple(one.wish for one in lines if one.wish.package not in OWN)
     base = base or exact_of(torch)
@@ -87,7 +88,7 @@ def instead(
     if found is None and q.python:
         other = instead(m, replace(q, python=""), lines, dead, base, tag, unknown, takes)
         if other.instead:
-            note = f"Nothing fits for Python {q.python}. What is written is for a newer Python."
+            note = f"Nothing fits for Python {q.python}. The lines below need a newer Python."
             return replace(other, unknown=(note, *other.unknown))
     if found is None:
         named = {(line.number, line.text) for line in dead}
@@ -107,22 +108,22 @@ def instead(
     written = []
     for line in lines:
         if line.wish.package in OWN and line.wish.package not in texts and "+" in line.text:
-            free = f"{line.name}=={line.wish.specifier}{line.tail}"  # of this release no build is for one torch alone
-            written.append(Instead(line.number, free, f"goes with torch {one.build.torch}", line.text))
+            free = f"{line.name}=={line.wish.specifier}{line.tail}"  # no build of this release is for one torch only
+            written.append(Instead(line.number, free, f"matches torch {one.build.torch}", line.text))
             continue
         new = _written(
             m, q, line, texts.get(line.wish.package, ""), one, chosen.get(line.wish.package), bool(own_index)
         )
         if new:
-            why = "dead as it is" if (line.number, line.text) in reasons else f"goes with torch {one.build.torch}"
+            why = "cannot work as it is" if (line.number, line.text) in reasons else f"matches torch {one.build.torch}"
             written.append(Instead(line.number, new, why, line.text))
     if torch is None and (base, tag) != (one.build.torch, one.build.tag):
-        written.append(Instead(0, texts["torch"], "otherwise the installer takes another torch"))
+        written.append(Instead(0, texts["torch"], "otherwise the installer chooses a different torch"))
     known = {line.wish.package for line in lines if (line.number, line.text) in reasons}
     sentences = [*unknown]
     sentences += [f"{name} has no wheel for torch {one.build.torch}: build it" for name in without if name not in known]
     if not q.python and any(choice.url for choice in one.chosen):
-        sentences.append("The wheel's address is for Python 3.12; --python VERSION gives another one.")
+        sentences.append("The wheel's URL is for Python 3.12; use --python VERSION for a different one.")
     indexes = [c.index for c in one.chosen if c.index] + ([own_index] if own_index else [])
     return Answered(
         takes=takes,
@@ -137,7 +138,7 @@ def instead(
 def _written(
     m: Matrix, q: Question, line: Pinned, new: str, one: Candidate, choice: Chosen | None, indexed: bool
 ) -> str:
-    """What to write for a line; '' where it stays. A range stays one where every installer then takes this build."""
+    """What to write for a line; '' if it stays. A range stays a range if every installer then chooses this build."""
     base_version, _, local = new.partition("==")[2].partition("+")
     if not new or (base_version == line.wish.specifier and local == line.local):
         return ""
@@ -157,14 +158,14 @@ def _written(
 
 
 def _tailed(new: str, line: Pinned) -> str:
-    """A requirement with the extras and the marker of the line that it replaces."""
+    """A requirement with the extras and marker of the line it replaces."""
     name, equals, version = new.partition("==")
     extras = line.extras if equals and "[" not in name else ""
     return f"{name}{extras}{equals}{version}{line.tail}"
 
 
 def _bounded(m: Matrix, q: Question, spec: str, one: Candidate, indexed: bool) -> str:
-    """A range with an upper bound with which pip and uv take this build from its index and PyPI; '' for none."""
+    """A range with an upper bound so that pip and uv choose this build from its index and PyPI; '' for none."""
     lower = ",".join(part for part in spec.split(",") if part and not re.match(r"<", part))
     bounded = ",".join(filter(None, (lower, f"<={one.build.torch}")))
     indexes = (one.build.tag, PYPI) if indexed else (PYPI,)
@@ -182,10 +183,10 @@ def exact_of(torch: Pinned | None) -> str:
 
 
 def dead_alone(m: Matrix, q: Question, one: Pinned) -> DeadLine | None:
-    """The line, where no torch at all lets it run on this machine."""
+    """The line, if it cannot run on this machine with any torch."""
     answer = resolve(m, replace(q, wishes=(one.wish,), assume_builds=True))
     outs = [out for out in answer.rejected if out.filter in ("wish", "companion")]
     if answer.candidates or not outs:
         return None
-    near = [out for out in outs if "asks for torch" not in out.reason] or outs  # of the torch that it goes with
+    near = [out for out in outs if "requires torch" not in out.reason] or outs  # for the torch that it works with
     return DeadLine(one.number, one.text, max(near, key=lambda out: numbers(out.build.torch)).reason)

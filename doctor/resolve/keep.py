@@ -1,7 +1,7 @@
-"""`gpudoctor resolve --keep`: the smallest change of an environment that makes its torch fit this machine.
+"""`gpudoctor resolve --keep`: the smallest change to an environment that makes its torch work on this machine.
 
-In this order: nothing; the companions alone; another build of the same release; another patch of the same minor; the
-nearest other minor. At each, the other packages as they are installed before other releases of them.
+In this order: nothing; only the companions; a different build of the same release; a different patch of the same minor
+release; the nearest other minor release. At each step, the other packages as installed come before other releases.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 
 class Kept(Struct, frozen=True, kw_only=True):
-    """wrong: why something has to change ('' where nothing has); changes: 'torch 2.8.0+cu128 -> 2.8.0+cu126'; request:
-    what to install, None where nothing has to change or nothing fits; notes: sentences."""
+    """wrong: why something has to change ('' if nothing has to); changes: 'torch 2.8.0+cu128 -> 2.8.0+cu126'; request:
+    what to install, None if nothing has to change or nothing fits; notes: sentences."""
 
     now: str
     wrong: str = ""
@@ -46,10 +46,11 @@ class Kept(Struct, frozen=True, kw_only=True):
 
 
 def keep(m: Matrix, s: Snapshot, q: Question) -> Kept:
-    """`q`: this machine, with what is wished for beside what is installed. Raises Unclear where torch is not listed."""
+    """`q`: this machine, with the requested packages besides the installed ones. Raises Unclear for unlisted torch."""
     have, unlisted = _installed(m, s, q)
     notes = [
-        f"{one} is not listed in this matrix: whether it goes with another torch is not known." for one in unlisted
+        f"{one} is not listed in this matrix: it is unknown whether it works with a different torch."
+        for one in unlisted
     ]
     parts = torch_version(known(s.torch.version) or "")
     if parts is None:
@@ -59,7 +60,7 @@ def keep(m: Matrix, s: Snapshot, q: Question) -> Kept:
         base, tag = "", ""
     elif parts.kind != "release":
         raise Unclear(
-            f"torch {known(s.torch.version)} is no release: the matrix does not know its builds", unknown=True
+            f"torch {known(s.torch.version)} is not a release: the matrix does not list its builds", unknown=True
         )
     else:
         base, tag = parts.base, "cu" + torch_cuda(s, m).replace(".", "")
@@ -73,16 +74,16 @@ def keep(m: Matrix, s: Snapshot, q: Question) -> Kept:
     one, left_out = smallest
     other = base and which_torch(m, q, base, tag)
     notes += [other.which.sentence] if other else []
-    notes += [f"{name} has no wheel for torch {one.build.torch}: it has to be built again." for name in left_out]
+    notes += [f"{name} has no wheel for torch {one.build.torch}: it has to be rebuilt." for name in left_out]
     return _kept(m, s, one, now, wrong, notes)
 
 
 def smallest_change(
     m: Matrix, q: Question, have: tuple[Wish, ...], base: str, tag: str, compat: bool = True
 ) -> tuple[Candidate, list[str]] | None:
-    """The build that changes least of torch `base` (`tag`) and of the packages beside it; and which of these have no
-    wheel for it. base, tag: '' where there is no torch yet; compat: also one that needs cuda-compat installed. None
-    where nothing fits."""
+    """The build that changes least about torch `base` (`tag`) and the packages installed with it; and which of these
+    have no wheel for it. base, tag: '' if there is no torch yet; compat: also one that needs cuda-compat installed.
+    None if nothing fits."""
     for wishes, release in _stages(base, have, q.wishes):
         wished = (*wishes, Wish("torch", ".".join(map(str, release)))) if release else wishes
         found = [one for one in ranked(m, replace(q, wishes=wished))[0] if compat or one.grade != "forward-compat"]
@@ -93,7 +94,7 @@ def smallest_change(
 
 
 def _installed(m: Matrix, s: Snapshot, q: Question) -> tuple[tuple[Wish, ...], list[str]]:
-    """What is installed and rests on torch, as wishes for just that; and what of it the matrix does not list."""
+    """The installed packages that depend on torch, as wishes for just those; and those the matrix does not list."""
     wished = {wish.package for wish in q.wishes}
     found: dict[str, Wish] = {}
     unlisted = []
@@ -112,19 +113,19 @@ def _installed(m: Matrix, s: Snapshot, q: Question) -> tuple[tuple[Wish, ...], l
 
 
 def _wrong_now(m: Matrix, s: Snapshot, q: Question, have: Sequence[Wish], base: str, tag: str) -> str:
-    """Why the installed build does not do; '' where it does. What was compiled for it stays."""
+    """Why the installed build does not work; '' if it does. What was compiled for it stays."""
     if tag == "cu":
         return f"torch {base} is installed without CUDA"
     build = m.torch_build(base, tag, wheel_platform(s))
     if build is None:
         raise Unclear(f"torch {base}+{tag} for {wheel_platform(s)} is not listed in this matrix", unknown=True)
     wishes = (*(w for w in have if w.package not in WHEELS), *q.wishes)
-    there = replace(build, published="yes", confidence="documented")  # it is here, published or not
+    there = replace(build, published="yes", confidence="documented")  # it is installed, published or not
     verdict = fit(m, replace(q, wishes=wishes, python="", assume_builds=True), there)
     if isinstance(verdict, Rejected):
         return f"torch {base}+{tag}: {verdict.reason}"
     if verdict.grade == "forward-compat" and numbers(known(s.driver.cuda_version) or "0") < numbers(tag_cuda(tag)):
-        return f"torch {base}+{tag}: {verdict.why}, and is not loaded here"
+        return f"torch {base}+{tag}: {verdict.why}, but that is not loaded here"
     missing = [w.package for w in q.wishes if w.package != "torch" and not installed(s, (w.package,))]
     if missing:
         return f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed"
@@ -151,7 +152,7 @@ def _stages(
 
 
 def _nearest(found: Sequence[Candidate], base: str, tag: str) -> Candidate:
-    """The nearest minor, the installed CUDA where it does, then as they are ranked."""
+    """The nearest minor, the installed CUDA if it works, then as ranked."""
     here = numbers(base)
 
     def far(item: tuple[int, Candidate]) -> tuple[object, ...]:
@@ -191,7 +192,7 @@ def _kept(m: Matrix, s: Snapshot, one: Candidate, now: str, wrong: str, notes: l
         there = [d.version for d in installed(s, (chosen.package,))]
         changes.append(f"{chosen.package} {there[0] if there else '(none)'} -> {chosen.version}")
     if one.compat_package:
-        notes.append(f"It needs {one.compat_package} of NVIDIA's repository, on the loader's path.")
+        notes.append(f"It needs {one.compat_package} from NVIDIA's repository, on the loader's path.")
     if installed_by_conda(s, old):
         notes.append(f"conda installed torch here: first `conda remove {' '.join(['pytorch', *beside])}`.")
     return Kept(now=now, wrong=wrong, changes=tuple(changes), request=request, notes=tuple(notes))

@@ -11,13 +11,13 @@ from .machine import Machine
 
 
 def lines_text(path: str, machine: Machine, file: RequirementFile, answered: Answered, verify: str) -> str:
-    """verify: the command that solves the changed file against its indexes; '' where there is none."""
+    """verify: the command that solves the changed file against its indexes; '' if there is none."""
     rows = [f"{path} on {machine}"]
     if not answered.dead:
-        gives = f" (it gives torch {answered.takes})" if answered.takes else ""
-        rows += [f"  No line is dead{gives}."]
+        gives = f" (the file installs torch {answered.takes})" if answered.takes else ""
+        rows += [f"  Every line can work here{gives}."]
     for one in answered.dead:
-        rows += [f"  line {one.number}: {one.text}", f"    dead: {one.reason}"]
+        rows += [f"  line {one.number}: {one.text}", f"    cannot work here: {one.reason}"]
     if answered.instead and file.kind == "lock":
         rows += ["", *_for_a_lock(machine, file, answered)]
     elif answered.changes:
@@ -25,7 +25,7 @@ def lines_text(path: str, machine: Machine, file: RequirementFile, answered: Ans
     elif answered.system:
         rows += ["", f"Editing the file cannot fix this: install {answered.system} from NVIDIA's repository."]
     elif answered.dead:
-        rows += ["", "Nothing fits in their place: gpudoctor resolve says why."]
+        rows += ["", "No replacement fits; run gpudoctor resolve to see why."]
     rows += ["", *answered.unknown] if answered.unknown else []
     return "\n".join(rows) + "\n"
 
@@ -43,22 +43,22 @@ def _changes(file: RequirementFile, answered: Answered, verify: str) -> list[str
     if answered.add:
         rows += ["Add:", *(f"  {row}" if row else "" for row in answered.add.splitlines())]
     if file.regenerate and file.kind == "requirements":
-        rows += ["", f"The file is generated: change its source, then run  {file.regenerate}"]
+        rows += ["", f"This file is generated: change its source, then run  {file.regenerate}"]
     elif file.regenerate:
         rows += ["", f"Then run  {file.regenerate}"]
     if note_ := no_index(file, answered):
         rows += ["", note_]
     if verify:
-        rows += ["", "Not solved against an index. This does it:", f"  {verify}"]
+        rows += ["", "This was not solved against an index. To do that:", f"  {verify}"]
     return rows
 
 
 def no_index(file: RequirementFile, answered: Answered) -> str:
-    """What to give to the installer where the file has no place for an index; '' where it has one."""
+    """What to pass to the installer if the file has no place for an index; '' if it has one."""
     if not answered.index or file.kind in ("requirements", "conda"):
         return ""
     if file.kind == "pep621" and any(one.indexes for one in file.lines):
-        return f"Its index is in the env-vars of Hatch: change it there to  {answered.index}"
+        return f"The index is set in Hatch's env-vars: change it there to  {answered.index}"
     if file.kind == "pixi":
         url = answered.index.split()[0]
         return f'[project] cannot specify an index: move torch to [tool.pixi.pypi-dependencies], with  index = "{url}"'
@@ -73,10 +73,10 @@ def _for_a_lock(machine: Machine, file: RequirementFile, answered: Answered) -> 
     first = answered.instead[0].write.partition("+")[0]
     rows = ["Write instead:", *(f"  {one.write}{note(one)}" for one in answered.instead)]
     if file.regenerate in _SOURCE:
-        return [*rows, f"in {_SOURCE[file.regenerate]} (resolve -r reads that too), then {file.regenerate}"]
+        return [*rows, f"in {_SOURCE[file.regenerate]} (resolve -r reads that too), then run {file.regenerate}"]
     return [
         *rows,
-        f"in pyproject.toml, then {file.regenerate}; its tables for the index are printed by",
+        f"in pyproject.toml, then run {file.regenerate}; to print the tables for the index:",
         "",
         f"  gpudoctor resolve '{first}' {' '.join(machine_flags(machine))} --format pyproject",
     ]

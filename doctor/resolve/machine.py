@@ -1,4 +1,4 @@
-"""The machine that `gpudoctor resolve` is asked about: in words, or as it was looked at."""
+"""The machine that `gpudoctor resolve` is asked about: described with flags, or examined."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _AKIN = {
 }  # fmt: skip
 
 NEWEST = ".999"
-"""Makes a version that stands for the newest of a branch, where the matrix does not list one (Windows)."""
+"""Suffix for a version that means the newest of a branch, if the matrix does not list one (Windows)."""
 
 
 class Unclear(Exception):
-    """What was asked cannot be answered: one line. `unknown`: not in the matrix (exit 3), else wrong usage (2)."""
+    """The question cannot be answered: one line. `unknown`: not in the matrix (exit 3), else wrong usage (2)."""
 
     def __init__(self, text: str, unknown: bool = False) -> None:
         super().__init__(text)
@@ -40,7 +40,7 @@ class Unclear(Exception):
 
 
 class Card(Struct, frozen=True):
-    """A GPU by name and compute capability. forward: whether forward compatibility is for it."""
+    """A GPU by name and compute capability. forward: whether it supports forward compatibility."""
 
     name: str
     capability: str
@@ -50,14 +50,14 @@ class Card(Struct, frozen=True):
 
     @property
     def with_grace(self) -> bool:
-        """Whether it only comes on one board with an Arm CPU (GH200, GB10, GB200, GB300)."""
+        """Whether it only exists on one board with an Arm CPU (GH200, GB10, GB200, GB300)."""
         return bool(re.match(r"(?i)(GH200|GB10|GB[23]00)\b", self.name))
 
 
 class Machine(Struct, frozen=True, kw_only=True):
     """GPUs (none known: empty), driver ('' for none yet), system and Python ('' for any).
 
-    glibc: of the system that was looked at ('2.35'). torch: the version that is installed there, tag: its CUDA's.
+    glibc: the examined system's ('2.35'). torch: the installed version; tag: its CUDA tag.
     """
 
     cards: tuple[Card, ...]
@@ -85,7 +85,7 @@ class Machine(Struct, frozen=True, kw_only=True):
     def __str__(self) -> str:
         cards = ", ".join((f"{card.count}x " if card.count > 1 else "") + card.name for card in self.cards)
         system = {"linux": "Linux", "wsl": "WSL", "windows": "Windows"}[self.os]
-        none = "the driver of its JetPack" if any(card.tegra for card in self.cards) else "no driver yet"
+        none = "JetPack's driver" if any(card.tegra for card in self.cards) else "no driver yet"
         parts = [cards, f"driver {self.driver}" if self.driver else none, f"{system} {self.arch}"]
         return " · ".join([*parts, f"Python {self.python}" if self.python else "any Python"])
 
@@ -118,14 +118,14 @@ def card(m: Matrix, text: str) -> Card:
         raise Unclear(unlisted_gpu(m, name), unknown=True)
     if not match.capability:
         several = ", ".join(sorted({f"{row.name} ({row.cc})" for row in match.rows})[:6])
-        raise Unclear(f"{name!r} may be {several}: say which")
+        raise Unclear(f"{name!r} may be any of {several}: give the full name")
     named = match.rows[0].name.removeprefix("NVIDIA ") if len({row.name for row in match.rows}) == 1 else name
     about = m.compute_capability(match.capability)
     return Card(named, match.capability, count, for_all_of(match.rows), bool(about and about.tegra))
 
 
 def _jetson(m: Matrix, name: str, count: int) -> Card:
-    """A module of NVIDIA's Jetson line, by the names that its compute capability is listed with."""
+    """A module from NVIDIA's Jetson line, matched by the names listed with its compute capability."""
     own = set(re.findall(r"[a-z]+\d*", name.casefold()))
     words = own - {"nvidia", "jetson", "agx", "nx", "developer", "kit", "super"}
     for row in reversed(m.capabilities):  # Thor is 11.0 since CUDA 13, was 10.1
@@ -135,23 +135,23 @@ def _jetson(m: Matrix, name: str, count: int) -> Card:
 
 
 def driver(m: Matrix, text: str, os: str) -> tuple[str, str]:
-    """(version, note) of '535', '535.129.03', 'none'. A branch alone is taken at its newest. Raises Unclear."""
+    """(version, note) of '535', '535.129.03', 'none'. A branch alone means its newest version. Raises Unclear."""
     word = text.strip().lower().removeprefix("driver").removeprefix("v").strip()
     if word in ("none", "no"):
         return "", ""
     if not re.fullmatch(r"\d{2,4}(\.\d{1,4}){0,2}", word):
-        raise Unclear(f"--driver {text!r} is no version of a driver, such as 535 or 535.129.03")
+        raise Unclear(f"--driver {text!r} is not a driver version, such as 535 or 535.129.03")
     branch = m.driver_branch(word, "linux" if os == "linux" else "windows")
     if re.fullmatch(r"1\d\.\d", word):
-        raise Unclear(f"--driver {text!r} is a CUDA version; nvidia-smi shows the driver's as 'Driver Version'")
+        raise Unclear(f"--driver {text!r} is a CUDA version; nvidia-smi shows the driver's version as 'Driver Version'")
     if branch.status == "newer-than-matrix":
-        raise Unclear(f"driver {word} is newer than this matrix: what it supports is not known", unknown=True)
+        raise Unclear(f"driver {word} is newer than this matrix: what it supports is unknown", unknown=True)
     if branch.row is None:
         raise Unclear(f"driver {word} is not listed in this matrix", unknown=True)
     if "." in word:
         return word, ""
     newest = branch.row.latest_seen if os == "linux" and branch.row.latest_seen else word + NEWEST
-    return newest, f"Driver {word} is taken as the newest of its branch" + (
+    return newest, f"Driver {word} was taken to be the newest version of its branch" + (
         f", {newest}." if not newest.endswith(NEWEST) else "."
     )
 
@@ -160,7 +160,7 @@ def wish(text: str) -> Wish:
     """'torch', 'torch==2.8', 'vllm>=0.10'. Raises Unclear."""
     found = re.fullmatch(r"\s*([A-Za-z][\w.-]*?)\s*((?:[=<>!~]=?|===).*)?", text)
     if not found:
-        raise Unclear(f"{text!r} is no package with a version, such as torch==2.8")
+        raise Unclear(f"{text!r} is not a package with a version, such as torch==2.8")
     name = found[1].lower().replace("_", "-")
     name = _AKIN.get(name, name)
     if name not in KNOWN:
@@ -168,10 +168,10 @@ def wish(text: str) -> Wish:
 
         close = get_close_matches(name, KNOWN, n=2, cutoff=0.7) or [one for one in KNOWN if name.startswith(f"{one}-")]
         hint = f"; did you mean {' or '.join(close)}?" if close else f" (known: {', '.join(KNOWN)})"
-        raise Unclear(f"nothing is known of {name!r}{hint}", unknown=not close)
+        raise Unclear(f"{name!r} is not in this matrix{hint}", unknown=not close)
     specifier = (found[2] or "").strip()
     plain = re.fullmatch(r"==\s*(\d+(?:\.\w+)*)(?:\.\*)?(\+cu\d+)?(?:\+\w+)?", specifier)
-    if plain:  # which of its builds is only asked of torch
+    if plain:  # only torch has several builds to choose from
         return Wish(name, plain[1] + ((plain[2] or "") if name == "torch" else ""))
     if specifier:
         from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -179,7 +179,9 @@ def wish(text: str) -> Wish:
         try:
             SpecifierSet(specifier)
         except InvalidSpecifier:
-            raise Unclear(f"{text!r}: {specifier} is half a version; say ==2.8 or >=2.8,<3") from None
+            raise Unclear(
+                f"{text!r}: {specifier} is not a valid version specifier; use one such as ==2.8 or >=2.8,<3"
+            ) from None
     return Wish(name, specifier)
 
 
@@ -187,19 +189,21 @@ def python(text: str) -> str:
     """'3.12' of '3.12', '3.12.4', '3.13t'. Raises Unclear."""
     found = re.fullmatch(r"\s*(3\.\d{1,2})(?:\.\d+)?(t?)\s*", text)
     if not found:
-        raise Unclear(f"--python {text!r} is no version of Python 3, such as 3.12 or 3.13t")
+        raise Unclear(f"--python {text!r} is not a Python 3 version, such as 3.12 or 3.13t")
     return found[1] + found[2]
 
 
 def of_snapshot(s: Snapshot, m: Matrix) -> Machine:
-    """The machine that was looked at. Raises Unclear where none of its GPUs is known, or torch has no wheels for it."""
+    """The examined machine. Raises Unclear if none of its GPUs is known, or if torch has no wheels for it."""
     cards: dict[str, Card] = {}
     notes = []
     visible = gpus_to_serve(s, m)
     for seen in visible:
         if not seen.capability:
             if not any(other.capability for other in visible):
-                raise Unclear(f"the compute capability of {seen.name} is unknown: name it with --gpu", unknown=True)
+                raise Unclear(
+                    f"the compute capability of {seen.name} is unknown: give the GPU with --gpu", unknown=True
+                )
             name = "one GPU" if seen.name == "GPU" else seen.name
             notes.append(f"The compute capability of {name} is unknown, so it was not considered.")
             continue
@@ -212,10 +216,10 @@ def of_snapshot(s: Snapshot, m: Matrix) -> Machine:
             seen.name.removeprefix("NVIDIA "), seen.capability, count, forward, bool(row and row.tegra)
         )
     for seen in not_listed(s, m):
-        able = "the builds here have code for it too" if seen in visible else "no build serves it and the others"
-        notes.append(f"The driver does not list {seen.name}, which is on the PCI bus; {able}.")
+        able = "these builds have code for it too" if seen in visible else "no build supports both it and the others"
+        notes.append(f"{seen.name} is on the PCI bus, but the driver does not list it; {able}.")
     if not cards:
-        raise Unclear("no NVIDIA GPU is seen here: name one, such as 'RTX 4090' (--gpu; in Python gpus=)", unknown=True)
+        raise Unclear("no NVIDIA GPU found: name one, such as 'RTX 4090' (--gpu; in Python gpus=)", unknown=True)
     if not has_wheels(s):
         raise Unclear(f"PyTorch publishes no CUDA wheels for {known(s.host.libc) or 'macOS'}", unknown=True)
     system = "wsl" if known(s.host.wsl) in (1, 2) else known(s.host.system) or "linux"

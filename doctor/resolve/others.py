@@ -1,4 +1,4 @@
-"""Packages with CUDA code whose releases name no torch: which do not support a GPU, and which to build again."""
+"""Packages with CUDA code whose releases name no torch: which do not support a GPU, and which to rebuild."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 def unsupported(m: Matrix, q: Question, file: RequirementFile) -> Iterator[tuple[DeadLine, Instead | None]]:
-    """Pinned lines of packages such as TensorRT whose release lacks one of these GPUs, and what to write instead."""
+    """Pinned lines of packages such as TensorRT whose release does not support one of these GPUs, and what to write
+    instead."""
     for one in file.others:
         pin = re.fullmatch(r"={2,3}([^*,]+)", one.specifier)
         rows = _rows(m, one.name)
@@ -34,13 +35,13 @@ def unsupported(m: Matrix, q: Question, file: RequirementFile) -> Iterator[tuple
 
 
 def built_for_torch(m: Matrix, file: RequirementFile) -> Iterator[Other]:
-    """Lines of packages that are compiled for the torch that is installed."""
+    """Lines of packages that are compiled for the installed torch."""
     built = {plain(row.package) for row in m.extensions if row.torch.startswith("built ")}
     return (one for one in file.others if one.name in built)
 
 
 def _rows(m: Matrix, name: str) -> list[Extension]:
-    """Rows with a limit, oldest first. NVIDIA has one package for each CUDA major too: tensorrt-cu12."""
+    """Rows with a limit, oldest first. NVIDIA also has one package per CUDA major: tensorrt-cu12."""
     package = _of_no_major(name)
     return sorted((row for row in m.extensions if row.package == package), key=lambda row: numbers(row.version))
 
@@ -50,12 +51,12 @@ def _of_no_major(name: str) -> str:
 
 
 def _in_force(rows: list[Extension], version: str) -> Extension | None:
-    """The row that holds for a release: the last one up to it."""
+    """The row that applies to a release: the last one up to it."""
     return next((row for row in reversed(rows) if numbers(row.version) <= numbers(version)), None)
 
 
 def _better(rows: list[Extension], row: Extension, q: Question) -> str:
-    """The releases beside these that support the GPUs: later ones, else earlier ones; '' for none."""
+    """Other releases that support the GPUs: later ones, else earlier ones; '' for none."""
     at = rows.index(row)
     later = next((one for one in rows[at + 1 :] if not _lacks(one, q)), None)
     if later:

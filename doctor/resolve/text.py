@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 MOST = 5
 _TAGS = 6
 GRADES = {
-    "native": "the driver has this CUDA",
-    "minor-version": "by minor-version compatibility",
-    "forward-compat": "by forward compatibility",
-    "no-driver": "driver still to be installed",
+    "native": "which the driver supports",
+    "minor-version": "through minor-version compatibility",
+    "forward-compat": "through forward compatibility",
+    "no-driver": "once a driver is installed",
 }
 _WIDTH = 100
 
@@ -41,7 +41,7 @@ def text(m: Matrix, machine: Machine, q: Question, answer: Answer, *, explain_al
         rows += [lines(m, q, first).pip, "", f"For {machine}", *_about(m, machine, q, first, answer)]
         others = answer.candidates[1:] if explain_all else _unlike(answer.candidates)
         if others:
-            rows += ["", "All others that fit:" if explain_all else "Also possible:"]
+            rows += ["", "All other builds that fit:" if explain_all else "Also possible:"]
             rows += [row for one in others for row in _short(m, q, one, first)]
     else:
         rows += [f"Nothing fits {machine}" + (f" and {', '.join(map(str, q.wishes))}" if q.wishes else "") + "."]
@@ -50,18 +50,18 @@ def text(m: Matrix, machine: Machine, q: Question, answer: Answer, *, explain_al
     rows += ["", *_wrapped(notes)] if notes else []
     if answer.unlisted:  # the others were not judged
         return "\n".join(rows) + "\n"
-    rows += ["", "Why not the others:" if answer.candidates else "Why the builds fall out:"]
+    rows += ["", "Why not the others:" if answer.candidates else "Why the builds were rejected:"]
     rows += _all_out(answer.rejected) if explain_all else _out(answer)
     return "\n".join(rows) + "\n"
 
 
 def not_listed(answer: Answer) -> list[str]:
-    """A sentence for each release that the matrix does not list: its neighbors, and what follows from them."""
+    """A sentence for each release that the matrix does not list: its neighbors, and the conclusion from them."""
     rows = []
     for one in answer.unlisted:
         if one.is_source:
-            known = f"gpudoctor matrix query {one.name} has what is known"
-            rows.append(f"This matrix names no wheels of {one.name}, which is built from source: {known}.")
+            known = f"run gpudoctor matrix query {one.name} to see what is known"
+            rows.append(f"This matrix lists no wheels of {one.name}, which is built from source: {known}.")
             continue
         if one.below and one.above:
             beside = f"it lists {one.below} and {one.above}"
@@ -70,10 +70,10 @@ def not_listed(answer: Answer) -> list[str]:
             beside = f"its newest{which} is {one.below}" if one.below else f"its oldest{which} is {one.above}"
         if answer.candidates:
             build = answer.candidates[0].build
-            most = f"both go with torch {build.torch} for CUDA {tag_cuda(build.tag)} here, so most likely it does too"
+            most = f"both work with torch {build.torch} for CUDA {tag_cuda(build.tag)} here, so it most likely does too"
             rows.append(f"This matrix does not list {one.name}; {beside}: {most}.")
         else:
-            rows.append(f"This matrix does not list {one.name}; {beside}. What it goes with is not known.")
+            rows.append(f"This matrix does not list {one.name}; {beside}. What it works with is unknown.")
     return rows
 
 
@@ -85,42 +85,40 @@ def _about(m: Matrix, machine: Machine, q: Question, one: Candidate, answer: Ans
     rows += [f"conda:   {how.conda}"] if how.conda else []
     rows += [f"Docker:  {how.image[0]}", *(f"         {line}" for line in how.image[1:])] if how.image else []
     if one.gives_up:
-        rows += ["", "It gives up:", *_wrapped(f"- {lost}" for lost in one.gives_up)]
+        rows += ["", "Trade-offs:", *_wrapped(f"- {lost}" for lost in one.gives_up)]
     differs = _uv_differs(machine, one, answer) if answer.uv not in ("", one.build.tag) else ""
     rows += ["", *_wrapped([differs])] if differs else []
     return rows
 
 
 def _uv_differs(machine: Machine, one: Candidate, answer: Answer) -> str:
-    """Why uv's choice by the driver alone is not the one here: for a GPU, or a torch that is older there."""
-    choice = f"uv's --torch-backend=auto would take {answer.uv} by the driver alone"
+    """Why uv's choice, based on the driver alone, differs from this one: because of a GPU, or an older torch there."""
+    choice = f"uv's --torch-backend=auto, based on the driver alone, would choose {answer.uv}"
     newest_there = max((o.build.torch for o in answer.candidates if o.build.tag == answer.uv), key=numbers, default="")
     if newest_there and numbers(newest_there) < numbers(one.build.torch):
-        return (
-            f"uv's --torch-backend=auto would take {answer.uv} by the driver alone: there the newest is {newest_there}."
-        )
+        return f"{choice}, where the newest torch is {newest_there}."
     there = [out for out in answer.rejected if out.build.tag == answer.uv and out.filter == "architecture"]
     if not there:
         return ""
     newest = max(there, key=lambda out: numbers(out.build.torch))
     lost = ", ".join(card.name for card in machine.cards if f"for {card.capability}:" in newest.reason)
-    return f"{choice}: for the {lost} that {newest.reason}."
+    return f"{choice}; for the {lost}, that build {newest.reason}."
 
 
 def _code(one: Candidate) -> str:
     return "machine code for " + ", ".join(
-        gpu if gpu == target else f"{gpu} (that of {target})" for gpu, target in one.served.items()
+        gpu if gpu == target else f"{gpu} (its {target} code)" for gpu, target in one.served.items()
     )
 
 
 def _for_python(q: Question, chosen: Chosen) -> str:
-    """A wheel by its address is for one Python, which is to be told where the machine's is not known."""
+    """A wheel given by its URL is for one Python, which must be shown if the machine's is unknown."""
     tag = re.search(r"-cp(3)(\d+)-", chosen.url)
-    return f" (its wheel is for Python {tag[1]}.{tag[2]}: name yours with --python)" if tag and not q.python else ""
+    return f" (this wheel is for Python {tag[1]}.{tag[2]}; give yours with --python)" if tag and not q.python else ""
 
 
 def _unlike(candidates: tuple[Candidate, ...]) -> list[Candidate]:
-    """The best of each other CUDA, then the next of all, up to the most that are shown."""
+    """The best build for each other CUDA version, then the next best overall, up to the number shown."""
     first, *rest = candidates
     best: dict[str, Candidate] = {first.build.tag: first}
     for one in rest:
@@ -131,7 +129,7 @@ def _unlike(candidates: tuple[Candidate, ...]) -> list[Candidate]:
 
 def _short(m: Matrix, q: Question, one: Candidate, first: Candidate) -> list[str]:
     lost = [text for text in one.gives_up if text not in first.gives_up]
-    gives_up = f"; gives up {'; '.join(lost)}" if lost else ""
+    gives_up = f"; trade-offs: {'; '.join(lost)}" if lost else ""
     head = f"- torch {one.build.torch} for CUDA {tag_cuda(one.build.tag)}, {GRADES[one.grade]}{gives_up}"
     return [*_wrapped([head]), f"    {lines(m, q, one).pip}"]
 
@@ -140,7 +138,7 @@ def _nothing(m: Matrix, machine: Machine, q: Question, answer: Answer) -> list[s
     rows = []
     if answer.conflict:
         several = len(answer.conflict) > 1
-        word = "On this machine these wishes exclude each other" if several else "No build for this machine goes with"
+        word = "These cannot be combined on this machine" if several else "No build for this machine works with"
         rows += [f"{word}: {', '.join(map(str, answer.conflict))}."]
     held = undriven(m, q.driver, q.os, q.gpus)
     rows += [f"{held[0][0].upper()}{held[0][1:]}."] if held else []
@@ -154,24 +152,24 @@ def _nothing(m: Matrix, machine: Machine, q: Question, answer: Answer) -> list[s
 
 
 def _mixed(m: Matrix, machine: Machine, q: Question) -> list[str]:
-    """Where each GPU alone has a build: which one is lost by which."""
+    """If each GPU alone has a build: which GPU to leave out for which build."""
     from msgspec.structs import replace
 
     from compat_matrix.resolver import resolve
 
     if len({card.capability for card in machine.cards}) < 2:
         return []
-    rows = ["No single build serves all of these GPUs. Without one of them:"]
+    rows = ["No single build supports all of these GPUs. If you leave one out:"]
     for lost in {card.capability: card for card in machine.cards}.values():
         rest = tuple(gpu for gpu in q.gpus if gpu != lost.capability)
         found = resolve(m, replace(q, gpus=rest)).candidates
         if found:
             rows += [f"- without the {lost.name} ({lost.capability}): {lines(m, replace(q, gpus=rest), found[0]).pip}"]
-    return [*rows, "  (CUDA_VISIBLE_DEVICES keeps programs off the GPU that is left out)"] if len(rows) > 1 else []
+    return [*rows, "  (set CUDA_VISIBLE_DEVICES to keep programs off the GPU you leave out)"] if len(rows) > 1 else []
 
 
 def _driver_advice(m: Matrix, machine: Machine, q: Question) -> list[str]:
-    """Where a newer driver would do: which branch, and what it would let in."""
+    """If a newer driver would help: which branch, and which build it would allow."""
     from msgspec.structs import replace
 
     from compat_matrix.resolver import resolve
@@ -186,11 +184,11 @@ def _driver_advice(m: Matrix, machine: Machine, q: Question) -> list[str]:
     then = resolve(m, replace(q, driver=branch.latest_seen or f"{branch.branch}.0")).candidates
     if not then:
         return []
-    return [f"With driver branch {branch.branch} on the host it would be: {lines(m, q, then[0]).pip}"]
+    return [f"With driver branch {branch.branch} on the host, you could install: {lines(m, q, then[0]).pip}"]
 
 
 def installed_note(m: Matrix, machine: Machine, q: Question) -> tuple[str, ...]:
-    """What check would do with the torch that is installed: it keeps the minor release where a build of it fits."""
+    """What check would do with the installed torch: keep the minor release if a build of it fits."""
     choice = which_torch(m, q, machine.torch, machine.tag)
     if choice is None or not choice.which.installed:
         return ()
@@ -198,7 +196,7 @@ def installed_note(m: Matrix, machine: Machine, q: Question) -> tuple[str, ...]:
     if not which.keeps:
         return (f"torch {machine.torch} is installed here, and no build of torch {which.installed} fits.",)
     if (build.torch, build.tag) == (kept_release(machine.torch)[0], machine.tag):
-        return (f"torch {machine.torch} is installed here and fits: nothing has to change.",)
+        return (f"torch {machine.torch} is installed here and fits: no change needed.",)
     kept = f"torch {build.torch} for CUDA {which.cuda} (gpudoctor resolve --keep)"
     return (
         f"torch {machine.torch} is installed here. To keep torch {which.installed}, as gpudoctor check does: {kept}.",
@@ -206,10 +204,10 @@ def installed_note(m: Matrix, machine: Machine, q: Question) -> tuple[str, ...]:
 
 
 def no_driver(m: Matrix, cards: Iterable[Card], os: str) -> str:
-    """Which driver to install first, where there is none yet."""
+    """Which driver to install first if there is none yet."""
     branch = m.branch_to_install([card.capability for card in cards], platform="linux" if os == "linux" else "windows")
     if branch is None:
-        return "No driver branch that still gets updates drives all of these GPUs."
+        return "No driver branch that still gets updates supports all of these GPUs."
     module = {"required": " (the open kernel module)"}
     needs = {row.open_module for card in cards if (row := m.compute_capability(card.capability))}
     open_ = module["required"] if "required" in needs else ""
@@ -217,7 +215,7 @@ def no_driver(m: Matrix, cards: Iterable[Card], os: str) -> str:
 
 
 def _out(answer: Answer) -> list[str]:
-    """One line for each CUDA that has no build here, the newest first: what the nearest of its builds lacks."""
+    """One line per CUDA version without a build for this machine, newest first: what its nearest build lacks."""
     by_tag: dict[str, list[Rejected]] = {}
     here = {one.build.tag for one in answer.candidates}
     for out in answer.rejected:

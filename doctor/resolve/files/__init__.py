@@ -1,1 +1,1 @@
-"""Files that say which packages a project installs: each kind read to the same lines, and edited in place."""
+"""Files that say which packages a project installs: each kind is read into the same lines, and edited in place."""

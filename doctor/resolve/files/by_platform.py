@@ -1,4 +1,4 @@
-"""Changed lines where the file has another torch for other platforms: they are changed for this side alone."""
+"""Changed lines if the file has a different torch for other platforms: change them only for this platform."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ..instead import OWN, Answered, Instead
 from .lines import Line, Platform, RequirementFile
 from .reading import PLATFORMS
 
-_OF_OTHERS = "{} also applies to other platforms: edit it by hand"
+_OF_OTHERS = "{} also applies to other platforms; edit it by hand"
 
 
 def by_platform(file: RequirementFile, answered: Answered) -> Answered:
-    """Each changed line twice, as it is written and as it was, with the markers of both sides; in pixi's project for
-    several platforms, what is written in the table of this one."""
+    """Each changed line twice, new and old, with the markers of both sides; in a pixi project for several platforms,
+    the new lines go in this platform's table."""
     lines: dict[tuple[int, str], Line] = {(one.number, one.text): one for one in (*file.lines, *file.others)}
     if file.kind in ("pixi", "pixi-conda"):
         return _in_own_tables(file, answered, lines)
@@ -25,7 +25,9 @@ def by_platform(file: RequirementFile, answered: Answered) -> Answered:
     own = (file.requires.number, file.requires.text) if file.requires else None
     changed, unwritable = [], answered.unwritable
     if file.kind == "pdm" and answered.add:
-        unwritable = "PDM takes torch from one index on all platforms, and the file has another torch for others"
+        unwritable = (
+            "PDM uses one torch index for all platforms, and the file has a different torch for other platforms"
+        )
     for one in answered.instead:
         line = lines.get((one.number, one.text)) if (one.number, one.text) != own else None
         if line and set(line.platforms or PLATFORMS) & out:
@@ -40,7 +42,7 @@ def by_platform(file: RequirementFile, answered: Answered) -> Answered:
 
 
 def others(file: RequirementFile) -> set[Platform]:
-    """The platforms that have lines or indexes of torch of their own."""
+    """The platforms that have their own torch lines or indexes."""
     words = [word for source in file.sources for word in source.words if word.elsewhere]
     named = [(word.package, word.platforms) for word in words]
     named += [(one.name, one.platforms) for one in file.skipped]
@@ -48,7 +50,7 @@ def others(file: RequirementFile) -> set[Platform]:
 
 
 def markers(out: set[Platform]) -> tuple[str, str]:
-    """Of all but these platforms, and of these."""
+    """Markers for all but these platforms, and for these."""
     atoms = []
     for system in dict.fromkeys(one for one, _ in PLATFORMS):
         own = {one for one in PLATFORMS if one[0] == system}
@@ -81,7 +83,7 @@ def _within(marker: str) -> str:
 
 
 def _entries(one: Instead, line: Line, out: set[Platform]) -> str:
-    """A list of tables, of which each is for one side; the tables alone in the place of one that is in a list."""
+    """A list of tables, one per side; only the tables if they replace one in a list."""
     left = line.entry.left if line.entry else ""
     here, elsewhere = markers(out)
     several = [_table(one.write[len(left) :], here)] if one.write else []
@@ -91,7 +93,7 @@ def _entries(one: Instead, line: Line, out: set[Platform]) -> str:
 
 
 def _table(value: str, marker: str) -> str:
-    """`{ version = "0.17.2", markers = "sys_platform == 'darwin'" }` of a text or a table."""
+    """`{ version = "0.17.2", markers = "sys_platform == 'darwin'" }` from a string or a table."""
     value = value.strip()
     inner = value[1:-1].strip() if value.startswith("{") else f"version = {value}"
     have = re.search(r"\bmarkers\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", inner)

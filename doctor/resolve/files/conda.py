@@ -1,4 +1,4 @@
-"""conda's environment.yml: packages of conda, and those that pip installs within."""
+"""conda's environment.yml: conda packages, and those that pip installs in it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .yaml_spans import YamlText
 
 _TORCH = {"pytorch": "torch", "pytorch-gpu": "torch", "torchvision": "torchvision", "torchaudio": "torchaudio"}
 CUDA_NAMES = ("pytorch-cuda", "cudatoolkit", "cuda-version", "cuda-toolkit", "cpuonly")
-"""Packages that say which CUDA build of torch conda's solver takes."""
+"""Packages that determine which CUDA build of torch conda's solver chooses."""
 
 
 class CondaSpec(Struct, frozen=True):
@@ -31,7 +31,7 @@ class CondaSpec(Struct, frozen=True):
 
 
 def conda_spec(text: str) -> CondaSpec | None:
-    """A match specification in one of the forms that conda reads; None for what is none."""
+    """A match specification in one of the forms that conda reads; None if it is not one."""
     text = text.split("#")[0].strip()
     found = re.fullmatch(r"(?:([\w./:-]+)::)?([A-Za-z0-9_][\w.-]*)(.*)", text)
     if not found:
@@ -55,7 +55,7 @@ def conda_spec(text: str) -> CondaSpec | None:
 
 
 def of_environment(content: Any, path: str, q: Question) -> RequirementFile:
-    """content: the document, its texts with their places. Raises Unclear."""
+    """content: the document, whose strings know their positions. Raises Unclear."""
     listed = content.get("dependencies") if isinstance(content, dict) else None
     if not isinstance(listed, list):
         raise Unclear(f"{path} is YAML, but not a conda environment (no dependencies)")
@@ -72,13 +72,13 @@ def of_environment(content: Any, path: str, q: Question) -> RequirementFile:
 
 
 def python_of(specs: Iterable[CondaSpec]) -> str:
-    """The Python that is asked for, as 3.11; '' for a range or none."""
+    """The requested Python, such as 3.11; '' for a range or none."""
     versions = (re.match(r"3\.\d+", one.version) for one in specs if one.name == "python")
     return next((found[0] for found in versions if found), "")
 
 
 def of_specs(specs: list[tuple[Span, CondaSpec]]) -> tuple[list[Pinned], list[Other]]:
-    """Torch with its companions, and what says its CUDA and Python; empty without torch."""
+    """Torch with its companions, and what determines its CUDA and Python; empty without torch."""
     tag = conda_tag([spec for _, spec in specs])
     lines, others = [], []
     for span, spec in specs:
@@ -97,7 +97,7 @@ def of_specs(specs: list[tuple[Span, CondaSpec]]) -> tuple[list[Pinned], list[Ot
 
 
 def conda_tag(specs: list[CondaSpec]) -> str:
-    """'cu113' or 'cpu' that the packages name; '' where the solver chooses."""
+    """'cu113' or 'cpu' as named by the packages; '' if the solver chooses."""
     torch = next((one for one in specs if one.name in ("pytorch", "pytorch-gpu")), None)
     build = torch.build if torch else ""
     if "cpu" in build or any(one.name == "cpuonly" for one in specs):

@@ -1,4 +1,4 @@
-"""The answer in the syntax of a file: Poetry's entries, PEP 621's strings with the index as a table of their tool."""
+"""The answer in a file's own syntax: Poetry's entries, PEP 621's strings with the index in their tool's table."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ ENTRIES = ("poetry", "pipenv", "pixi")
 """Kinds with `name = "version"`."""
 TOML = (*ENTRIES, "uv", "pdm", "pep621")
 _NO_INDEX = ("pep621", "cfg")
-"""Kinds that cannot name an index: a range would take the build of PyPI."""
+"""Kinds that cannot name an index: a range would choose the build on PyPI."""
 
 
 def spelled(file: RequirementFile, answered: Answered) -> Answered:
-    """What is written, as this kind of file has it."""
+    """The written lines in the syntax of this kind of file."""
     return by_platform(file, _spelled(file, answered))
 
 
 def _spelled(file: RequirementFile, answered: Answered) -> Answered:
-    """An index of its own for torch needs no local version."""
+    """With a separate index, torch needs no local version."""
     if file.kind == "pixi-conda":
         return replace(answered, instead=tuple(_pixi(one) for one in answered.instead))
     if file.kind in _NO_INDEX and answered.index:
@@ -45,11 +45,11 @@ def _spelled(file: RequirementFile, answered: Answered) -> Answered:
     for line in file.lines if chosen.label or (file.kind == "pixi" and answered.index) else ():
         if line.entry and line.name in OWN and (line.number, line.text) not in done:
             write = _entry(line, line.entry, "", _source_key(file, line.name, chosen, tag, answered.index))
-            reason = f"from the index of torch {tag}"
+            reason = f"from the index for torch {tag}"
             changed += [Instead(line.number, write, reason, line.text)] if write != line.text else []
     spots = [lines[key].at for one in changed if (key := (one.number, one.text)) in lines]
     changed += [
-        Instead(span.number, write, f"the index of torch {tag}", span.text)
+        Instead(span.number, write, f"the index for torch {tag}", span.text)
         for span, write in chosen.words
         if not any(start <= span.at[0] and span.at[1] <= end for start, end in spots)
     ]
@@ -64,7 +64,7 @@ def _exact(file: RequirementFile, one: Instead, gives: str) -> Instead:
 
 
 def _beside(file: RequirementFile) -> Pinned | Other | None:
-    """How a new line is spelled: as the one that it is for."""
+    """How a new line is written: like the one it is for."""
     line = next(iter(file.lines), None)
     if line is None or line.entry is None:
         return None
@@ -82,7 +82,7 @@ def _written(file: RequirementFile, one: Instead, line: Pinned | Other | None, c
 
 
 def _source_key(file: RequirementFile, name: str, chosen: Chosen, tag: str, url: str) -> str | None:
-    """`source = "pytorch-cu128"` of an entry; None: as it is."""
+    """`source = "pytorch-cu128"` for an entry; None: unchanged."""
     if name not in OWN:
         return None
     if file.kind == "pixi":
@@ -92,8 +92,8 @@ def _source_key(file: RequirementFile, name: str, chosen: Chosen, tag: str, url:
 
 
 def _entry(line: Pinned | Other, entry: Entry, write: str, source: str | None) -> str:
-    """`torch = { version = "==2.7.1", source = "pytorch-cu128" }` of a requirement ('': its own version); other keys of
-    a table stay. source: '' without one, None as it is; a table of its own has its source in another row."""
+    """`torch = { version = "==2.7.1", source = "pytorch-cu128" }` from a requirement ('': its own version); a table's
+    other keys stay. source: '' for none, None for unchanged; a separate table has its source in another row."""
     found = re.match(r"([\w.-]+)(\[[^\]]*\])?\s*(@?)\s*([^;]*)", write)
     keys = dict(entry.keys)
     have = next((keys[key] for key in ("source", "index") if key in keys), "")
@@ -117,7 +117,7 @@ def _entry(line: Pinned | Other, entry: Entry, write: str, source: str | None) -
 
 
 def _pixi(one: Instead) -> Instead:
-    """A specification of conda as pixi writes it; the key stays."""
+    """A conda specification as pixi writes it; the key stays."""
     found = re.fullmatch(r"(?:([\w-]+)::)?([\w-]+)(?:=([\w.]+))?(?:=([\w.*]+))?", one.write)
     if not found:
         return one

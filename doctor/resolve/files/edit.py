@@ -1,4 +1,4 @@
-"""A file with its changes; every byte that no change names stays, as comments and ends of lines."""
+"""Apply changes to a file; every byte outside the changes stays, including comments and line endings."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from .lines import At, IndexLine, Other, Pinned, RequirementFile
 from .toml_spans import Path, Spans
 
 Change = tuple[int, int, str]
-"""Offsets of what is replaced, and the new text."""
+"""Start and end of what is replaced, and the new text."""
 
 
 class Unwritable(ValueError):
-    """The message says in one line which change has no place in the file."""
+    """The message says in one line which change cannot be made in the file."""
 
 
 def edited(text: str, file: RequirementFile, answered: Answered) -> str:
@@ -25,13 +25,13 @@ def edited(text: str, file: RequirementFile, answered: Answered) -> str:
     if answered.unwritable:
         raise Unwritable(answered.unwritable)
     if file.kind == "pep621" and answered.index and any(one.indexes for one in file.lines):
-        raise Unwritable("its index is in the env-vars of Hatch")
+        raise Unwritable("its index is set in Hatch's env-vars")
     for one in answered.instead:
         if not one.number:
             continue
         several = spans.get((one.number, one.text))
         if not several or (not one.write and _OWN_TABLE.match(one.text)):
-            raise Unwritable(f"line {one.number}: {one.text} has no place of its own")
+            raise Unwritable(f"line {one.number}: {one.text} cannot be changed separately")
         at = several.pop(0)
         changes.append((*at, _new_text(text, at, one, eol)) if one.write else (*_without(text, *at), ""))
     changes += _new(text, file, answered, eol)
@@ -42,15 +42,15 @@ def edited(text: str, file: RequirementFile, answered: Answered) -> str:
 
 
 _OWN_TABLE = re.compile(r"(?:[\w.\"'-]+\.)?(?:version|url)\s*=")
-"""The first row of `[tool.poetry.dependencies.triton]`, which is more than what can be deleted."""
+"""The first row of `[tool.poetry.dependencies.triton]`; deleting it alone would not remove the entry."""
 _EMPTY_PIP = re.compile(
     r"^([ \t]*)-[ \t]*pip[ \t]*:[ \t]*(?:#[^\n]*)?\r?\n(?!(?:[ \t]*(?:#[^\n]*)?\r?\n)*\1[ \t]+-)", re.M
 )
-"""pip's part of a conda environment without an item left."""
+"""The pip section of a conda environment with no items left."""
 
 
 def _spans(file: RequirementFile) -> dict[tuple[int, str], list[At]]:
-    """(line, text) -> where that stands."""
+    """(line, text) -> positions of that text."""
     found: dict[tuple[int, str], list[At]] = {}
     for part in (file, file.pip):
         if part:
@@ -74,8 +74,8 @@ def _applied(text: str, changes: list[Change]) -> str:
 
 
 def _new_text(text: str, at: At, one: Instead, eol: str) -> str:
-    """The new text in the quotes of the old one, or as YAML's plain text where that is what it was; several rows as
-    several items."""
+    """The new text with the old one's quotes, or as a plain YAML scalar if it was one; several rows become several
+    items."""
     old, before = text[slice(*at)], _before(text, at[0])
     rows = one.write.splitlines()
     quoted = old[:1] in ("'", '"') and old[:1] != one.text[:1]
@@ -96,7 +96,7 @@ def _new_text(text: str, at: At, one: Instead, eol: str) -> str:
 
 
 def _in_flow(write: str) -> str:
-    """A text among YAML's `[a, b]`; an element of TOML is an inline table, which stays as it is."""
+    """A text in YAML's `[a, b]`; a TOML element is an inline table, which stays as it is."""
     return _quoted(write, '"') if re.search(r"[,\[\]{}]|: | #", write) and not write.startswith("{") else write
 
 
@@ -105,12 +105,12 @@ def _quoted(write: str, quote: str) -> str:
 
 
 def _before(text: str, at: int) -> str:
-    """What stands before this on its row."""
+    """The text before this on its row."""
     return text[text.rfind("\n", 0, at) + 1 : at]
 
 
 def _without(text: str, start: int, end: int) -> At:
-    """What to delete for an item: its rows where they hold nothing else but a comment, else it with one comma."""
+    """What to delete for an item: its rows if they contain nothing else but a comment, else the item and one comma."""
     before = _before(text, start)
     comma = re.compile(r"[ \t]*[,;]?").match(text, end)
     after = comma.end() if comma else end
@@ -126,7 +126,7 @@ def _without(text: str, start: int, end: int) -> At:
 
 
 def _new(text: str, file: RequirementFile, answered: Answered, eol: str) -> Iterator[Change]:
-    """Indexes that have no line yet, and packages."""
+    """Indexes and packages that have no line yet."""
     news = [one.write for one in answered.instead if not one.number and one.write]
     urls = [f"--extra-index-url {url}" for url in answered.index.split()]
     if file.kind == "requirements":
@@ -141,7 +141,7 @@ def _new(text: str, file: RequirementFile, answered: Answered, eol: str) -> Iter
     items = [one for one in found if one.at != (0, 0)]
     wanted = [*(urls if file.kind == "conda" else ()), *news]
     if wanted and not items:
-        raise Unwritable(f"there is no list for {wanted[0]}")
+        raise Unwritable(f"the file has no dependency list to add {wanted[0]} to")
     for url in urls if file.kind == "conda" else ():
         yield _item_before(text, min(one.at for one in items), url, eol)
     for one in news:
@@ -149,7 +149,7 @@ def _new(text: str, file: RequirementFile, answered: Answered, eol: str) -> Iter
 
 
 def _item_before(text: str, at: At, new: str, eol: str) -> Change:
-    """A new item of the list, or row of the table, that another one is in."""
+    """A new item in the list, or a new row in the table, that contains another one."""
     before, quote = _before(text, at[0]), text[at[0]]
     string = quote in ("'", '"') and not re.match(r"[\"'][\w.-]+[\"']\s*=", text[slice(*at)])
     item = _quoted(new, quote) if string else new
@@ -163,8 +163,8 @@ def _item_before(text: str, at: At, new: str, eol: str) -> Change:
 
 
 def _with_tables(text: str, add: str, eol: str) -> str:
-    """`add`, tables of TOML: entries under the header that is there already, elements in the array that is there, all
-    else at the end."""
+    """`add`: TOML tables. Entries go under an existing header, elements into an existing array, everything else at the
+    end."""
     if not add:
         return text
     spans, new = Spans(text), Spans(add)
@@ -188,7 +188,7 @@ def _with_tables(text: str, add: str, eol: str) -> str:
 
 
 def _last_of(text: str, array: At, item: str, spans: Spans, path: Path, eol: str) -> Change:
-    """A new last element of an array that is written as one value."""
+    """A new last element for an array written as one value."""
     count = sum(1 for one in spans.values if one[:-1] == path)
     if not count:
         return array[0] + 1, array[0] + 1, item
@@ -200,6 +200,6 @@ def _last_of(text: str, array: At, item: str, spans: Spans, path: Path, eol: str
 
 
 def note(one: Instead) -> str:
-    """`    # line 3: goes with torch 2.7.1`."""
+    """`    # line 3: matches torch 2.7.1`."""
     where = f"line {one.number}" if one.number else "new"
     return f"    # {where}: {one.reason}" if one.reason else f"    # {where}"

@@ -1,4 +1,4 @@
-"""Requirements that are keys of a table, as Poetry, Pipenv and Pixi have them: `torch = { version = "^2.1" }`."""
+"""Requirements as keys of a table, as in Poetry, Pipenv and Pixi: `torch = { version = "^2.1" }`."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def entries(
     content: Mapping[str, Any], path: Path, spans: Spans, q: Question, sources: Mapping[str, str], group: str = "",
     allowed: str = "",
 ) -> Iterator[Found]:  # fmt: skip
-    """A table of requirements, each one value or a list of them for several platforms. path: of the table; allowed: the
-    specifier of the file's Pythons."""
+    """A table of requirements, each a value or a list of values for several platforms. path: the table's path; allowed:
+    the specifier of the file's Pythons."""
     for key, value in content.items():
         if key.lower() == "python":
             continue
@@ -53,7 +53,7 @@ def entries(
 
 
 def _line(key: str, value: Any, span: Span, entry: Entry | None, on: tuple[Platform, ...]) -> Found | None:
-    """None where the value says nothing of a version, as Poetry's `{ source = "pytorch" }`."""
+    """None if the value has no version, as in Poetry's `{ source = "pytorch" }`."""
     inside = value if isinstance(value, dict) else {"version": value}
     why, what = _elsewhere(inside)
     known = package_of(key) in KNOWN
@@ -71,12 +71,12 @@ def _line(key: str, value: Any, span: Span, entry: Entry | None, on: tuple[Platf
     try:
         return line_of(span, Requirement(f"{key}{named} {specifier}"), entry, on)
     except InvalidRequirement:
-        why = f"has a version that is not understood ({str(version)[:40]})"
+        why = f"has an unrecognized version ({str(version)[:40]})"
         return Elsewhere(number=span.number, text=span.text, name=package_of(key), why=why) if known else None
 
 
 def _elsewhere(value: Mapping[str, Any]) -> tuple[str, str]:
-    """('comes from a path', the path), or the like for a repository; ('', '') for a package of an index."""
+    """('comes from a path', the path), or similar for a repository; ('', '') for a package from an index."""
     if any(key in value for key in ("git", "hg", "svn", "bzr")):
         return "comes from a repository", ""
     path = value.get("path") or value.get("file")
@@ -86,13 +86,13 @@ def _elsewhere(value: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def here(value: Any, q: Question, extras: Sequence[str] = ()) -> tuple[str, ...]:
-    """The extras with which an entry is for this machine ('': without any), of these and those that its markers name;
-    empty where it is for another one."""
+    """The extras with which an entry applies to this machine ('': without any), out of these and those its markers
+    name; empty if it does not apply."""
     return applies(partial(_holds, value), q, tuple(dict.fromkeys((*extras_in(*_markers(value)), *extras))))
 
 
 def for_platforms(value: Any, q: Question, groups: Sequence[str] = ("",)) -> tuple[Platform, ...]:
-    """The platforms that an entry is for; empty for all."""
+    """The platforms that an entry applies to; empty for all."""
     return platforms(partial(_holds, value), q, groups)
 
 
@@ -101,7 +101,7 @@ def _markers(value: Any) -> list[Any]:
 
 
 def _holds(value: Any, about: dict[str, str]) -> bool:
-    """By its markers, Poetry's `platform` and `python`, and Pipenv's keys."""
+    """Whether its markers, Poetry's `platform` and `python`, and Pipenv's keys hold."""
     if not isinstance(value, dict):
         return True
     markers = _markers(value)
@@ -114,7 +114,7 @@ def _holds(value: Any, about: dict[str, str]) -> bool:
 
 
 def for_machine(marker: Any, about: dict[str, str]) -> bool:
-    """Whether a marker holds; also for what is no marker."""
+    """Whether a marker holds; true for anything that is not a marker."""
     try:
         return not isinstance(marker, str) or Marker(marker).evaluate(about)
     except InvalidMarker:
@@ -159,14 +159,14 @@ def pep440(text: str) -> str:
 
 
 def of_index(one: Pinned, tag: str, indexes: tuple[str, ...], first: bool = False) -> Pinned:
-    """A line of an index of its own, or (torch) of all that the project names. first: whether the first that
-    has it is asked alone."""
+    """A line with its own index, or (torch) with all indexes that the project names. first: whether only the first
+    index that has it is used."""
     if tag and not one.local and one.wish.package.startswith("torch"):
         return replace(one, local=tag)
     return replace(one, indexes=indexes, first=first) if indexes and one.name == "torch" and not one.local else one
 
 
 def first_index(options: Mapping[str, Any]) -> bool:
-    """Whether uv, in these options of it or of pixi, takes a package from the first index that has it, as it does
-    unless another index-strategy is named."""
+    """Whether uv, with these options in its own or pixi's table, takes a package from the first index that has it, as
+    it does unless a different index-strategy is set."""
     return not str(options.get("index-strategy") or "").startswith("unsafe-")

@@ -1,4 +1,4 @@
-"""What every kind of file is read to: lines that name a package, and lines that name one of PyTorch's indexes."""
+"""What every kind of file is read into: lines that name a package, and lines that name one of PyTorch's indexes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from msgspec import Struct
 from compat_matrix.wish import Wish
 
 At = tuple[int, int]
-"""Offsets in the text: of the first character, and of the one after the last. (0, 0): not known."""
+"""Offsets in the text: of the first character, and of the one after the last. (0, 0): unknown."""
 
 
 class Span(Struct, frozen=True):
-    """Where something stands: its line, its text in one line, its offsets."""
+    """Where something is in the file: its line, its text on one line, its offsets."""
 
     number: int = 0
     text: str = ""
@@ -22,8 +22,8 @@ class Span(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """A requirement that is a key or element of TOML. left: 'torch = ', '' in a list; keys: 'version' and the like,
-    each with its `key = value`; rows: each of these has a row of its own, and the place is that of the first."""
+    """A requirement that is a TOML key or element. left: 'torch = ', '' in a list; keys: 'version' and so on, each with
+    its `key = value`; rows: each of these is on its own row, and the position is that of the first."""
 
     left: str
     keys: tuple[tuple[str, str], ...] = ()
@@ -45,39 +45,39 @@ class Line(Struct, frozen=True, kw_only=True):
     at: At = (0, 0)
     entry: Entry | None = None
     platforms: tuple[Platform, ...] = ()
-    """Those that it is for, of `reading.PLATFORMS`; empty for all."""
+    """Those of `reading.PLATFORMS` that it applies to; empty for all."""
     table: str = ""
-    """pixi's table for this platform alone, where the line stands in one for all of several platforms."""
+    """pixi's table for this platform alone, if the line is in a table for several platforms."""
 
 
 class Pinned(Line, frozen=True, kw_only=True):
-    """A line for a package of the matrix. wish: its package and version; local: 'cu126' of torch==2.8.0+cu126, or that
-    of its index; indexes: what an installer chooses torch from where the line leaves that open: tags of PyTorch's
-    indexes and 'pypi', last; first: whether the first of them that has torch is asked alone, as uv and pixi do."""
+    """A line for a package in the matrix. wish: its package and version; local: 'cu126' of torch==2.8.0+cu126, or from
+    its index; indexes: where an installer looks for torch if the line leaves that open: tags of PyTorch's indexes and
+    'pypi', last; first: whether only the first of them that has torch is used, as by uv and pixi."""
 
     wish: Wish
     local: str = ""
     indexes: tuple[str, ...] = ()
     first: bool = False
     group: str = ""
-    """The extra or group that it is part of; '' where it is always installed."""
+    """The extra or group that it is part of; '' if it is always installed."""
 
 
 class Other(Line, frozen=True, kw_only=True):
-    """A line for a package that the matrix has no releases of. specifier: '' for any."""
+    """A line for a package without releases in the matrix. specifier: '' for any."""
 
     specifier: str
 
 
 class Skipped(Struct, frozen=True):
-    """A line for other platforms alone. name: of the package in the matrix."""
+    """A line only for other platforms. name: the package's name in the matrix."""
 
     name: str
     platforms: tuple[Platform, ...]
 
 
 class Elsewhere(Struct, frozen=True, kw_only=True):
-    """A line for a package that no index answers. why: 'comes from a git repository'."""
+    """A line for a package that is not on an index. why: 'comes from a git repository'."""
 
     number: int
     text: str
@@ -87,11 +87,11 @@ class Elsewhere(Struct, frozen=True, kw_only=True):
     @property
     def sentence(self) -> str:
         where = f"line {self.number}: " if self.number else ""
-        return f"{where}{self.name} {self.why}, so it is not judged"
+        return f"{where}{self.name} {self.why}, so it was not judged"
 
 
 class IndexLine(Struct, frozen=True, kw_only=True):
-    """A line that names an index. option: '--index-url' as it is written; tag: of PyTorch's, '' for another."""
+    """A line that names an index. option: '--index-url' as written; tag: of PyTorch's index, '' for any other."""
 
     number: int
     text: str
@@ -102,7 +102,7 @@ class IndexLine(Struct, frozen=True, kw_only=True):
 
 class Word(Struct, frozen=True):
     """`index = "pytorch-cu128"` of a package; package '' for `name = "pytorch-cu128"` of the index itself. elsewhere:
-    the whole entry, where it is for other platforms only; platforms: as Line; marker: that of the entry."""
+    the whole entry, if it is only for other platforms; platforms: as in Line; marker: the entry's."""
 
     package: str
     span: Span
@@ -112,7 +112,7 @@ class Word(Struct, frozen=True):
 
 
 class Source(Struct, frozen=True, kw_only=True):
-    """An index that has a name, and every place where that name is written. tag: as IndexLine."""
+    """An index with a name, and every place where that name appears. tag: as in IndexLine."""
 
     name: str
     tag: str
@@ -121,8 +121,8 @@ class Source(Struct, frozen=True, kw_only=True):
 
 
 class RequirementFile(Struct, frozen=True, kw_only=True):
-    """A file. kind: how it is edited; python: the one Python that it allows ('' for several); regenerate: the command
-    that regenerates it, for a file that a tool writes; unsolved: lines that no index can resolve (paths,
+    """A file. kind: how it is edited; python: the only Python that it allows ('' for several); regenerate: the command
+    that regenerates it, for a file written by a tool; unsolved: lines that no index can resolve (paths,
     repositories)."""
 
     kind: str
@@ -132,28 +132,28 @@ class RequirementFile(Struct, frozen=True, kw_only=True):
     sources: tuple[Source, ...] = ()
     python: str = ""
     platform: str = ""
-    """sys.platform of the machine, for an index that is named by platform."""
+    """sys.platform of the machine, for an index named per platform."""
     requires: Other | None = None
-    """The line for Python itself, where its tool makes one lock file for every Python that it allows."""
+    """The line for Python itself, if its tool writes one lock file for every Python that it allows."""
     regenerate: str = ""
     hashes: bool = False
-    """Whether pip takes only the wheels whose hashes it names."""
+    """Whether pip accepts only the wheels whose hashes it lists."""
     unsolved: tuple[int, ...] = ()
     unread: tuple[str, ...] = ()
     """Sentences about the files that it includes."""
     elsewhere: tuple[Elsewhere, ...] = ()
-    """Packages that the matrix knows, from paths and repositories."""
+    """Packages in the matrix that come from paths and repositories."""
     skipped: tuple[Skipped, ...] = ()
     pip: RequirementFile | None = None
-    """What pip installs beside the packages of conda."""
+    """What pip installs in addition to the conda packages."""
 
 
 MOST_LINES = 300
-"""Of torch and what is built for one release of it: each is judged with all others."""
+"""Lines for torch and for what is built for one release of it: each is judged together with all others."""
 
 
 Found = Pinned | Other | Elsewhere | Skipped | str
-"""What a reader finds: a line, or a sentence about what is not read."""
+"""What a reader finds: a line, or a sentence about something it does not read."""
 
 
 class Parts(TypedDict):

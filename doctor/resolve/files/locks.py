@@ -1,4 +1,4 @@
-"""Lock files: what is pinned in them for this platform."""
+"""Lock files: what they pin for this platform."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _skipped(number: int, name: str, version: str, allows: Holds, q: Question, p
 
 
 def locked(number: int, name: str, version: str, tag: str, origin: str = "") -> Found | None:
-    """A locked package; None where its name or version is none. origin: 'git' and the like, of no index."""
+    """A locked package; None if its name or version is invalid. origin: 'git' and so on, if not from an index."""
     why = next((why for kinds, why in _ORIGINS.items() if origin in kinds), "")
     if why and package_of(name) in KNOWN:
         return Elsewhere(number=number, text=f"{name}=={version}", name=package_of(name), why=why)
@@ -79,7 +79,7 @@ _ORIGINS = {
 
 
 def holds(marker: str, about: dict[str, str], path: str) -> bool:
-    """Whether a marker is for this machine. Raises Unclear."""
+    """Whether a marker applies to this machine. Raises Unclear."""
     try:
         return Marker(marker).evaluate(about)
     except InvalidMarker:
@@ -87,7 +87,7 @@ def holds(marker: str, about: dict[str, str], path: str) -> bool:
 
 
 def of_poetry(content: Mapping[str, Any], text: str, path: str, q: Question) -> RequirementFile:
-    """A poetry.lock: its head names the Pythons that the project allows."""
+    """A poetry.lock: its metadata names the Pythons that the project allows."""
     numbers = [n for n, line in enumerate(text.splitlines(), 1) if line.strip() == "[[package]]"]
     found: list[Found] = []
     packages, metadata = content.get("package"), content.get("metadata")
@@ -147,8 +147,8 @@ _CONDA_FILE = re.compile(
 
 
 def of_conda_locks(text: str, path: str, q: Question) -> RequirementFile:
-    """A pixi.lock or conda-lock.yml: conda's packages of this platform by the names of their files, those of PyPI by
-    their wheels."""
+    """A pixi.lock or conda-lock.yml: this platform's conda packages, identified by their file names, and PyPI packages,
+    identified by their wheels."""
     command = "pixi lock" if re.search(r"^environments:", text, re.M) else "conda-lock"
     if not re.search(r"^(?:packages|package):", text, re.M):
         raise Unclear(f"{path} is not a pixi.lock or conda-lock.yml (no packages)")
@@ -177,7 +177,7 @@ def of_conda_locks(text: str, path: str, q: Question) -> RequirementFile:
 
 
 def _of_wheel(name: str, q: Question) -> Requirement | None:
-    """A wheel of this platform."""
+    """A wheel for this platform."""
     tag = name.rpartition("-")[2]
     own = "win_amd64" in tag if q.os == "windows" else "linux" in tag and q.arch in tag
     if not own and tag != "any.whl":

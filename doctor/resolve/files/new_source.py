@@ -1,4 +1,4 @@
-"""The index with a name that torch comes from after the edit: one of the file, moved or added."""
+"""The named index that torch comes from after the edit: one in the file, moved or added."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _NAMED = ("uv", "pdm", "poetry", "pipenv")
 
 
 class Chosen(Struct, frozen=True, kw_only=True):
-    """label: its name ('' where torch needs none); url: its address; words: texts of the file to change, with what to
-    write; add: tables to add; index: addresses that are left to add."""
+    """label: its name ('' if torch needs none); url: its address; words: texts in the file to change, with what to
+    write; add: tables to add; index: addresses still to add."""
 
     label: str = ""
     url: str = ""
@@ -25,8 +25,8 @@ class Chosen(Struct, frozen=True, kw_only=True):
 
 
 def choose_source(file: RequirementFile, answered: Answered, tag: str) -> Chosen:
-    """The index that has the tag already, else the one that torch was from with another address, else a new one. A name
-    that tells the old tag is changed wherever it is written."""
+    """The index that already has the tag, else the one that torch came from with a new address, else a new one. A name
+    that contains the old tag is changed wherever it appears."""
     urls = answered.index.split()
     if not urls or not tag or file.kind not in (*_NAMED, "pixi"):
         return Chosen(index=answered.index)
@@ -78,7 +78,7 @@ def choose_source(file: RequirementFile, answered: Answered, tag: str) -> Chosen
 
 
 def _marker(file: RequirementFile) -> str:
-    """Of what has to come from the index: that of torch's own entry, or of the platforms that have no other torch."""
+    """The marker for what must come from the index: torch's own, or one for the platforms without another torch."""
     words = [word for source in file.sources for word in source.words if word.package in OWN and not word.elsewhere]
     own = next((word.marker for word in words if word.package == "torch"), "")
     out = others(file)
@@ -86,7 +86,7 @@ def _marker(file: RequirementFile) -> str:
 
 
 def _references(kind: str, missing: list[str], label: str, marker: str) -> list[str]:
-    """What says that the packages are from the index, where no entry of theirs does."""
+    """Lines that say that the packages come from the index, if no entry of theirs does."""
     if kind == "uv" and missing:
         tail = f', marker = "{marker}"' if marker else ""
         return ["[tool.uv.sources]", *(f'{name} = {{ index = "{label}"{tail} }}' for name in missing)]
@@ -109,7 +109,7 @@ def _table(kind: str, label: str, url: str, packages: list[str]) -> list[str]:
 
 
 def _moved(source: Source, tag: str, url: str) -> str:
-    """The new address: on the same mirror where the old one ends with its tag."""
+    """The new address: on the same mirror if the old one ends with its tag."""
     old = source.url.text.rstrip("/")
     if old.endswith(f"/{source.tag}") and "/nightly/" not in old:
         return re.sub(rf"/{re.escape(source.tag)}$", f"/{tag}", old)
@@ -126,6 +126,6 @@ def _one_more(entry: Span, item: str) -> str:
 
 
 def _renamed(span: Span, old: str, new: str) -> str:
-    """`index = "pytorch-cu128"` with another name."""
+    """`index = "pytorch-cu128"` with a different name."""
     before, _, after = span.text.rpartition(old)
     return f"{before}{new}{after}"

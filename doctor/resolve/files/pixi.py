@@ -1,4 +1,4 @@
-"""pixi.toml: packages of conda, and those of PyPI."""
+"""pixi.toml: packages from conda and from PyPI."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .toml_spans import Path, Spans
 
 _PLATFORM = {"linux_x86_64": ("unix", "linux", "linux-64"), "linux_aarch64": ("unix", "linux", "linux-aarch64"),
              "windows": ("win", "win-64")}  # fmt: skip
-"""Platform of the matrix -> pixi's names of it in [target.*], the narrowest last."""
+"""Platform in the matrix -> pixi's names for it in [target.*], the narrowest last."""
 
 
 def of_pixi(content: Mapping[str, Any], text: str, path: str, q: Question) -> RequirementFile:
@@ -34,7 +34,7 @@ def of_pixi(content: Mapping[str, Any], text: str, path: str, q: Question) -> Re
 def of_tables(
     content: Mapping[str, Any], spans: Spans, q: Question, root: Path, more: Iterable[Found]
 ) -> RequirementFile:
-    """root: ('tool', 'pixi') in a pyproject.toml, whose own list of requirements, `more`, are of PyPI."""
+    """root: ('tool', 'pixi') in a pyproject.toml, whose own requirements, `more`, come from PyPI."""
     specs: list[tuple[Span, CondaSpec]] = []
     own_indexes, first = _indexes(content, root), first_index(table(content, *map(str, root), "pypi-options"))
     found = [of_index(one, "", own_indexes, first) if isinstance(one, Pinned) else one for one in more]
@@ -67,7 +67,7 @@ def of_tables(
 
 
 def _indexes(content: Mapping[str, Any], *above: Path) -> tuple[str, ...]:
-    """What pixi asks of [pypi-options], its feature's first and the default last; empty where none is named."""
+    """The indexes in [pypi-options], the feature's first and the default last; empty if none is named."""
     extra, default = list[str](), "pypi"
     for path in dict.fromkeys(above):  # of the whole project, then of the feature
         options = table(content, *map(str, path), "pypi-options")
@@ -78,7 +78,7 @@ def _indexes(content: Mapping[str, Any], *above: Path) -> tuple[str, ...]:
 
 
 def _several(content: Mapping[str, Any], root: Path, q: Question) -> str:
-    """The machine's platform, where the project is for others too; '' else."""
+    """The machine's platform, if the project also supports others; else ''."""
     above = tuple(map(str, root))
     named = (table(content, *above, "workspace") or table(content, *above, "project")).get("platforms")
     own = _PLATFORM.get(q.platform, ("",))[-1]
@@ -86,7 +86,7 @@ def _several(content: Mapping[str, Any], root: Path, q: Question) -> str:
 
 
 def _own_table(path: Path, platform: str) -> str:
-    """`target.linux-64.pypi-dependencies` for a package of a table that is for all platforms; '' else."""
+    """`target.linux-64.pypi-dependencies` for a package in a table for all platforms; else ''."""
     *above, kind, _ = path
     if not platform or "target" in above:
         return ""
@@ -96,7 +96,7 @@ def _own_table(path: Path, platform: str) -> str:
 
 
 def _packages(content: Mapping[str, Any], above: Path, kind: str, q: Question) -> dict[str, tuple[Path, Any]]:
-    """Name -> (path, value) of a feature: what [target.*] has for this platform replaces what is for all."""
+    """Name -> (path, value) in a feature: entries in [target.*] for this platform replace those for all."""
     own: dict[str, tuple[Path, Any]] = {}
     for path in _tables(above, q):
         for name, value in table(content, *map(str, path), kind).items():

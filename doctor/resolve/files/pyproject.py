@@ -1,4 +1,4 @@
-"""pyproject.toml (PEP 621, dependency groups, uv, PDM, Hatch, Poetry) and Pipfile, which has Poetry's syntax."""
+"""pyproject.toml (PEP 621, dependency groups, uv, PDM, Hatch, Poetry), and Pipfile, which has Poetry's syntax."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from .toml_spans import Path, Spans
 
 
 def of_pyproject(content: Mapping[str, Any], text: str, path: str, q: Question) -> RequirementFile:
-    """Raises Unclear where no table of dependencies is known."""
+    """Raises Unclear if it has no known table of dependencies."""
     spans = Spans(text)
     tool = table(content, "tool")
     uv, poetry, pdm = table(tool, "uv"), table(tool, "poetry"), table(tool, "pdm")
@@ -105,11 +105,11 @@ def of_pipfile(content: Mapping[str, Any], text: str, path: str, q: Question) ->
 LOCKS = {
     "uv": "uv lock", "poetry": "poetry lock", "pdm": "pdm lock", "pipenv": "pipenv lock", "pixi": "pixi lock",
 }  # fmt: skip
-"""Tool -> the command that makes its lock file."""
+"""Tool -> the command that writes its lock file."""
 
 
 def manager(content: Mapping[str, Any]) -> str:
-    """The tool that installs the project; 'pep621' where none names itself."""
+    """The tool that installs the project; 'pep621' if there is no sign of one."""
     tool = table(content, "tool")
     return next((name for name in ("uv", "poetry", "pdm") if name in tool), "pep621")
 
@@ -128,7 +128,7 @@ def _sources(
 
 
 def _requirements(content: Mapping[str, Any], spans: Spans, path: str, q: Question) -> Iterator[Found]:
-    """Every list of requirements, in the order in which they are merged when all is installed."""
+    """Every list of requirements, in the order in which they are merged when everything is installed."""
     lists: list[tuple[str, Path, Any]] = [
         ("", ("project", "dependencies"), table(content, "project").get("dependencies"))
     ]
@@ -151,7 +151,9 @@ def _requirements(content: Mapping[str, Any], spans: Spans, path: str, q: Questi
             try:
                 need = Requirement(text)
             except InvalidRequirement as error:
-                raise Unclear(f"{path}: {text[:60]!r} is no requirement: {str(error).splitlines()[0]}") from None
+                raise Unclear(
+                    f"{path}: {text[:60]!r} is not a valid requirement: {str(error).splitlines()[0]}"
+                ) from None
             extras = (group,) if own[:2] == ("project", "optional-dependencies") else extras_in(need.marker)
             groups = applies(need.marker.evaluate, q, extras) if need.marker else ("",)
             if need.marker and not groups:
@@ -165,21 +167,21 @@ def _requirements(content: Mapping[str, Any], spans: Spans, path: str, q: Questi
 
 
 def _forced(content: Mapping[str, Any], spans: Spans) -> Iterator[str]:
-    """What a tool puts over the requirements of packages that the matrix knows."""
+    """A tool's overrides for packages in the matrix."""
     for key in ("override-dependencies", "constraint-dependencies"):
         several = table(content, "tool", "uv").get(key)
         for i, text in enumerate(several if isinstance(several, list) else ()):
             named_ = re.match(r"[\w.-]+", str(text))
             if named_ and package_of(named_[0]) in KNOWN:
-                yield f"line {spans.value(('tool', 'uv', key, i)).number}: {text} in {key} is not judged"
+                yield f"line {spans.value(('tool', 'uv', key, i)).number}: {text} in {key} was not judged"
     above = ("tool", "pdm", "resolution", "overrides")
     for name in table(content, *above):
         if package_of(name) in KNOWN:
-            yield f"line {spans.pair((*above, name)).number}: {name} in overrides is not judged"
+            yield f"line {spans.pair((*above, name)).number}: {name} in overrides was not judged"
 
 
 def _included(content: Mapping[str, Any], spans: Spans) -> Iterator[str]:
-    """Files that hold requirements of this project."""
+    """Files that contain requirements of this project."""
     dynamic = table(content, "tool", "setuptools", "dynamic")
     named_: list[tuple[Path, Any]] = [(("tool", "setuptools", "dynamic", "dependencies"), dynamic.get("dependencies"))]
     above = ("tool", "setuptools", "dynamic", "optional-dependencies")
@@ -196,7 +198,7 @@ def _included(content: Mapping[str, Any], spans: Spans) -> Iterator[str]:
     listed = table(content, "project").get("dynamic")
     if isinstance(listed, list) and "dependencies" in listed and not named_any and not table(content, "tool", "poetry"):
         number = spans.pair(("project", "dynamic")).number
-        yield f"line {number}: the build backend sets the dependencies; they are not in this file"
+        yield f"line {number}: the build backend sets the dependencies, so they are not in this file"
 
 
 def _poetry_tables(poetry: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
@@ -213,7 +215,7 @@ def _poetry_lines(poetry: Mapping[str, Any], spans: Spans, q: Question, python: 
 
 
 def _poetry_tags(poetry: Mapping[str, Any], q: Question, groups: Sequence[str]) -> Tags:
-    """Of the sources that `torch = { source = "pytorch" }` names for a line of [project]."""
+    """Tags of the sources that `torch = { source = "pytorch" }` names for a line in [project]."""
     urls = {str(one.get("name")): str(one.get("url")) for one in tables_of(poetry, "source")}
     several = [
         (canonicalize_name(name), here(one, q, groups), urls.get(str(one.get("source")), ""))
@@ -226,7 +228,7 @@ def _poetry_tags(poetry: Mapping[str, Any], q: Question, groups: Sequence[str]) 
 
 
 def _groups(content: Mapping[str, Any]) -> tuple[str, ...]:
-    """The extras and dependency groups of the file."""
+    """The extras and dependency groups in the file."""
     above = (("project", "optional-dependencies"), ("dependency-groups",), ("tool", "poetry", "extras"))
     return tuple(dict.fromkeys(name for keys in above for name in table(content, *keys)))
 
@@ -250,8 +252,8 @@ def _python(content: Mapping[str, Any]) -> str:
 
 
 def only_python(specifier: str) -> str:
-    """The newest Python that a specifier allows. Where it also allows those that are not out yet: its oldest, if that
-    is newer than what markers are asked for; else ''."""
+    """The newest Python that a specifier allows. If it also allows unreleased ones: its oldest, if that is newer than
+    the Python that markers are evaluated for; else ''."""
     try:
         allowed = SpecifierSet(specifier)
     except InvalidSpecifier:

@@ -1,4 +1,4 @@
-"""A requirement, an address and a marker as they are written in any kind of file."""
+"""A requirement, an address and a marker as written in any kind of file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .lines import Elsewhere, Entry, Found, Other, Pinned, Platform, Skipped, Sp
 
 
 def requirement_of(line: str, where: str) -> Requirement | None:
-    """None for a path or address without a name, which says nothing of a version. Raises Unclear."""
+    """None for a path or address without a name, which gives no version. Raises Unclear."""
     if re.match(r"[\w.-]*/|(?:file|(?:git|hg|svn|bzr)\+\w+):|[A-Za-z]:\\|\.{1,2}(\[|$)", line):
         return None
     if re.match(r"https?://", line):
@@ -34,7 +34,7 @@ def requirement_of(line: str, where: str) -> Requirement | None:
     try:
         return Requirement(line)
     except InvalidRequirement as error:
-        raise Unclear(f"{where} is no requirement: {str(error).splitlines()[0]}") from None
+        raise Unclear(f"{where} is not a valid requirement: {str(error).splitlines()[0]}") from None
 
 
 def package_of(name: str) -> str:
@@ -46,7 +46,7 @@ def package_of(name: str) -> str:
 def line_of(
     span: Span, need: Requirement, entry: Entry | None = None, on: tuple[Platform, ...] = ()
 ) -> Pinned | Other | Elsewhere:
-    """A requirement as a line of the file. on: the platforms that it is for."""
+    """A requirement as a line of the file. on: the platforms it applies to."""
     extras = f"[{','.join(sorted(need.extras))}]" if need.extras else ""
     tail = f" ; {need.marker}" if need.marker else ""
     package, specifier = package_of(need.name), str(need.specifier)
@@ -80,15 +80,15 @@ def line_of(
 def _origin(url: str) -> str:
     if re.match(r"(git|hg|svn|bzr)\+", url):
         return "comes from a repository"
-    return "comes from an address" if re.match(r"https?://", url) else "comes from a path"
+    return "comes from a URL" if re.match(r"https?://", url) else "comes from a path"
 
 
 def not_read(number: int, what: str) -> str:
-    """The sentence about a file that a file includes, or a folder with a project of its own."""
+    """The sentence about a file that a file includes, or about a folder with its own project."""
     where = f"line {number}: " if number else ""
     if re.search(r"\.(txt|in|toml|cfg|ya?ml|pip|reqs?)$", what):
-        return f"{where}{what} is not read; ask about that file too"
-    return f"{where}the requirements of {what} are not read; ask about its own file too"
+        return f"{where}{what} was not read; run resolve -r on it too"
+    return f"{where}the requirements of {what} were not read; run resolve -r on its own file too"
 
 
 def index_tag(url: str) -> str:
@@ -98,16 +98,16 @@ def index_tag(url: str) -> str:
 
 
 def pytorch_tag(url: str) -> str:
-    """The tag of one of PyTorch's indexes or find-links pages; '' for any other address."""
+    """The tag of a PyTorch index or find-links page; '' for any other address."""
     source = index_source(url)
     return index_tag(url) or (source if re.fullmatch(r"cu\d+|cpu|rocm[\d.]+|xpu", source) else "")
 
 
 PYTHONS = tuple(f"3.{minor}" for minor in range(6, 16))
 ASSUMED = "3.12"
-"""The Python that markers are asked for where none is named."""
+"""The Python that markers are evaluated for if none is named."""
 Holds = Callable[[dict[str, str]], bool]
-"""Whether something is for an environment of markers."""
+"""Whether something applies to an environment of markers."""
 
 
 PLATFORMS: tuple[Platform, ...] = (
@@ -117,12 +117,12 @@ _SYSTEMS = {"linux": "Linux", "win32": "Windows", "darwin": "Darwin"}
 
 
 def platform_of(q: Question) -> Platform:
-    """Of the machine."""
+    """The machine's platform."""
     return ("win32", "AMD64") if q.os == "windows" else ("linux", q.arch)
 
 
 def environment(q: Question, python: str = "", extra: str = "", platform: Platform | None = None) -> dict[str, str]:
-    """What markers ask of the machine. python, platform: in place of its own; extra: that is installed with the
+    """The machine's values for markers. python, platform: instead of its own; extra: the one installed with the
     project."""
     python = python or q.python.rstrip("t") or ASSUMED
     system, machine = platform or platform_of(q)
@@ -140,7 +140,7 @@ def environment(q: Question, python: str = "", extra: str = "", platform: Platfo
 
 
 def applies(holds: Holds, q: Question, extras: Sequence[str] = ("",)) -> tuple[str, ...]:
-    """Those of the extras ('': none) with which something is for this machine; empty where it is for another one."""
+    """The extras ('': none) with which something applies to this machine; empty if it does not apply."""
     return tuple(one for one in extras if holds(environment(q, extra=one)))
 
 
@@ -152,7 +152,7 @@ def extras_in(*markers: Any) -> tuple[str, ...]:
 
 
 def platforms(holds: Holds, q: Question, extras: Sequence[str] = ("",)) -> tuple[Platform, ...]:
-    """The platforms that something is for; empty for all."""
+    """The platforms that something applies to; empty for all."""
     found = tuple(p for p in PLATFORMS if any(holds(environment(q, extra=one, platform=p)) for one in extras))
     return () if found == PLATFORMS else found
 
@@ -160,8 +160,8 @@ def platforms(holds: Holds, q: Question, extras: Sequence[str] = ("",)) -> tuple
 def not_here(
     span: Span, name: str, holds: Holds, q: Question, extras: Sequence[str] = ("",), allowed: str = ""
 ) -> Iterator[Found]:
-    """What is said of a line that does not apply: that it is for other platforms, or for other Pythons than the one
-    that is judged where none is named. allowed: the specifier of the file's Pythons."""
+    """What to say about a line that does not apply: that it is for other platforms, or for Pythons other than the one
+    assumed if none is named. allowed: the specifier of the file's Pythons."""
     if several := platforms(holds, q, extras):
         yield Skipped(package_of(name), several)
     if q.python or package_of(name) not in KNOWN:
@@ -170,12 +170,12 @@ def not_here(
         within = not allowed or any(allows(allowed, f"{python}.{patch}") for patch in (0, 5, 9, 20))
         if within and any(holds(environment(q, python, one)) for one in extras):
             where = f"line {span.number}: " if span.number else ""
-            yield f"{where}{span.text} is not for Python {ASSUMED}, so it is not judged (--python {python} judges it)"
+            yield f"{where}{span.text} is not for Python {ASSUMED}, so it was not judged (try --python {python})"
             return
 
 
 def allows(specifier: str, version: str) -> bool:
-    """Whether a specifier allows a version; also one that is none."""
+    """Whether a specifier allows a version; an invalid one does too."""
     try:
         return SpecifierSet(specifier).contains(version)
     except InvalidSpecifier:
@@ -183,7 +183,7 @@ def allows(specifier: str, version: str) -> bool:
 
 
 def line_ends(text: str) -> list[int]:
-    """The offset of each end of a line."""
+    """The offset of each line's end."""
     return [found.start() for found in re.finditer("\n", text)]
 
 

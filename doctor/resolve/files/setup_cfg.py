@@ -1,4 +1,4 @@
-"""setup.cfg: the requirements of setuptools' [options]."""
+"""setup.cfg: the requirements in setuptools' [options]."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def of_setup_cfg(text: str, path: str, q: Question) -> RequirementFile:
         try:
             need = Requirement(span.text)
         except InvalidRequirement as error:
-            raise Unclear(f"{path}: {span.text[:60]!r} is no requirement: {str(error).splitlines()[0]}") from None
+            raise Unclear(
+                f"{path}: {span.text[:60]!r} is not a valid requirement: {str(error).splitlines()[0]}"
+            ) from None
         if need.marker is None or applies(need.marker.evaluate, q):
             found.append(line_of(span, need, on=platforms(need.marker.evaluate, q) if need.marker else ()))
         else:

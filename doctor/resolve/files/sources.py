@@ -1,4 +1,4 @@
-"""Indexes that have names in a TOML file (uv, Poetry, PDM, Pipenv), and which package is from which."""
+"""Named indexes in a TOML file (uv, Poetry, PDM, Pipenv), and which package comes from which."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .toml_spans import Path, Spans
 
 
 def table(content: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
-    """A table in another one; empty where there is none."""
+    """A table inside another one; empty if there is none."""
     for key in keys:
         found = content.get(key)
         content = found if isinstance(found, dict) else {}
@@ -27,7 +27,7 @@ def table(content: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
 
 
 def tables_of(content: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-    """An array of tables; empty where something else stands there."""
+    """An array of tables; empty if it is something else."""
     found = content.get(key)
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
@@ -35,7 +35,7 @@ def tables_of(content: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
 def named(
     spans: Spans, content: Mapping[str, Any], tables: Path, users: Mapping[Path, str], q: Question
 ) -> tuple[Source, ...]:
-    """`tables`: the path of the array of indexes. users: path of a table of packages -> the key by which one of them
+    """`tables`: the path of the array of indexes. users: path of a table of packages -> the key with which a package
     names its index."""
     found: Any = content
     for key in tables:
@@ -77,12 +77,12 @@ def uv_tags(uv: Mapping[str, Any], q: Question, groups: Sequence[str]) -> Tags:
 
 
 Tags = dict[str, dict[str, str]]
-"""Package -> extra or group ('' for none) -> the tag of the index that the file names for it on this machine."""
+"""Package -> extra or group ('' for none) -> tag of the index that the file names for it on this machine."""
 
 
 def tags_by_group(several: Iterable[tuple[str, Sequence[str], str]], groups: Sequence[str]) -> Tags:
-    """several: package, the extras and groups that have it from an index, its address. Where only extras name
-    an index, and the package stands outside of them, a CUDA build is what is judged."""
+    """several: package, the extras and groups that take it from an index, the index's address. If only extras name an
+    index, and the package is outside them, a CUDA build is judged."""
     found: Tags = {}
     for name, own, url in several:
         for group in own:
@@ -95,7 +95,7 @@ def tags_by_group(several: Iterable[tuple[str, Sequence[str], str]], groups: Seq
 
 
 def uv_elsewhere(uv: Mapping[str, Any], spans: Spans, q: Question) -> Iterator[tuple[str, Found]]:
-    """Group, and the package that tool.uv.sources takes from a path, repository or address."""
+    """Group, and the package that tool.uv.sources takes from a path, repository or URL."""
     for name, path, one in _uv_sources(uv, q):
         span = spans.pair(path)
         span = span if span.number else spans.entry(path)[0]
@@ -111,7 +111,7 @@ def uv_elsewhere(uv: Mapping[str, Any], spans: Spans, q: Question) -> Iterator[t
 
 
 _WHY = {
-    "git": "comes from a repository", "path": "comes from a path", "url": "comes from an address",
+    "git": "comes from a repository", "path": "comes from a path", "url": "comes from a URL",
     "workspace": "comes from a workspace",
 }  # fmt: skip
 
@@ -129,7 +129,7 @@ def _group(one: Mapping[str, Any]) -> str:
 
 
 def uv_indexes(uv: Mapping[str, Any]) -> tuple[str, ...]:
-    """What uv asks in this order, the default last."""
+    """The indexes in the order in which uv asks them, the default last."""
     default, extra = "pypi", []
     for one in tables_of(uv, "index"):
         if one.get("explicit"):
@@ -145,7 +145,7 @@ def uv_indexes(uv: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def pdm_tag(pdm: Mapping[str, Any], package: str) -> str:
-    """The tag of the source that a package is included in."""
+    """The tag of the source that includes a package."""
     for one in tables_of(pdm, "source"):
         names = one.get("include_packages")
         if isinstance(names, list) and any(fnmatch.fnmatch(package, str(name)) for name in names):
@@ -154,7 +154,7 @@ def pdm_tag(pdm: Mapping[str, Any], package: str) -> str:
 
 
 def pdm_indexes(pdm: Mapping[str, Any]) -> tuple[str, ...]:
-    """The sources of every package, and PyPI where none of them has its name."""
+    """The sources for all packages, and PyPI unless one of them has its name."""
     free = [one for one in tables_of(pdm, "source") if not one.get("include_packages")]
     urls = [index_source(str(one.get("url"))) for one in free]
     pypi = () if any(one.get("name") == "pypi" for one in free) else ("pypi",)
@@ -162,7 +162,7 @@ def pdm_indexes(pdm: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def hatch_indexes(hatch: Mapping[str, Any]) -> tuple[str, ...]:
-    """What the variables of Hatch's environments name for pip and uv, the default last."""
+    """The indexes in the variables of Hatch's environments for pip and uv, the default last."""
     extra, default = list[str](), "pypi"
     for name in table(hatch, "envs"):
         variables = table(hatch, "envs", name, "env-vars")

@@ -1,4 +1,4 @@
-"""Where each key and value of a TOML file stands in its text, so that an edit leaves every other byte as it is."""
+"""The position of each key and value in a TOML file, so that an edit leaves every other byte unchanged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BARE = re.compile(r"[^,\]}#\r\n]+")
 
 class Spans:
     """`values`: the offsets of each value by its path; `keys`: of the key before it; `headers`: of `[table]` and
-    `[[element]]`. The text has to be valid: another reader looked at it."""
+    `[[element]]`. The text must be valid: a real parser has already read it."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -45,7 +45,7 @@ class Spans:
 
     def entry(self, path: Sequence[str | int]) -> tuple[Span, Entry | None]:
         """`torch = "^2.1"`, `torch = { version = "^2.1" }`, an element of a list of such tables, or the first key of
-        `[tool.poetry.dependencies.torch]`, which has rows of its own."""
+        `[tool.poetry.dependencies.torch]`, which has its own rows."""
         path = tuple(path)
         keys = tuple((name, self.pair((*path, name)).text) for name in self._names.get(path, ()))
         at = self._pair(path)

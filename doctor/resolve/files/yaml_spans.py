@@ -1,4 +1,4 @@
-"""A YAML document as plain values, whose texts know where they stand."""
+"""A YAML document as plain values, whose strings know their positions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class YamlList(list[Any]):
 
 
 def plain(root: Any, text: str) -> Any:
-    """root: a node of ruamel.yaml, bounded by who composed it; keys are texts, of doubled ones the last counts."""
+    """root: a ruamel.yaml node, bounded by whoever composed it; keys are strings; the last of duplicate keys wins."""
     ends = line_ends(text)
 
     def value(node: Any, flow: bool) -> Any:
