@@ -68,7 +68,7 @@ def forward_compat(
             grade="not-on-this-gpu",
             rows=cited,
             packages=packages,
-            reason="forward compatibility works on data-center and some workstation GPUs, not on this brand (error 804)",
+            reason="forward compatibility is for data-center and some workstation GPUs, not this brand (error 804)",
         )
     if note_hosts is not None:
         if host not in note_hosts:

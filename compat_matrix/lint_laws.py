@@ -149,7 +149,7 @@ def _rates(m: Store) -> list[str]:
             noted = field.partition("_")[0] in row.spec_note
             if rate and base and not noted and all(abs(rate / base / one - 1) > _ROUNDED for one in factors):
                 problems.append(
-                    f"gpu_specs {row.id}: {field} {rate:g} is not fp16 {base:g} times a power of two, and no note says why"
+                    f"gpu_specs {row.id}: {field} {rate:g} is not fp16 {base:g} x a power of two, without a note"
                 )
         if row.fp32_tflops and row.cuda_cores and row.boost_mhz:
             by_clock = row.cuda_cores * row.boost_mhz * 2e-6

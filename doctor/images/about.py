@@ -1,4 +1,4 @@
-"""What is shown of an image itself: the facts of its config, and the lowest driver for what it holds."""
+"""What is shown about an image itself: the facts in its config, and the lowest driver for its contents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_TEXT = 300
 
 
 def about(image: Image, kind: str, found: Evidence, s: Snapshot, m: Matrix) -> ImageAbout:
-    """Of an image with a config."""
+    """For an image with a config."""
     inner: Mapping[str, Any] = image.config.get("config") or {}
     lowest, what = needs(s, m)
     sizes = [layer.size for layer in image.layers]
@@ -29,7 +29,7 @@ def about(image: Image, kind: str, found: Evidence, s: Snapshot, m: Matrix) -> I
         digest=image.digest,
         platform=image.platform,
         cuda=found.env.get("CUDA_VERSION", ""),
-        torch=found.torch.version or ("version not named" if found.torch.source else ""),
+        torch=found.torch.version or ("unknown version" if found.torch.source else ""),
         torch_cuda=found.torch.cuda,
         torch_source=found.torch.source,
         python=found.python,
@@ -48,7 +48,7 @@ def about(image: Image, kind: str, found: Evidence, s: Snapshot, m: Matrix) -> I
 
 
 def about_root(folder: str, s: Snapshot, m: Matrix) -> ImageAbout:
-    """Of an unpacked root folder: files, and no config."""
+    """For an unpacked root folder: files, but no config."""
     lowest, what = needs(s, m)
     return ImageAbout(
         name=folder,
@@ -63,7 +63,7 @@ def about_root(folder: str, s: Snapshot, m: Matrix) -> ImageAbout:
 
 
 def needs(s: Snapshot, m: Matrix) -> tuple[str, str]:
-    """(lowest driver, what asks for it)."""
+    """(lowest driver, what requires it)."""
     cuda, what = needed(s)
     lowest = lowest_driver(m, cuda) if cuda else ""
     return lowest, what if lowest else ""

@@ -1,4 +1,4 @@
-"""Files of a layout or archive by their names: out of a folder, or out of a tar that is never unpacked."""
+"""Files in a layout or archive by name: from a folder, or from a tar that is never unpacked."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ PIECE = 1 << 20
 _MAX_MEMBERS = 100_000
 _MAX_READ = 8 << 20
 MAX_TIMES = 200
-"""What is compressed may unpack to so many times its size. Files of zeros reach it: gzip by 1000, zstd by 10,000."""
+"""Compressed data may unpack to this many times its size. Files of zeros exceed it: gzip 1000, zstd 10,000 times."""
 _FREE = 256 << 20
-"""These bytes are not held against it: that is a second."""
+"""This many bytes are always allowed: they take about a second."""
 
 
 class Blobs(Protocol):
-    """Named files; a name has no leading slash and never leads out of the whole."""
+    """Named files; a name has no leading slash and never points outside."""
 
     def has(self, name: str) -> bool: ...
 
     def read(self, name: str, limit: int) -> bytes:
-        """The whole file. Raises ImageError where there is none, or over `limit` bytes."""
+        """The whole file. Raises ImageError if there is none, or if it is over `limit` bytes."""
 
     def pieces(self, name: str, offset: int) -> Iterator[bytes]:
         """The file from `offset` on. Raises ImageError."""
 
 
 class FolderBlobs:
-    """Of a folder. What a link leads to outside it is not read."""
+    """Files in a folder. Links that point outside it are not followed."""
 
     def __init__(self, folder: str) -> None:
         self._folder = Path(os.path.realpath(folder))
@@ -45,7 +45,7 @@ class FolderBlobs:
 
     def read(self, name: str, limit: int) -> bytes:
         with self._open(name) as file:
-            return _whole(file, limit, f"{name} of {self._name}")
+            return _whole(file, limit, f"{name} in {self._name}")
 
     def pieces(self, name: str, offset: int) -> Iterator[bytes]:
         with self._open(name) as file:
@@ -56,7 +56,7 @@ class FolderBlobs:
     def _open(self, name: str) -> BinaryIO:
         path = Path(os.path.realpath(self._folder / name))
         if not path.is_relative_to(self._folder):
-            raise ImageError(f"{self._name}: {name} leads out of the folder")
+            raise ImageError(f"{self._name}: {name} points outside the folder")
         try:
             return file_given(str(path))
         except Unopened as error:
@@ -64,7 +64,7 @@ class FolderBlobs:
 
 
 class TarBlobs:
-    """Of a tar archive, plain or compressed."""
+    """Files in a tar archive, plain or compressed."""
 
     def __init__(self, path: str) -> None:
         self._name = path
@@ -74,12 +74,12 @@ class TarBlobs:
             for member in self._tar:
                 members[posixpath.normpath(member.name)] = member
                 if len(members) > _MAX_MEMBERS:
-                    raise ImageError(f"{path} holds over {_MAX_MEMBERS} files: no archive of an image")
+                    raise ImageError(f"{path} contains over {_MAX_MEMBERS} files: too many for an image archive")
         except Unopened as error:
             raise ImageError(str(error)) from None
         except (tarfile.TarError, OSError, EOFError, ValueError) as error:
             reason = isinstance(error, OSError) and error.strerror
-            raise ImageError(f"cannot read {path}: {reason or 'it is no tar archive, or a damaged one'}") from None
+            raise ImageError(f"cannot read {path}: {reason or 'it is not a tar archive, or is damaged'}") from None
         self._members = members
 
     def has(self, name: str) -> bool:
@@ -87,7 +87,7 @@ class TarBlobs:
 
     def read(self, name: str, limit: int) -> bytes:
         with self._open(name) as file:
-            return _whole(file, limit, f"{name} of {self._name}")
+            return _whole(file, limit, f"{name} in {self._name}")
 
     def pieces(self, name: str, offset: int) -> Iterator[bytes]:
         with self._open(name) as file:
@@ -99,7 +99,7 @@ class TarBlobs:
                 raise ImageError(f"{self._name} is damaged in {name}: {error}") from None
 
     def _file(self, name: str) -> tarfile.TarInfo | None:
-        """The member, through links (`docker save` links a layer that was there before); None where it is no file."""
+        """The member, through links (`docker save` links a layer that it already wrote); None if it is not a file."""
         for _ in range(8):
             member = self._members.get(posixpath.normpath(name))
             if member is None or not (member.issym() or member.islnk()):
@@ -112,14 +112,14 @@ class TarBlobs:
         member = self._file(name)
         file = self._tar.extractfile(member) if member else None
         if file is None:
-            raise ImageError(f"{self._name} lacks {name}")
+            raise ImageError(f"{name} is missing from {self._name}")
         return file  # type: ignore[return-value]
 
 
 class _Bounded:
-    """A file of which no header can ask for more than is sensible: tarfile reads one of any size at once.
+    """A file in which no header can ask for an unreasonable amount: tarfile reads a header of any size at once.
 
-    `most`: the bytes that may be read or passed over, with `why` where there are more.
+    `most`: the bytes that may be read or skipped; `why`: the message if there are more.
     """
 
     def __init__(self, file: BinaryIO, most: int, why: str) -> None:
@@ -130,7 +130,7 @@ class _Bounded:
 
     def read(self, size: int = -1) -> bytes:
         if not 0 <= size <= _MAX_READ:
-            raise tarfile.ReadError("a header of it is too large")
+            raise tarfile.ReadError("one of its headers is too large")
         if self._file.seek(0, os.SEEK_CUR) > self._most:
             raise ImageError(self._why)
         return self._file.read(size)
@@ -142,7 +142,7 @@ class _Bounded:
 
 
 def _opened(path: str) -> IO[bytes]:
-    """The tar, out of its compression."""
+    """The tar, decompressed."""
     file = file_given(path)
     start = file.read(6)
     file.seek(0)
@@ -161,7 +161,7 @@ def _opened(path: str) -> IO[bytes]:
         whole = lzma.LZMAFile(file)  # noqa: SIM115
     size = os.fstat(file.fileno()).st_size
     most = size if whole is file else max(_FREE, MAX_TIMES * size)
-    why = f"{path} unpacks to over {MAX_TIMES} times its size: not read any further"
+    why = f"{path} unpacks to over {MAX_TIMES} times its size: reading stopped"
     return cast("IO[bytes]", _Bounded(cast("BinaryIO", whole), most, why))
 
 
@@ -171,5 +171,5 @@ def _whole(file: BinaryIO, limit: int, what: str) -> bytes:
     except (tarfile.TarError, OSError, EOFError) as error:
         raise ImageError(f"cannot read {what}: {error}") from None
     if len(data) > limit:
-        raise ImageError(f"{what} has over {limit >> 20} MiB")
+        raise ImageError(f"{what} is over {limit >> 20} MiB")
     return data

@@ -1,4 +1,4 @@
-"""A torch that a command leaves open, as its installer would choose it today: for images that are yet to be built."""
+"""The torch that an installer would choose today if a command leaves it open: for images not built yet."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from compat_matrix import Matrix
 
 _PYTHONS = ("3.10", "3.11", "3.12", "3.13")
-"""Where the image's Python is not known: the oldest torch that one of these gets, if all get the same CUDA major."""
+"""If the image's Python is unknown: the oldest torch that one of these gets, if all get the same CUDA major."""
 _TORCH = ("torch", "pytorch")
 
 
 def chosen_in(
     m: Matrix, shells: Iterable[tuple[str, Mapping[str, str]]], platform: str, python: str, have: str = ""
 ) -> list[tuple[TorchInstall, ...]]:
-    """For each shell text with its variables its installs of torch, as the installers choose. have: the torch that the
-    base brings.
+    """For each shell text with its variables: its torch installs, as the installers choose. have: the torch in the base
+    image.
 
-    A torch that is there and that the requirement allows is kept, unless it is upgraded or was taken out: such a
-    command installs none.
+    An installed torch that satisfies the requirement is kept, unless it is upgraded or was uninstalled: such a command
+    installs none.
     """
     found = []
     for shell, env in shells:
@@ -44,7 +44,7 @@ def chosen_in(
 
 
 def chosen(m: Matrix, one: TorchInstall, platform: str, python: str) -> TorchInstall:
-    """With the version and build that the installer takes where no torch is there; as it is where that is not known."""
+    """With the version and build that the installer chooses if no torch is installed; unchanged if that is unknown."""
     if one.installer not in ("pip", "uv") or one.pinned_by or "+" in one.version:
         return one
     pythons = (python,) if python or one.version else _PYTHONS
@@ -58,7 +58,7 @@ def chosen(m: Matrix, one: TorchInstall, platform: str, python: str) -> TorchIns
 
 
 def _allows(specifier: str, version: str) -> bool:
-    """Whether the installed version satisfies the requirement; '0' stands for one that is not known."""
+    """Whether the installed version satisfies the requirement; '0' means an unknown version."""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
     from packaging.version import InvalidVersion
 

@@ -1,4 +1,4 @@
-"""Credentials for a registry, from where docker and podman keep them. They are never printed.
+"""Credentials for a registry, from where docker and podman store them. They are never printed.
 
 Sources: docker/cli cli/config (auths, credsStore, credHelpers); docker/docker-credential-helpers (a helper reads the
 server from stdin and answers JSON); containers-auth.json(5) of podman and skopeo.
@@ -37,7 +37,7 @@ class Credentials:
 
 
 def credentials_for(registry: str, path: str, timeout_s: float = _HELPER_SECONDS) -> Credentials | None:
-    """What is stored for the registry (podman: or for a part of it); None where nothing is, or it cannot be read."""
+    """What is stored for the registry (podman: or for a part of it); None if nothing is, or if it cannot be read."""
     for file in _files():
         stored = _read(file)
         helpers = stored.get("credHelpers")
@@ -76,7 +76,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _keys(registry: str, path: str) -> list[str]:
-    """The keys that an entry may have, the most particular first."""
+    """The keys that an entry may have, the most specific first."""
     parts = path.split("/")
     names = [f"{registry}/{'/'.join(parts[:n])}" for n in range(len(parts), 0, -1)]
     hub = [_HUB_KEY, f"index.{HUB}", f"https://index.{HUB}"] if registry == HUB else []
@@ -98,7 +98,7 @@ def _entry(entry: dict[str, Any]) -> Credentials | None:
 
 
 def _helped(name: str, server: str, timeout_s: float) -> Credentials | None:
-    """What docker-credential-NAME answers; a helper that fails or hangs has nothing."""
+    """What docker-credential-NAME returns; a helper that fails or hangs returns nothing."""
     if not re.fullmatch(r"[\w.-]{1,64}", name):
         return None
     try:

@@ -1,4 +1,4 @@
-"""A deadline for all of an answer: when it is over the sockets are shut, whatever trickles through them meanwhile."""
+"""A deadline for a whole answer: when it expires, the sockets are shut, whatever still trickles in."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 
 
 class Deadline:
-    """Of the requests of one session, one after the other. `over`: the time is over, and the sockets are shut."""
+    """For one session's requests, one after the other. `over`: the time is up, and the sockets are shut."""
 
     def __init__(self) -> None:
         self.over = False
         self.held = False
-        """While the reader is at work with what came, the other side owes nothing."""
+        """While the reader processes what arrived, the other side's time does not run."""
         self._seconds = self._until = 0.0
         self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
         self._timer: threading.Timer | None = None
 
     def start(self, seconds: float) -> None:
-        """Count from now."""
+        """Start counting."""
         self.stop()
         self.over, self._seconds, self._until = False, seconds, monotonic() + seconds
         self._timer = threading.Timer(seconds, self._end)
@@ -37,13 +37,13 @@ class Deadline:
         self._timer.start()
 
     def stop(self) -> None:
-        """The answer is there."""
+        """The answer is complete."""
         if self._timer is not None:
             self._timer.cancel()
 
     def connected(self, connect: Callable[[], socket.socket]) -> socket.socket:
-        """What this connects. Raises TimeoutError where the time is over first: the search for a name's addresses, and
-        the attempts at each of them, have no limit for all of it."""
+        """The socket that this connects. Raises TimeoutError if the time is up first: name resolution and the attempts
+        at each address have no overall limit."""
         made: SimpleQueue[socket.socket | BaseException] = SimpleQueue()
 
         def work() -> None:
@@ -63,7 +63,7 @@ class Deadline:
         return found
 
     def add(self, one: socket.socket) -> None:
-        """A socket to shut when the time is over."""
+        """A socket to shut when the time is up."""
         self._sockets.add(one)
         if self.over:
             _shut(one)
@@ -83,14 +83,14 @@ def _shut(one: socket.socket) -> None:
 
 
 def adapter(deadline: Deadline) -> HTTPAdapter:
-    """For a session of requests: its connections, from the first byte of TLS on, are within the deadline."""
+    """For a requests session: its connections, from the first TLS byte on, are within the deadline."""
 
     class Within(HTTPConnection):
         _handshake: socket.socket | None = None
 
         def _new_conn(self) -> socket.socket:
             made = deadline.connected(super()._new_conn)
-            # TLS takes the descriptor from this object; this one is for the time of the handshake.
+            # TLS takes the descriptor from this object; this one is for the duration of the handshake.
             self._handshake = socket.socket(fileno=os.dup(made.fileno()))
             deadline.add(self._handshake)
             return made

@@ -1,4 +1,4 @@
-"""What manifests and indexes name other content by: image-spec, descriptor.md."""
+"""How manifests and indexes refer to other content: image-spec, descriptor.md."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ class Descriptor(Struct, frozen=True, rename="camel"):
     annotations: dict[str, str] | None = None
 
     def note(self, name: str) -> str:
-        """The annotation of that name, or ""."""
+        """The annotation with that name, or ""."""
         return (self.annotations or {}).get(name, "")

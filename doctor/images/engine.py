@@ -1,4 +1,4 @@
-"""An image that a local engine holds: Docker or Podman, asked through its socket by the `docker` SDK."""
+"""An image in a local engine: Docker or Podman, accessed through its socket with the `docker` SDK."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TAR = "application/vnd.oci.image.layer.v1.tar"
 
 
 def addresses(engine: Engine) -> list[str]:
-    """Where the engine listens, as `unix:///run/...`: what its variable names, else the sockets that are here."""
+    """Where the engine listens, as `unix:///run/...`: what its variable names, else the sockets that exist."""
     if named := os.environ.get("DOCKER_HOST" if engine == "docker" else "CONTAINER_HOST"):
         return [named]
     runtime, home = os.environ.get("XDG_RUNTIME_DIR", ""), Path("~").expanduser()
@@ -33,7 +33,7 @@ def addresses(engine: Engine) -> list[str]:
 
 
 class EngineSource:
-    """The image that the engine at `address` knows by `name`."""
+    """The image that the engine at `address` has as `name`."""
 
     def __init__(self, name: str, engine: Engine, address: str, timeout_s: float) -> None:
         self._name, self._engine = name, engine
@@ -42,7 +42,7 @@ class EngineSource:
         self._members: list[str] = []
 
     def image(self, platform: str) -> Image:
-        """See `Source`. What the engine holds is of one platform, whichever is wanted."""
+        """See `Source`. What the engine has is for one platform, whichever is wanted."""
         from docker.errors import APIError, DockerException, ImageNotFound
 
         try:
@@ -69,7 +69,7 @@ class EngineSource:
         return {}
 
     def open_layer(self, layer: Layer, offset: int = 0) -> Iterator[bytes]:
-        """See `Source`. The engine saves all layers one after the other: those before this one go by."""
+        """See `Source`. The engine saves all layers one after the other: those before this one are skipped."""
         try:
             found = self._client.images.get(self._name)
             ids = (found.attrs.get("RootFS") or {}).get("Layers") or []
@@ -79,7 +79,7 @@ class EngineSource:
         except (ValueError, IndexError):
             raise ImageError(f"{self._where} has no layer {layer.digest[:19]} in {self._name}") from None
         except (OSError, tarfile.TarError) as error:
-            raise ImageError(f"{self._where} does not save {self._name}: {_line(error)}", unknown=True) from None
+            raise ImageError(f"{self._where} cannot save {self._name}: {_line(error)}", unknown=True) from None
 
     def _connected(self, address: str, timeout_s: float) -> DockerClient:
         import docker
@@ -87,7 +87,7 @@ class EngineSource:
 
         try:
             return docker.DockerClient(base_url=address, timeout=max(1, int(timeout_s)))
-        except (DockerException, OSError, ValueError, ImportError) as error:  # ssh:// needs one more package
+        except (DockerException, OSError, ValueError, ImportError) as error:  # ssh:// needs an additional package
             words = _line(error)
             if "Permission denied" in words:
                 words = "no permission for its socket (join its group, or run as root)"
@@ -105,7 +105,7 @@ def _line(error: Exception) -> str:
     text = str(getattr(error, "explanation", None) or error)
     for sign, meaning in (
         ("Permission denied", "Permission denied"), ("Connection refused", "connection refused"),
-        ("No such file", "nobody listens there"), ("timed out", "no answer in time"),
+        ("No such file", "nothing listens there"), ("timed out", "no answer in time"),
     ):  # fmt: skip
         if sign in text:
             return meaning

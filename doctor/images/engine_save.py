@@ -1,4 +1,4 @@
-"""What an engine streams when it saves an image: a tar that is read as it comes, and kept nowhere."""
+"""What an engine streams when it saves an image: a tar that is read as it comes and not stored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PIECE = 1 << 20
 
 
 class _Stream:
-    """Pieces as a file that can only be read on."""
+    """Pieces as a file that can only be read forward."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces, self._rest = pieces, b""
@@ -33,7 +33,7 @@ class _Stream:
 
 
 def layer_names(pieces: Iterator[bytes]) -> list[str]:
-    """The members that are layers, base first, by the manifest.json of the stream; empty where it has none."""
+    """The members that are layers, base first, from the stream's manifest.json; empty if it has none."""
     with tarfile.open(fileobj=cast("IO[bytes]", _Stream(pieces)), mode="r|") as tar:
         links: dict[str, str] = {}
         names: list[str] = []
@@ -48,7 +48,7 @@ def layer_names(pieces: Iterator[bytes]) -> list[str]:
 
 
 def layer_pieces(pieces: Iterator[bytes], name: str, offset: int) -> Iterator[bytes]:
-    """One member's bytes from `offset` on; IndexError where the stream has no such member."""
+    """One member's bytes from `offset` on; IndexError if the stream has no such member."""
     with tarfile.open(fileobj=cast("IO[bytes]", _Stream(pieces)), mode="r|") as tar:
         for member in tar:
             file = tar.extractfile(member) if member.name == name and member.isfile() else None
@@ -63,5 +63,5 @@ def layer_pieces(pieces: Iterator[bytes], name: str, offset: int) -> Iterator[by
 
 
 def _target(name: str, links: dict[str, str]) -> str:
-    """`docker save` links a layer that it has written already: `../<id>/layer.tar`."""
+    """`docker save` links a layer that it has already written: `../<id>/layer.tar`."""
     return links[name].removeprefix("../") if name in links else name

@@ -1,4 +1,4 @@
-"""What an image's config (and its SPDX attestation) says of CUDA, torch and Python, each with where it says so."""
+"""What an image's config (and its SPDX attestation) says about CUDA, torch and Python, and where it says so."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ _MAX_BASES = 8
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
-    """All that is read of the image without its layers."""
+    """Everything read from the image without its layers."""
 
     env: dict[str, str]
     torch: TorchEvidence
     stated_torch: str = ""
-    """By a variable or label, and where."""
+    """From a variable or label, and where."""
     stated_torch_source: str = ""
     python: str = ""
     arch_list: tuple[str, ...] = ()
-    """TORCH_CUDA_ARCH_LIST, where the image's own torch was built with it (NVIDIA's PyTorch)."""
+    """TORCH_CUDA_ARCH_LIST, if the image's own torch was built with it (NVIDIA's PyTorch)."""
     compat: tuple[str, str, str] | None = None
-    """A cuda-compat that is inside: path of its libcuda, its driver version ("": not told), its CUDA version."""
+    """A cuda-compat inside: path of its libcuda, its driver version ("": unknown), its CUDA version."""
     os_id: str = ""
     os_version: str = ""
     musl: bool = False
     labels: tuple[tuple[str, str], ...] = ()
-    """What says who made it and what is in it: (name, value)."""
+    """Who made it and what is in it: (name, value)."""
 
 
 def evidence_of(source: Source, image: Image, m: Matrix) -> Evidence:
-    """Of the config; where that does not name torch and its build, of the attestation too."""
+    """From the config; if that does not name torch and its build, from the attestation too."""
     found = evidence(image, m)
     if found.torch.version and found.torch.build:
         return found
@@ -62,9 +62,9 @@ def evidence_of(source: Source, image: Image, m: Matrix) -> Evidence:
 
 
 def evidence(image: Image, m: Matrix, spdx: Mapping[str, Any] | None = None, *, to_be_built: bool = False) -> Evidence:
-    """Of the config, and of the SPDX document where one was read.
+    """From the config, and from the SPDX document if one was read.
 
-    to_be_built: a torch that the history leaves open is the one that its installer would choose today.
+    to_be_built: if the history leaves torch open, use the one that its installer would choose today.
     """
     inner = image.config.get("config") or {}
     env = environment(inner.get("Env"))
@@ -104,13 +104,13 @@ def evidence(image: Image, m: Matrix, spdx: Mapping[str, Any] | None = None, *, 
 
 
 def environment(env: object) -> dict[str, str]:
-    """`["A=1", ...]` as a mapping; what is no variable is left out."""
+    """`["A=1", ...]` as a mapping; anything that is not a variable is left out."""
     rows = [row.partition("=") for row in env if isinstance(row, str)] if isinstance(env, list) else []
     return {name: value for name, equals, value in rows if name and equals}
 
 
 def _compat(env: Mapping[str, str], lines: Sequence[str]) -> tuple[str, str, str] | None:
-    """NVIDIA's own images name its folder and driver; those of nvidia/cuda its package, in a variable or a command."""
+    """NVIDIA's own images name its folder and driver; nvidia/cuda images name its package, in a variable or command."""
     if env.get("_CUDA_COMPAT_PATH") and env.get("CUDA_VERSION"):
         cuda = ".".join(env["CUDA_VERSION"].split(".")[:2])
         return f"{env['_CUDA_COMPAT_PATH']}/lib/libcuda.so.1", env.get("CUDA_DRIVER_VERSION", ""), cuda
@@ -149,7 +149,7 @@ def _about(env: Mapping[str, str], labels: Mapping[str, str]) -> list[tuple[str,
 
 
 def _built_from(statement: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The images that BuildKit's provenance names as what it was built from (SLSA 0.2 and 1)."""
+    """The images it was built from, according to BuildKit's provenance (SLSA 0.2 and 1)."""
     predicate = statement.get("predicate")
     about = predicate if isinstance(predicate, dict) else {}
     build = about.get("buildDefinition")

@@ -1,4 +1,4 @@
-"""The build history of a config: which command each layer was made by, with its build arguments filled in.
+"""A config's build history: the command that made each layer, with its build arguments filled in.
 
 Sources: moby, builder/dockerfile (`/bin/sh -c #(nop) `, `|2 A=1 B=2 /bin/sh -c ...`); BuildKit (`RUN ... # buildkit`).
 """
@@ -25,7 +25,7 @@ class Made(NamedTuple):
 
 
 def made_by(config: Mapping[str, Any]) -> Iterator[Made]:
-    """Every entry of the history, first to last; what is no entry is left out. Raises Expanded."""
+    """Every entry of the history, first to last; invalid ones are left out. Raises Expanded."""
     room = Room()
     history = config.get("history")
     variables: dict[str, str] = {"TARGETPLATFORM": _platform(config), "TARGETARCH": str(config.get("architecture", ""))}
@@ -41,11 +41,11 @@ def made_by(config: Mapping[str, Any]) -> Iterator[Made]:
 
 
 class Expanded(Exception):
-    """The variables of a file expand to more than any image needs: one line."""
+    """A file's variables expand to more than any image needs: one line."""
 
 
 class Room:
-    """What the expansion of one file may still take: bytes that variables stand for, and entries of environments."""
+    """How far one file may still expand: bytes of variable values, and entries of environments."""
 
     def __init__(self) -> None:
         self._bytes, self._nodes = MOST_EXPANDED_BYTES, MOST_NODES
@@ -54,12 +54,12 @@ class Room:
         """Raises Expanded."""
         self._nodes -= nodes
         if self._nodes < 0:
-            raise Expanded(f"its stages and variables make over {MOST_NODES} entries")
+            raise Expanded(f"its stages and variables produce over {MOST_NODES} entries")
 
     def filled(self, text: str, variables: Mapping[str, str]) -> str:
-        """With `$NAME`, `${NAME}` and `${NAME:-default}` replaced where the name is known; the rest stays.
+        """With `$NAME`, `${NAME}` and `${NAME:-default}` replaced if the name is known; the rest stays.
 
-        Raises Expanded, before a longer text is made.
+        Raises Expanded before a longer text is built.
         """
 
         def value(found: re.Match[str]) -> str:
@@ -91,7 +91,7 @@ def _read(line: str) -> tuple[str, str, dict[str, str]]:
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """`A=1 B=two words C=3` as history has it: without quotes, so a value ends where the next name begins."""
+    """`A=1 B=two words C=3` as in the history: without quotes, so a value ends where the next name begins."""
     found = list(re.finditer(r"(?:^|\s)([A-Za-z_]\w{0,80})=", text))
     if not found:
         return {}
@@ -104,7 +104,7 @@ def _platform(config: Mapping[str, Any]) -> str:
 
 
 def _taken(text: str) -> str:
-    """Of `case linux/amd64 in ... esac` the branch that was taken."""
+    """The branch of `case linux/amd64 in ... esac` that was taken."""
     parts = []
     while found := _CASE.search(text):
         end = text.find("esac", found.end())

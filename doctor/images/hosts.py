@@ -1,4 +1,4 @@
-"""Hosts to judge an image against: described by driver and GPU; as the driver and the bus of a sound one would show."""
+"""Hosts to judge an image against, described by driver and GPU: facts as a sound host's driver and bus show them."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _BRANDS = (
     (r"\bGeForce\b", 5), (r"\bTITAN\b", 6), (r"\bQuadro RTX\b", 12), (r"\bQuadro\b", 1), (r"\bTesla\b", 2),
     (r"\bRTX\b", 13), (r"\b(?:[ABHLGP]B?|GH)\d{1,3}[A-Z]{0,2}\b", 14),
 )  # fmt: skip
-"""NVML's number for the brand that a product's name begins with, the first that is found in it."""
+"""NVML's number for a product's brand: the first of these patterns found in its name."""
 
 
 def described(m: Matrix, version: str, gpu: str, arch: str) -> tuple[str, Snapshot]:
-    """(name, facts) of a Linux host with this driver and GPU ("": any GPU); `arch` "": what goes with the GPU.
+    """(name, facts) of a Linux host with this driver and GPU ("": any GPU); `arch` "": the usual one for the GPU.
 
     Raises Unclear.
     """
     whole, _ = driver(m, version, "linux")
     if not whole:
-        raise Unclear("--driver none: an image with CUDA runs on no host without a driver")
+        raise Unclear("--driver none: an image with CUDA does not run on a host without a driver")
     cards = [card(m, gpu)] if gpu else []
     s = in_words("linux", arch or ("aarch64" if any(one.with_grace for one in cards) else "x86_64"))
     if any(one.tegra for one in cards):
-        raise Unclear("a Jetson's driver comes with its JetPack, and its images are for that: not judged", unknown=True)
+        raise Unclear("a Jetson's driver is part of JetPack, and needs images built for that: not judged", unknown=True)
     if cards:
         s = s.replace(with_gpus(s, m, cards))
     s = s.replace(with_driver(s, m, whole))

@@ -22,14 +22,14 @@ _MAX_REDIRECTS = 5
 _MAX_ANSWER = 1 << 20
 _PIECE = 1 << 18
 _SLOWEST = 16 << 10
-"""Bytes a second: a layer that comes more slowly for the time of a whole answer is given up."""
+"""Bytes per second: a layer that arrives more slowly for the whole timeout is given up."""
 _LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|\[::1\]")
 _CHALLENGE = re.compile(r'([a-z_]+)=(?:"([^"]{0,4096})"|([^\s,"]{1,4096}))')
 
 
 @dataclass(frozen=True)
 class Access:
-    """How registries are reached. `ca`: a file of certificates; `timeout_s`: for each answer, to its last byte."""
+    """How registries are reached. `ca`: a file with certificates; `timeout_s`: for each answer, to its last byte."""
 
     plain_http: bool = False
     ca: str = ""
@@ -53,7 +53,7 @@ class Registry:
         self.base = f"{'http' if plain else 'https'}://{self.host}/v2/"
 
     def get(self, path: str, headers: Mapping[str, str], limit: int) -> tuple[bytes, Response]:
-        """The whole answer. Raises ImageError where it fails, or has over `limit` bytes."""
+        """The whole answer. Raises ImageError if it fails or has over `limit` bytes."""
         response = self.open(path, headers)
         try:
             return self._whole(response, limit, self.host), response
@@ -61,9 +61,9 @@ class Registry:
             self._deadline.stop()
 
     def open(self, path: str, headers: Mapping[str, str]) -> Response:
-        """The answer with its body still to be read; asked again once with what the registry wants to see.
+        """The answer with its body still unread; asked again once with the credentials that the registry requires.
 
-        The deadline goes on: `pieces` moves it on while enough of the body comes.
+        The deadline keeps running: `pieces` extends it while enough of the body arrives.
         """
         self._deadline.start(self.access.timeout_s)
         try:
@@ -73,8 +73,8 @@ class Registry:
             raise
 
     def pieces(self, response: Response, skip: int) -> Iterator[bytes]:
-        """The body as sent, without its first `skip` bytes. Raises ImageError where the connection breaks, or comes
-        more slowly than any line for the time of a whole answer."""
+        """The body as sent, without its first `skip` bytes. Raises ImageError if the connection breaks, or if the body
+        arrives unreasonably slowly for the whole timeout."""
         came, seconds = 0, self.access.timeout_s
         self._deadline.start(seconds)
         try:
@@ -98,12 +98,12 @@ class Registry:
             raise self._late(self.host)
 
     def _late(self, where: str) -> TooSlow:
-        return TooSlow(f"{where} gives no whole answer within {self.access.timeout_s:g} s", unknown=True)
+        return TooSlow(f"{where} did not finish answering within {self.access.timeout_s:g} s", unknown=True)
 
     def _open(self, path: str, headers: Mapping[str, str]) -> Response:
         response = self._send(path, headers)
-        ours = _origin(response.url) == _origin(self.base)  # no other host may ask for the login of this one
-        if response.status_code == 401 and ours:  # nobody yet, or a token that has run out
+        ours = _origin(response.url) == _origin(self.base)  # no other host may ask for this one's login
+        if response.status_code == 401 and ours:  # no login yet, or an expired token
             challenge = response.headers.get("WWW-Authenticate", "")
             response.close()
             self._authorization = self._answer_to(challenge)
@@ -113,7 +113,7 @@ class Registry:
         return response
 
     def _send(self, path: str, headers: Mapping[str, str]) -> Response:
-        """Redirects are followed by hand: what proves who we are goes to no other host, and to none in plain text."""
+        """Redirects are followed manually: credentials are sent to no other host, and never in plain text."""
         url = urljoin(self.base, path)
         home = _origin(url)
         for _ in range(_MAX_REDIRECTS + 1):
@@ -124,9 +124,9 @@ class Registry:
             target = urljoin(url, response.headers.get("Location", ""))
             response.close()
             if urlsplit(target).scheme not in ("https", urlsplit(self.base).scheme):
-                raise ImageError(f"{self.host} redirects to a place that is not HTTPS: not followed")
+                raise ImageError(f"{self.host} redirects to a URL that is not HTTPS: not followed")
             url = target
-        raise ImageError(f"{self.host} redirects over {_MAX_REDIRECTS} times: not followed further")
+        raise ImageError(f"{self.host} redirects more than {_MAX_REDIRECTS} times: not followed further")
 
     def _request(self, url: str, headers: Mapping[str, str], form: Mapping[str, str] | None = None) -> Response:
         if self._session is None:
@@ -158,40 +158,40 @@ class Registry:
         return response
 
     def _failed(self, error: Exception, where: str, secret: bool) -> Exception:
-        """As one line, where it is of the network."""
+        """As one line, if it is a network error."""
         if isinstance(error, requests.exceptions.SSLError):
             return ImageError(_tls(where, error), unknown=True)
         if isinstance(error, requests.exceptions.Timeout):
-            return ImageError(f"{where} gives no answer within {self.access.timeout_s:g} s", unknown=True)
+            return ImageError(f"{where} did not answer within {self.access.timeout_s:g} s", unknown=True)
         if isinstance(error, requests.exceptions.ProxyError):
-            return ImageError(f"the proxy on the way to {where} does not let this through", unknown=True)
+            return ImageError(f"the proxy on the way to {where} refuses this request", unknown=True)
         if isinstance(error, requests.exceptions.ConnectionError):
             why = _why(error)
-            if self.base.startswith("http://") and why in _CUT:  # as servers of TLS answer what is not
+            if self.base.startswith("http://") and why in _CUT:  # as TLS servers answer plain text
                 why += f"; {_OF_TLS}"
             return ImageError(f"cannot reach {where}: {why}", unknown=True)
         if isinstance(error, (OSError, ValueError)):
-            line = str(error).splitlines()[0] if str(error) and not secret else "wrong address"
-            return ImageError(f"cannot ask {where}: {line[:200]}", unknown=True)
+            line = str(error).splitlines()[0] if str(error) and not secret else "invalid address"
+            return ImageError(f"cannot send a request to {where}: {line[:200]}", unknown=True)
         return error
 
     def _answer_to(self, challenge: str) -> str:
-        """The Authorization that a challenge asks for. Raises ImageError where there is none to give."""
+        """The Authorization that a challenge asks for. Raises ImageError if there is none."""
         kind, _, rest = challenge.partition(" ")
         named = {name: quoted or plain for name, quoted, plain in _CHALLENGE.findall(rest)}
         if kind.lower() == "basic":
             if self.credentials is None or not self.credentials.user:
-                raise ImageError(f"{self.host} wants a login: docker login {self.host}")
+                raise ImageError(f"{self.host} requires a login: docker login {self.host}")
             return _basic(self.credentials)
         if kind.lower() != "bearer" or not named.get("realm"):
-            raise ImageError(f"{self.host} wants a login of a kind that is not known ({kind[:20] or 'none named'})")
+            raise ImageError(f"{self.host} requires an unknown kind of login ({kind[:20] or 'not named'})")
         return f"Bearer {self._token(named)}"
 
     def _token(self, named: Mapping[str, str]) -> str:
         realm = named["realm"]
         secure = urlsplit(realm).scheme == "https"
         if not secure and not (urlsplit(realm).scheme == "http" and self.base.startswith("http://")):
-            raise ImageError(f"{self.host} wants its login in plain text: not sent")
+            raise ImageError(f"{self.host} requires its login in plain text: not sent")
         scope = {"service": named.get("service", ""), "scope": named.get("scope") or self.scope}
         credentials = self.credentials
         headers = {"Authorization": _basic(credentials)} if credentials and credentials.user else {}
@@ -211,7 +211,7 @@ class Registry:
             answer = None
         token = (answer.get("token") or answer.get("access_token")) if isinstance(answer, dict) else None
         if not isinstance(token, str) or not re.fullmatch(r"[\x21-\x7e]{1,65536}", token):
-            raise ImageError(f"{host} gave no token for {self.host}", unknown=True)
+            raise ImageError(f"{host} returned no token for {self.host}", unknown=True)
         return token
 
     def _whole(self, response: Response, limit: int, who: str) -> bytes:
@@ -220,13 +220,13 @@ class Registry:
         announced = response.headers.get("Content-Length", "")
         if announced.isdecimal() and int(announced) > limit:
             response.close()
-            raise ImageError(f"{who} sent {int(announced)} bytes where at most {limit >> 20} MiB are sensible")
+            raise ImageError(f"{who} sent {int(announced)} bytes; at most {limit >> 20} MiB are accepted here")
         try:
             for piece in _pieces(response, who):
                 parts.append(piece)
                 size += len(piece)
                 if size > limit:
-                    raise ImageError(f"{who} sent over {limit >> 20} MiB where less is sensible")
+                    raise ImageError(f"{who} sent more than {limit >> 20} MiB, the most accepted here")
         except ImageError:
             if not self._deadline.over:
                 raise
@@ -242,21 +242,21 @@ class Registry:
         if code == 429:
             wait = response.headers.get("Retry-After", "")
             later = f" in {wait} s" if wait.isascii() and wait.isdecimal() else " later"
-            return ImageError(f"{who} allows no more requests for now (rate limit): log in, or try again{later}", True)
+            return ImageError(f"{who} is rate limiting requests: log in, or try again{later}", True)
         if code in (401, 403):
             how_known = "with these credentials" if self.credentials else f"without a login (docker login {self.host})"
-            return ImageError(f"{who} does not show this image {how_known}; or there is no such image")
+            return ImageError(f"{who} denies access to this image {how_known}, or there is no such image")
         if code == 404:
             return ImageError(f"{who} has no such image")
         if code in (400, 426) and self.base.startswith("http://"):
-            return ImageError(f"{who} answers {code} to plain HTTP: {_OF_TLS}", unknown=True)
+            return ImageError(f"{who} answered plain HTTP with {code}: {_OF_TLS}", unknown=True)
         return ImageError(f"{who} answered {code} {_reason(response)}".rstrip(), unknown=True)
 
 
 def _pieces(response: Response, name: str) -> Iterator[bytes]:
-    """The body as sent. Raises ImageError where the connection breaks."""
+    """The body as sent. Raises ImageError if the connection breaks."""
     try:
-        # read1 gives what has come; urllib3 1 has none
+        # read1 returns what has arrived; urllib3 1 has none
         read = getattr(response.raw, "read1", response.raw.read)
         while piece := read(_PIECE, decode_content=False):
             yield piece
@@ -282,7 +282,7 @@ def _origin(url: str) -> tuple[str, str, int | None]:
 
 
 def _own_ca(host: str) -> str:
-    """The certificates that docker was given for this registry."""
+    """The certificates configured in docker for this registry."""
     from pathlib import Path
 
     path = Path("/etc/docker/certs.d") / host / "ca.crt"
@@ -292,8 +292,8 @@ def _own_ca(host: str) -> str:
 def _tls(where: str, error: Exception) -> str:
     words = str(error)
     if "CERTIFICATE_VERIFY_FAILED" in words:
-        return f"the certificate of {where} is signed by nobody who is trusted here: --ca FILE names its own CA"
-    return f"{where} does not speak TLS: --plain-http is for a registry without it"
+        return f"the certificate of {where} is not signed by a trusted CA: pass its CA with --ca FILE"
+    return f"{where} does not use TLS: use --plain-http if that is expected"
 
 
 _CUT = ("connection reset", "connection closed")
@@ -306,7 +306,7 @@ def _why(error: Exception) -> str:
         ("Name or service not known", "no such host, or no network"), ("Temporary failure in name", "no network"),
         ("No address associated", "no such host"), ("refused", "connection refused"),
         ("unreachable", "no network"), ("timed out", "no answer in time"), ("reset by peer", "connection reset"),
-        ("IncompleteRead", "it ended early"), ("Remote end closed", "connection closed"),
+        ("IncompleteRead", "the answer ended early"), ("Remote end closed", "connection closed"),
     ):  # fmt: skip
         if sign in words:
             return meaning

@@ -1,4 +1,4 @@
-"""An image's evidence as a Snapshot: what the config cannot tell is Missing, never guessed."""
+"""An image's evidence as a Snapshot: what the config does not show is Missing, never guessed."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from ..snapshot.host import ContainerKind
 from .evidence import Evidence
 from .source import Image
 
-_NO_LAYER = Missing("not-asked", "the config does not tell, and no layer was read")
+_NO_LAYER = Missing("not-asked", "the config does not show it, and no layer was read")
 _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 _TRUE = ("1", "t", "T", "true", "True", "TRUE")
 
 
 def snapshot_of(image: Image, found: Evidence, kind: ContainerKind = "docker") -> Snapshot:
-    """The facts of the image; `kind`: what it is going to run in."""
+    """The facts of the image; `kind`: what it will run in."""
     architecture = str(image.config.get("architecture") or "")
     kept = pick(found.env)
     return Snapshot(
@@ -44,7 +44,7 @@ def snapshot_of(image: Image, found: Evidence, kind: ContainerKind = "docker") -
         ),
         container=Container(
             kind=kind,
-            evidence="the image is going to run in one",
+            evidence="the image will run in one",
             visible_devices=found.env.get("NVIDIA_VISIBLE_DEVICES"),
             driver_capabilities=found.env.get("NVIDIA_DRIVER_CAPABILITIES"),
             requirements=tuple(EnvVar(n, v) for n, v in sorted(found.env.items()) if n.startswith("NVIDIA_REQUIRE_")),

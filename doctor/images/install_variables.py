@@ -1,4 +1,4 @@
-"""Variables of pip and uv that stand for an option of the command: set before it, exported, or by ENV.
+"""Variables of pip and uv that replace an option of the command: set before it, exported, or with ENV.
 
 Sources: uv's reference of environment variables; pip's documentation (PIP_ and the option's name).
 """
@@ -23,7 +23,7 @@ _ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.S)
 
 
 def assigned(words: Sequence[str]) -> dict[str, str]:
-    """What a command sets: before its program, or as export."""
+    """What a command sets: before its program, or with export."""
     found: dict[str, str] = {}
     for word in words[1:] if words[:1] == ["export"] else words:
         one = _ASSIGNED.fullmatch(word)
@@ -34,7 +34,7 @@ def assigned(words: Sequence[str]) -> dict[str, str]:
 
 
 def options(installer: str, words: Sequence[str], variables: Mapping[str, str]) -> list[str]:
-    """The options that variables stand for. What the command says itself counts instead."""
+    """The options that variables replace. The command's own options take precedence."""
     given = {_SAME.get(name, name) for word in words for name in [word.partition("=")[0]]}
     found = []
     for name, option in _OPTIONS.get(installer, {}).items():

@@ -1,4 +1,4 @@
-"""Which torch a shell command installs: version, index and build, as far as the line itself says."""
+"""Which torch a shell command installs: version, index and build, as far as the line itself shows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _INDEX_OPTIONS = (*_DEFAULT_INDEX, "--extra-index-url", "-f", "--find-links", "-
 
 
 class TorchInstall(Struct, frozen=True):
-    """One install. Empty: the line does not say. `tag`: cu128, cpu, rocm6.4; `build`: cuda, cpu, rocm, xpu."""
+    """One install. Empty: not in the line. `tag`: cu128, cpu, rocm6.4; `build`: cuda, cpu, rocm, xpu."""
 
     version: str = ""
     tag: str = ""
@@ -42,26 +42,26 @@ class TorchInstall(Struct, frozen=True):
     text: str = ""
     """The command, as run."""
     pinned_by: tuple[str, str] | None = None
-    """(vllm, 0.10.2): torch is not named, and comes as the one that this release pins."""
+    """(vllm, 0.10.2): torch is not named; the one that this release pins is installed."""
     installer: str = ""
-    """pip or uv, where it is one of them."""
+    """pip or uv, if it is one of them."""
     specifier: str = ""
     """'==2.6.0', '>=2.1,<2.5'; '' for any."""
     indexes: tuple[str, ...] = ()
-    """What it chooses from, the default index last: tags of PyTorch's indexes, 'pypi', or an address."""
+    """What it chooses from, the default index last: tags of PyTorch's indexes, 'pypi', or a URL."""
     upgrades: bool = False
-    """It replaces a torch that is there and fulfils the requirement."""
+    """It replaces an installed torch even if that satisfies the requirement."""
     choice: str = ""
-    """In words, where version and tag are what the installer would choose today."""
+    """A sentence, if version and tag are what the installer would choose today."""
 
     @property
     def from_pypi(self) -> bool:
-        """Named without an index or a local version: what PyPI gives."""
+        """Named without an index or a local version: comes from PyPI."""
         return not self.tag and not self.build
 
 
 def torch_installs(shell: str, env: Mapping[str, str] | None = None) -> Iterator[TorchInstall]:
-    """Every install of torch in a shell text, in its order. env: the variables that it runs with."""
+    """Every torch install in a shell text, in order. env: the variables it runs with."""
     if not any(name in shell for name in ("torch", "vllm", "sglang")):
         return
     exported = dict(env or {})
@@ -75,7 +75,7 @@ def torch_installs(shell: str, env: Mapping[str, str] | None = None) -> Iterator
 
 
 def removes(shell: str, names: Sequence[str]) -> bool:
-    """Whether pip, uv or conda takes one of these packages out in a shell text."""
+    """Whether pip, uv or conda removes one of these packages in a shell text."""
     for words in commands(shell) if "uninstall" in shell or "remove" in shell else ():
         at = next((i for i, word in enumerate(words[:6]) if word in ("uninstall", "remove")), 0)
         if _MANAGER.search(" ".join(words[:at])) and set(words[at:]) & set(names):
@@ -84,14 +84,14 @@ def removes(shell: str, names: Sequence[str]) -> bool:
 
 
 def program(words: list[str]) -> list[str]:
-    """A command without the assignments and words of the shell before its program."""
+    """A command without the assignments and shell words before its program."""
     at = next((i for i, word in enumerate(words) if not _BEFORE_PROGRAM.fullmatch(word)), len(words))
     return words[at:]
 
 
 @lru_cache(maxsize=4096)
 def commands(shell: str) -> tuple[list[str], ...]:
-    """The words of each command of a shell text; what stands behind an open quote is left out."""
+    """The words of each command in a shell text; anything after an open quote is left out."""
     found: list[list[str]] = [[]]
     try:
         for word in lexer(shell.replace("\\\n", " "), ";&|()"):
@@ -105,7 +105,7 @@ def commands(shell: str) -> tuple[list[str], ...]:
 
 
 def lexer(text: str, punctuation: str = "") -> Iterator[str]:
-    """Words as a shell parts them. Raises ValueError for a quote that is never closed, or a word of over 64 KiB:
+    """Words as a shell splits them. Raises ValueError for a quote that is never closed, or a word over 64 KiB:
     shlex copies a word for each of its characters."""
     source = _Bounded(text)
     source.reader = shlex.shlex(source, posix=True, punctuation_chars=punctuation)
@@ -114,7 +114,7 @@ def lexer(text: str, punctuation: str = "") -> Iterator[str]:
 
 
 class _Bounded(io.StringIO):
-    """A text of which no word is read to its end that is too long."""
+    """A text in which a word that is too long is not read to its end."""
 
     reader: shlex.shlex
     _length = 0
@@ -167,13 +167,13 @@ def _of_pip(words: list[str], variables: Mapping[str, str]) -> TorchInstall | No
 
 
 def _installer(program_words: list[str], words: list[str]) -> str:
-    """uv, or pip where an option makes uv compare all indexes, as pip does."""
+    """uv, or pip if an option makes uv compare all indexes, as pip does."""
     as_pip = any("unsafe-best" in _value(words, i) for i, w in enumerate(words) if w.startswith("--index-strategy"))
     return "pip" if as_pip or "uv" not in [PurePosixPath(word).name for word in program_words] else "uv"
 
 
 def _sources(words: list[str], backend: str) -> tuple[str, ...]:
-    """The indexes of a command in the order in which uv asks them, the default one last."""
+    """A command's indexes in the order in which uv asks them, the default one last."""
     if backend:
         return (backend,)
     found: list[str] = []
@@ -193,7 +193,7 @@ def _sources(words: list[str], backend: str) -> tuple[str, ...]:
 
 
 def _value(words: list[str], at: int) -> str:
-    """Of `--option value` or `--option=value`."""
+    """The value in `--option value` or `--option=value`."""
     _, equals, value = words[at].partition("=")
     return value if equals else words[at + 1] if at + 1 < len(words) else ""
 

@@ -1,4 +1,4 @@
-"""An image on disk: an OCI layout or what `docker save` wrote, as a folder or as a tar.
+"""An image on disk: an OCI layout or the output of `docker save`, as a folder or a tar.
 
 Sources: image-spec, image-layout.md; moby, image/tarexport (manifest.json of `docker save`).
 """
@@ -28,7 +28,7 @@ class _Saved(Struct, frozen=True, rename="pascal"):
 
 
 class LayoutSource:
-    """The image at `path`; `tag` chooses where there are several."""
+    """The image at `path`; `tag` selects one if there are several."""
 
     def __init__(self, path: str, tag: str = "") -> None:
         self._path, self._tag = path, tag
@@ -41,7 +41,7 @@ class LayoutSource:
         if self._blobs.has("manifest.json"):
             return self._of_archive(platform)
         raise ImageError(
-            f"{self._path} holds no image: neither index.json (OCI layout) nor manifest.json (docker save)"
+            f"{self._path} contains no image: neither index.json (OCI layout) nor manifest.json (docker save)"
         )
 
     def statements(self, image: Image) -> Mapping[str, Any]:
@@ -63,7 +63,7 @@ class LayoutSource:
     def _of_layout(self, platform: str) -> Image:
         index = man.parse(self._blobs.read("index.json", man.MAX_MANIFEST), f"index.json of {self._path}")
         if not isinstance(index, man.Index):
-            raise ImageError(f"index.json of {self._path} is no index of images")
+            raise ImageError(f"index.json in {self._path} is not an image index")
         one = self._tagged(index)
         return man.read_image(self._named(), self.manifest(one), one.digest, platform, self)
 
@@ -74,12 +74,12 @@ class LayoutSource:
             for name, one in named.items():
                 if self._tag in (name, name.rpartition(":")[2]):
                     return one
-            raise ImageError(f"{self._path} holds no image named {self._tag}; it has {', '.join(filter(None, named))}")
+            raise ImageError(f"{self._path} has no image named {self._tag}; it has {', '.join(filter(None, named))}")
         if not images:
-            raise ImageError(f"index.json of {self._path} lists no image")
+            raise ImageError(f"index.json in {self._path} lists no image")
         if len(images) > 1 and len({str(one.platform) for one in images}) < len(images):
             names = ", ".join(name or one.digest[:19] for name, one in named.items())
-            raise ImageError(f"{self._path} holds several images ({names}): say which, {self._path}:TAG")
+            raise ImageError(f"{self._path} contains several images ({names}): choose one with {self._path}:TAG")
         return images[0]
 
     def _of_archive(self, platform: str) -> Image:
@@ -88,10 +88,10 @@ class LayoutSource:
         images = [one for one in listed if not self._tag or any(self._names(name) for name in one.repo_tags or ())]
         if len(images) != 1:
             names = ", ".join(name for one in listed for name in one.repo_tags or ("<untagged>",))
-            raise ImageError(f"{self._path} holds {names or 'no image'}: say which, {self._path}:TAG")
+            raise ImageError(f"{self._path} contains {names or 'no image'}: choose one with {self._path}:TAG")
         saved = images[0]
         if len(saved.layers) > man.MAX_LAYERS:
-            raise ImageError(f"{what} lists {len(saved.layers)} layers: no engine runs an image of over 127")
+            raise ImageError(f"{what} lists {len(saved.layers)} layers: no engine runs an image with more than 127")
         data = self._blobs.read(saved.config, man.MAX_CONFIG)
         digest = Path(saved.config).name.removesuffix(".json")
         if man.is_digest(f"sha256:{digest}"):  # docker names the file by it

@@ -1,4 +1,4 @@
-"""Manifests, indexes and configs: bounded, held against their digests, and every way to be wrong is one line.
+"""Manifests, indexes and configs: bounded, checked against their digests, with one line per error.
 
 Sources: the OCI image specification (image-spec: manifest.md, image-index.md, config.md, descriptor.md); Docker's image
 manifest version 2, schema 2.
@@ -19,10 +19,10 @@ from .layer import Layer
 from .source import Image, ImageError
 
 MAX_MANIFEST = 4 << 20
-"""Bytes; what the distribution specification wants registries to take at least."""
+"""Bytes; the minimum that registries must accept according to the distribution specification."""
 MAX_CONFIG = 4 << 20
 MAX_LAYERS = 1000
-"""Engines run images of 127 layers at most."""
+"""Engines run images with at most 127 layers."""
 MAX_IMAGES = 1000
 INDEX_TYPES = (
     "application/vnd.oci.image.index.v1+json",
@@ -58,7 +58,7 @@ class _Head(Struct, frozen=True, rename="camel"):
 
 
 class Reader(Protocol):
-    """Where manifests and blobs come from; what is read is held against its descriptor by the caller."""
+    """Where manifests and blobs come from; the caller checks what is read against its descriptor."""
 
     def manifest(self, one: Descriptor) -> bytes: ...
 
@@ -77,14 +77,14 @@ def read_image(name: str, data: bytes, digest: str, platform: str, reader: Reade
         data = _checked(reader.manifest(one), one, f"the manifest of {name}")
         found = parse(data, f"the manifest of {name}")
         if isinstance(found, Index):
-            raise ImageError(f"{name} nests an index in an index")
+            raise ImageError(f"{name} has an index inside an index")
     what = f"the config of {name}"
     config = parse_config(_checked(reader.blob(found.config, MAX_CONFIG), found.config, what), what)
     return Image(name, digest, config, layers_of(found), attestation)
 
 
 def read_statements(image: Image, reader: Reader) -> Mapping[str, Any]:
-    """The SPDX statement of an image, else its provenance; empty where BuildKit laid none beside it."""
+    """An image's SPDX statement, else its provenance; empty if BuildKit attached none."""
     if image.attestation is None:
         return {}
     what = f"the attestation of {image.name}"
@@ -106,7 +106,7 @@ def _checked(data: bytes, one: Descriptor, what: str) -> bytes:
 
 
 def digest_of(data: bytes) -> str:
-    """As a registry names these bytes."""
+    """The name a registry gives these bytes."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
@@ -114,32 +114,32 @@ def parse(data: bytes, what: str) -> Index | Manifest:
     """What a registry or layout calls a manifest. Raises ImageError."""
     head: _Head = decode(data, _Head, what)
     if head.schema_version == 1:
-        raise ImageError(f"{what} is of Docker's schema 1, from before 2016: nothing pulls such images any more")
+        raise ImageError(f"{what} uses Docker's schema 1, from before 2016, which is no longer supported")
     if bytes(head.manifests):
         index: Index = decode(data, Index, what)
         if len(index.manifests) > MAX_IMAGES:
-            raise ImageError(f"{what} lists {len(index.manifests)} images: over {MAX_IMAGES} is no image")
+            raise ImageError(f"{what} lists {len(index.manifests)} images: more than {MAX_IMAGES} is not plausible")
         for one in index.manifests:
             _plausible(one, what)
         return index
     if not bytes(head.config):
-        raise ImageError(f"{what} is neither a manifest nor an index of images")
+        raise ImageError(f"{what} is neither a manifest nor an image index")
     manifest: Manifest = decode(data, Manifest, what)
     if len(manifest.layers) > MAX_LAYERS:
-        raise ImageError(f"{what} lists {len(manifest.layers)} layers: no engine runs an image of over 127")
+        raise ImageError(f"{what} lists {len(manifest.layers)} layers: no engine runs an image with more than 127")
     for one in (manifest.config, *manifest.layers):
         _plausible(one, what)
     if manifest.config.size > MAX_CONFIG:
-        raise ImageError(f"the config of {what} is said to have {manifest.config.size} bytes: over 4 MiB is no config")
+        raise ImageError(f"{what} lists a config of {manifest.config.size} bytes: over 4 MiB is not plausible")
     return manifest
 
 
 def parse_config(data: bytes, what: str) -> Mapping[str, Any]:
-    """The config as decoded JSON, with the shapes of what is read of it ensured. Raises ImageError."""
+    """The config as decoded JSON, with the types of everything used from it checked. Raises ImageError."""
     found: dict[str, Any] = decode(data, dict[str, Any], what)
     inner = found.get("config")
     if not isinstance(inner, dict | None):
-        raise ImageError(f"{what} is no config of an image: its 'config' is no object")
+        raise ImageError(f"{what} is not an image config: its 'config' is not an object")
     return found
 
 
@@ -149,7 +149,7 @@ def layers_of(manifest: Manifest) -> tuple[Layer, ...]:
 
 
 def choose(index: Index, platform: str, what: str) -> Descriptor:
-    """The image for that platform ("": the first). Raises ImageError that names those there are."""
+    """The image for that platform ("": the first). Raises ImageError that lists the available ones."""
     images = [one for one in index.manifests if not is_attestation(one)]
     if not images:
         raise ImageError(f"{what} lists no image")
@@ -169,7 +169,7 @@ def is_attestation(one: Descriptor) -> bool:
 
 
 def platform_words(text: str) -> tuple[str, str, str]:
-    """(os, architecture, variant) of `linux/amd64`, `arm64`, `linux/arm64/v8` in the words of image indexes."""
+    """(os, architecture, variant) of `linux/amd64`, `arm64`, `linux/arm64/v8`, as named in image indexes."""
     parts = text.lower().split("/")
     system, rest = (parts[0], parts[1:]) if len(parts) > 1 or parts[0] in ("linux", "windows") else ("linux", parts)
     machine = rest[0] if rest else ""
@@ -183,12 +183,12 @@ def _serves(have: tuple[str, str, str], wanted: tuple[str, str, str]) -> bool:
 
 
 def hold_against(data: bytes, digest: str, size: int, what: str) -> None:
-    """Raises ImageError where the bytes are not those of the digest, or not so many as were announced."""
+    """Raises ImageError if the bytes do not match the digest or the announced size."""
     if size >= 0 and len(data) != size:
-        raise ImageError(f"{what} has {len(data)} bytes, not the {size} that its manifest names")
+        raise ImageError(f"{what} has {len(data)} bytes, not the {size} that its manifest lists")
     kind, _, wanted = digest.partition(":")
     if hashlib.new(kind, data).hexdigest() != wanted:
-        raise ImageError(f"{what} is not what its digest says: changed or damaged on its way")
+        raise ImageError(f"{what} does not match its digest: it was changed or damaged in transit")
 
 
 def is_digest(text: str) -> bool:
@@ -198,9 +198,9 @@ def is_digest(text: str) -> bool:
 
 def _plausible(one: Descriptor, what: str) -> None:
     if not is_digest(one.digest):
-        raise ImageError(f"{what} names the digest {one.digest[:80]!r}, which is none")
+        raise ImageError(f"{what} contains an invalid digest: {one.digest[:80]!r}")
     if one.size < 0:
-        raise ImageError(f"{what} names no size for {one.digest[:19]}...")
+        raise ImageError(f"{what} has no size for {one.digest[:19]}...")
 
 
 def decode(data: bytes, kind: Any, what: str) -> Any:

@@ -1,4 +1,4 @@
-"""Which source a reference means: a file or folder, else an engine on this machine that holds it, else a registry."""
+"""Which source a reference means: a file or folder, else an engine on this machine that has it, else a registry."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Opened(NamedTuple):
 def open_image(
     text: str, where: str = "", *, plain_http: bool = False, ca: str = "", timeout_s: float = 30.0
 ) -> Opened:
-    """The source of what `text` names; `where`: registry, docker or podman, and nowhere else.
+    """The source of what `text` names; `where`: only registry, docker or podman.
 
-    Raises ImageError, and ModuleNotFoundError where an extra is not installed.
+    Raises ImageError, and ModuleNotFoundError if an extra is not installed.
     """
     if not text or not text.isprintable() or len(text) > 4096:
-        raise ImageError(f"{text[:80]!r} is no name of an image")
+        raise ImageError(f"{text[:80]!r} is not a valid image name")
     if not where and (found := _on_disk(text)):
         return found
     from .reference import parse_reference
@@ -51,7 +51,7 @@ def open_image(
 
 
 def _in_engine(name: str, where: str, timeout_s: float) -> Opened | None:
-    """The engine that holds it; without `where` one that does not answer, or has no such image, is passed over."""
+    """The engine that has it; without `where`, an engine that does not answer or lacks the image is skipped."""
     from .engine import EngineSource, addresses
 
     engines: tuple[Engine, ...] = (
@@ -68,12 +68,12 @@ def _in_engine(name: str, where: str, timeout_s: float) -> Opened | None:
                 continue
             return Opened(engine, source)
     if where:
-        raise ImageError(f"there is no socket of {where.capitalize()} here", unknown=True)
+        raise ImageError(f"{where.capitalize()} socket not found", unknown=True)
     return None
 
 
 def _on_disk(text: str) -> Opened | None:
-    """A path is one by its first characters, or because such a file is here; a folder only by the first."""
+    """A path is recognized by its first characters, or because the file exists; a folder only by the first."""
     prefix = next((one for one in _DISK if text.startswith(one)), "")
     rest = text.removeprefix(prefix)
     is_path = bool(prefix) or rest.startswith(("/", "./", "../", "~")) or rest in (".", "..")
@@ -89,7 +89,7 @@ def _on_disk(text: str) -> Opened | None:
             return Opened("folder", None, str(path))
         return _archive(str(path), tag)
     if is_path:
-        raise ImageError(f"{rest}: there is no such file or folder{near_names(rest)}")
+        raise ImageError(f"{rest}: no such file or folder{near_names(rest)}")
     return None
 
 

@@ -1,4 +1,4 @@
-"""Other tags of an image's line: which to try, nearest first (`12.8.1-base-ubuntu22.04`, `12.4.1-base-ubuntu22.04`)."""
+"""Other tags of an image's release line to try, nearest first (`12.8.1-base-ubuntu22.04`, `12.4.1-base-...`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _OS = re.compile(r"(ubuntu|debian|rockylinux|ubi|amzn|python|py)$")
 
 
 def nearest(tag: str, tags: Iterable[str]) -> list[str]:
-    """Tags that differ in their versions alone, not in the system's: those below first, each the nearest before."""
+    """Tags that differ only in their versions, not in the system's: lower ones first, each sorted nearest first."""
     shape, mine = _shape(tag), _versions(tag)
     found = {one: _versions(one) for one in tags if one != tag and _shape(one) == shape}
     below = sorted((one for one in found if found[one] < mine), key=found.__getitem__, reverse=True)
@@ -18,7 +18,7 @@ def nearest(tag: str, tags: Iterable[str]) -> list[str]:
 
 
 def _shape(tag: str) -> str:
-    """With `#` for each version, but for that of an operating system or Python."""
+    """With `#` for each version, except those of an operating system or Python."""
 
     def word(found: re.Match[str]) -> str:
         return found[0] if _OS.search(tag[: found.start()]) else "#"

@@ -1,6 +1,6 @@
-"""References of images: `registry/path:tag@digest`, with Docker's defaults.
+"""Image references: `registry/path:tag@digest`, with Docker's defaults.
 
-Source: distribution/reference (reference.go, normalize.go): the grammar, and what a missing registry or tag stands for.
+Source: distribution/reference (reference.go, normalize.go): grammar, and defaults for a missing registry or tag.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class Reference:
 
     @property
     def version(self) -> str:
-        """What the registry is asked for: the digest where there is one."""
+        """What to request from the registry: the digest if there is one."""
         return self.digest or self.tag
 
     def with_tag(self, tag: str) -> Reference:
-        """Another image of the same repository."""
+        """Another image in the same repository."""
         return Reference(self.registry, self.path, tag)
 
     def __str__(self) -> str:
@@ -48,24 +48,26 @@ def parse_reference(text: str) -> Reference:
     """As `docker pull` reads it. Raises ImageError with one line."""
     rest, at, digest = text.removeprefix("docker://").partition("@")
     if at and not is_digest(digest):
-        raise ImageError(f"{text[:200]!r}: {digest[:80]!r} is no digest, such as sha256: and 64 digits from 0 to f")
+        raise ImageError(
+            f"{text[:200]!r}: {digest[:80]!r} is not a valid digest, such as sha256: and 64 hexadecimal digits"
+        )
     registry, path = _split(rest)
     path, colon, tag = path.partition(":")
     if colon and not _TAG.fullmatch(tag):
-        raise ImageError(f"{text[:200]!r}: {tag[:130]!r} is no tag")
+        raise ImageError(f"{text[:200]!r}: {tag[:130]!r} is not a valid tag")
     if not _HOST.fullmatch(registry):
-        raise ImageError(f"{text[:200]!r}: {registry[:80]!r} is no registry")
+        raise ImageError(f"{text[:200]!r}: {registry[:80]!r} is not a valid registry")
     if path != path.lower():
-        raise ImageError(f"{text[:200]!r}: the name of an image is written in lower case")
+        raise ImageError(f"{text[:200]!r}: image names must be lowercase")
     if not _PATH.fullmatch(path) or len(path) > _MAX_PATH:
-        raise ImageError(f"{text[:200]!r} is no name of an image, such as nvidia/cuda:12.8.0-base-ubuntu22.04")
+        raise ImageError(f"{text[:200]!r} is not a valid image name, such as nvidia/cuda:12.8.0-base-ubuntu22.04")
     if registry == HUB and "/" not in path:
         path = f"library/{path}"
     return Reference(registry, path, tag or ("" if digest else "latest"), digest)
 
 
 def _split(text: str) -> tuple[str, str]:
-    """The first part is a registry where it looks like a host."""
+    """The first part is a registry if it looks like a host."""
     first, slash, rest = text.partition("/")
     if not slash or not ("." in first or ":" in first or first == "localhost" or first != first.lower()):
         return HUB, text

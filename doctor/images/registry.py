@@ -1,4 +1,4 @@
-"""An image in a registry: manifest, index by platform, config; no layer unless one is asked for."""
+"""An image in a registry: manifest, index by platform, config; no layer unless one is requested."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ class RegistrySource:
         headers = {"Range": f"bytes={offset}-"} if offset else {}
         response = self.registry.open(f"{self.reference.path}/blobs/{layer.digest}", headers)
         if response.status_code == 206 and not response.headers.get("Content-Range", "").startswith(f"bytes {offset}-"):
-            raise ImageError(f"{self.registry.host} sent another part of the layer than was asked for")
+            raise ImageError(f"{self.registry.host} sent a different part of the layer than requested")
         return self.registry.pieces(response, 0 if response.status_code == 206 else offset)
 
     def tags(self) -> list[str]:
-        """The tags of the same repository, of the first pages that the registry gives."""
+        """The tags in the same repository, from the first pages that the registry returns."""
         path, found = f"{self.reference.path}/tags/list?n=1000", list[str]()
         for _ in range(_MOST_PAGES):
             data, response = self.registry.get(path, {}, man.MAX_MANIFEST)
@@ -76,7 +76,7 @@ class RegistrySource:
         return found
 
     def other(self, tag: str) -> RegistrySource:
-        """Another image of the line, by the same login."""
+        """Another image of the release line, with the same login."""
         found = RegistrySource.__new__(RegistrySource)
         found.reference, found.registry = self.reference.with_tag(tag), self.registry
         return found

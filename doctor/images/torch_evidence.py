@@ -1,4 +1,4 @@
-"""Which torch is inside, by variables, labels, the build history, the image's tag and the SPDX attestation."""
+"""Which torch is inside, from variables, labels, the build history, the image's tag and the SPDX attestation."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from .source import Image
 _TORCH_VARIABLES = ("PYTORCH_VERSION", "TORCH_VERSION", "PYTORCH_BUILD_VERSION")
 _TORCH_LABELS = ("com.nvidia.pytorch.version",)
 _SERVERS = {"vllm-openai": "vllm", "sglang": "sglang"}
-"""Last part of an image's name to the package whose release its tag names (vllm/vllm-openai:v0.10.2)."""
+"""Last part of an image's name to the package whose release the tag names (vllm/vllm-openai:v0.10.2)."""
 _MAX_TEXT = 300
 
 
 class TorchEvidence(Struct, frozen=True):
-    """What is known of the torch inside. Empty: not told."""
+    """What is known about the torch inside. Empty: unknown."""
 
     version: str = ""
     build: str = ""
     cuda: str = ""
     tag: str = ""
-    """cu128, where it is a published build of that tag."""
+    """cu128, if it is a published build with that tag."""
     source: str = ""
-    """In words: `PYTORCH_VERSION`, `the build history: pip install ...`, `the SPDX attestation`."""
+    """As text: `PYTORCH_VERSION`, `the build history: pip install ...`, `the SPDX attestation`."""
 
 
 def stated_torch(env: Mapping[str, str], labels: Mapping[str, str]) -> tuple[str, str]:
-    """(version, the variable or label that states it); empty where none does."""
+    """(version, the variable or label that states it); empty if none does."""
     for names, values in ((_TORCH_VARIABLES, env), (_TORCH_LABELS, labels)):
         for name in names:
             if torch_version(values.get(name, "")):
@@ -45,7 +45,7 @@ def stated_torch(env: Mapping[str, str], labels: Mapping[str, str]) -> tuple[str
 def torch_of(
     env: Mapping[str, str], stated: str, where: str, installs: Sequence[TorchInstall], image: Image, m: Matrix
 ) -> TorchEvidence:
-    """The last install of the history counts before what a variable states: the variable may be the base image's."""
+    """The last install in the history takes precedence over a variable, which may be the base image's."""
     if installs:
         last = installs[-1]
         source = f"the build history: {last.text[:_MAX_TEXT]}"
@@ -59,22 +59,22 @@ def torch_of(
     parts = torch_version(stated)
     if env.get("NVIDIA_PYTORCH_VERSION") and env.get("CUDA_VERSION"):  # built in the image, against its own CUDA
         cuda = ".".join(env["CUDA_VERSION"].split(".")[:2])
-        return TorchEvidence(stated, "cuda", cuda, "", f"{where}, CUDA by CUDA_VERSION")
+        return TorchEvidence(stated, "cuda", cuda, "", f"{where}, CUDA from CUDA_VERSION")
     tag = (parts.tag if parts else "") or _tag_in_name(image.name)
     build = "" if not tag else "cuda" if tag.startswith("cu") else "cpu"
     of_name = tag and not (parts and parts.tag)
-    return _built(stated, tag or "", build, where + (", CUDA by the image's tag" if of_name else ""), image, m, False)
+    return _built(stated, tag or "", build, where + (", CUDA from the image's tag" if of_name else ""), image, m, False)
 
 
 def _pin(m: Matrix, package: str, version: str) -> str:
-    """The torch that this release of vLLM or SGLang pins; empty where the matrix does not list the release."""
+    """The torch that this release of vLLM or SGLang pins; empty if the matrix does not list the release."""
     row = next((row for row in m.extensions if (row.package, row.version) == (package, version)), None)
     found = re.fullmatch(r"==\s*([0-9.]+)", row.torch) if row else None
     return found[1] if found else ""
 
 
 def _of_server(env: Mapping[str, str], image: Image, m: Matrix) -> TorchEvidence:
-    """An image of vLLM or SGLang whose tag is a release: the torch that it pins, for the image's own CUDA."""
+    """A vLLM or SGLang image whose tag is a release: the torch that it pins, for the image's own CUDA."""
     name, _, tag = image.name.rpartition(":")
     package = _SERVERS.get(name.rpartition("/")[2])
     version = re.match(r"v?(\d+\.\d+\.\d+(?:\.post\d+)?)(?=$|-)", tag)
@@ -82,7 +82,9 @@ def _of_server(env: Mapping[str, str], image: Image, m: Matrix) -> TorchEvidence
     cuda = _tag_in_name(image.name) or "cu" + "".join(env.get("CUDA_VERSION", "").split(".")[:2])
     if not torch or not version or m.torch_build(torch, cuda, _platform(image)) is None:
         return TorchEvidence()
-    return _built(torch, cuda, "cuda", f"{package} {version[1]} pins it (by the image's tag and CUDA)", image, m, False)
+    return _built(
+        torch, cuda, "cuda", f"{package} {version[1]} pins it (from the image's tag and CUDA)", image, m, False
+    )
 
 
 def _platform(image: Image) -> str:
@@ -109,7 +111,7 @@ def _tag_in_name(name: str) -> str:
 
 
 def torch_of_spdx(spdx: Mapping[str, Any], m: Matrix, image: Image) -> TorchEvidence | None:
-    """Of the packages of an SPDX statement; None where it names no torch."""
+    """From the packages in an SPDX statement; None if it names no torch."""
     predicate = spdx.get("predicate")
     packages = predicate.get("packages") if isinstance(predicate, dict) else None
     for one in packages if isinstance(packages, list) else ():
@@ -119,6 +121,6 @@ def torch_of_spdx(spdx: Mapping[str, Any], m: Matrix, image: Image) -> TorchEvid
             if parts:
                 tag = parts.tag or ""
                 kind = "cuda" if tag else "cpu" if parts.local.startswith("cpu") else ""
-                source = "the SPDX attestation that was built with it"
+                source = "the SPDX attestation from its build"
                 return _built(version, tag, kind, source, image, m, not parts.local)
     return None

@@ -1,4 +1,4 @@
-"""What the layers of an image hold: one forward pass over each that is needed, nothing is written to disk."""
+"""What an image's layers contain: one forward pass over each that is needed; nothing is written to disk."""
 
 from .merged import with_layers
 from .scan import LayerFacts, scan

@@ -1,4 +1,4 @@
-"""What is read of one file as it comes by, by what is wanted of it."""
+"""What is read from one file as it passes by, depending on what is needed from it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PACKAGE = re.compile(rb"(libc6|cuda-compat-[0-9-]+)$")
 
 
 class Content:
-    """`data`: of a text or cache; the others are the lines that the file gatherer's tools give."""
+    """`data`: for a text or cache; the others are the lines that the file gatherer's tools produce."""
 
     __slots__ = ("archs", "code", "data", "elf", "glibc", "note", "packages")
 
@@ -37,13 +37,13 @@ class Content:
         self.packages: dict[str, str] = {}
 
     def cost(self) -> int:
-        """Characters that are kept, roughly."""
+        """Number of characters kept, roughly."""
         lines = (self.elf, self.code, self.note, self.archs)
         return len(self.data) + sum(len(repr(line)) for line in lines if line) + 512
 
 
 def read_content(tar: TarStream, size: int, what: str) -> Content:
-    """Read what is wanted of the file that the archive is at. Raises TarError, ImageError."""
+    """Read what is needed from the archive's current file. Raises TarError, ImageError."""
     content = Content()
     if what in (LIBRARY, ARCH_LIST):
         _library(content, tar, size, what == ARCH_LIST)
@@ -79,7 +79,7 @@ def _library(content: Content, tar: TarStream, size: int, python: bool) -> None:
 
 
 def _packages(status: bytes) -> Iterator[tuple[str, str]]:
-    """(package, version) of the few installed ones that are of interest, out of dpkg's list."""
+    """(package, version) of the few relevant installed packages, from dpkg's list."""
     for paragraph in status.split(b"\n\n"):
         if not paragraph.startswith(b"Package: "):
             continue

@@ -1,4 +1,4 @@
-"""The bytes of one layer as they are stored: counted, hashed, and asked for again where the connection was cut."""
+"""The bytes of one layer as stored: counted, hashed, and requested again if the connection was cut."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..layer import Layer, OpenLayer
 from ..source import ImageError, TooSlow
 
 _TRIES, _MOST_CUTS = 5, 100
-"""In a row without a byte more, and in all."""
+"""Retries in a row without another byte, and in total."""
 _WAIT_S = 0.2
 
 
@@ -21,7 +21,7 @@ class Download:
         self.layer = layer
         self.count = 0
         self.packed = False
-        """Set by who sees the first bytes: they are compressed."""
+        """Set by whoever sees the first bytes: they are compressed."""
         self._open = open_layer
         self._progress = progress
         self._hash = hashlib.sha256() if layer.digest.startswith("sha256:") else None
@@ -31,14 +31,14 @@ class Download:
         return self._pieces
 
     def close(self) -> None:
-        """Ask for no more of it."""
+        """Stop reading."""
         self._pieces.close()
 
     def rest(self) -> bool:
-        """Read what is left; whether the whole agrees with its digest (False: it has none that can be checked, as where
-        an engine hands out a compressed layer under the digest of what is in it).
+        """Read the rest; whether the whole matches its digest (False: it has none that can be checked, for example if
+        an engine serves a compressed layer under the digest of its uncompressed content).
 
-        Raises ImageError where it does not agree.
+        Raises ImageError if it does not match.
         """
         for _ in self._pieces:
             pass
@@ -46,7 +46,7 @@ class Download:
             return False
         if f"sha256:{self._hash.hexdigest()}" != self.layer.digest:
             raise ImageError(
-                f"{words(self.layer)} is not what its digest says: it has sha256:{self._hash.hexdigest()[:12]}"
+                f"{words(self.layer)} does not match its digest: it has sha256:{self._hash.hexdigest()[:12]}"
             )
         return True
 

@@ -1,4 +1,4 @@
-"""What the config says and what the layers hold, as one Snapshot: what lies in the image beats what is said of it."""
+"""The config's statements and the layers' contents as one Snapshot: the actual contents win over the statements."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ...snapshot import CompatLibrary, Missing, Snapshot
 
-_AT_START = Missing("not-asked", "which libcuda loads is decided where the container starts")
+_AT_START = Missing("not-asked", "which libcuda loads is decided when the container starts")
 _OF_THE_SYSTEM = ("os_name", "os_id", "os_version", "libc")
 
 

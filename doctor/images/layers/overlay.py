@@ -1,7 +1,7 @@
-"""Layers laid over each other, newest first: what a container would see of the files that matter.
+"""Layers stacked on each other, newest first: what a container would see of the files that matter.
 
-Of a newer layer, `.wh.NAME` hides NAME of the older ones, `.wh..wh..opq` all that a folder held, and whatever is no
-folder hides what lay below its path. Names never lead out of the root: `..` stops there.
+In a newer layer, `.wh.NAME` hides NAME in the older ones, `.wh..wh..opq` hides everything in a folder, and anything
+that is not a folder hides what was below its path. Names never point outside the root: `..` stops there.
 Source: OCI image-spec, layer.md (whiteouts, opaque whiteout).
 """
 
@@ -19,7 +19,7 @@ _MAX_LINK = 4096
 
 
 class Node:
-    """A file, link or folder of the result; `content`: what was read of it, None where nothing was."""
+    """A file, link or folder in the result; `content`: what was read from it, None if nothing was."""
 
     __slots__ = ("content", "kind", "layer", "size", "target")
 
@@ -29,7 +29,7 @@ class Node:
 
 
 class Overlay:
-    """`nodes`: path without leading slash to what is there; `layer`: the one that is being read, 0 the newest."""
+    """`nodes`: path without leading slash to what is there; `layer`: the one being read, 0 for the newest."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
@@ -37,7 +37,7 @@ class Overlay:
         self.full = False
         self._hidden: set[str] = set()
         self._opaque: set[str] = set()
-        self._files: set[int] = set()  # hashes: an image has many, and one in 2^60 that is taken for another harms none
+        self._files: set[int] = set()  # hashes: an image has many files, and a collision once in 2^60 does no harm
         self._folders: set[int] = set()
         self._new_hidden: set[str] = set()
         self._new_opaque: set[str] = set()
@@ -45,7 +45,7 @@ class Overlay:
         self._new_folders: set[int] = set()
 
     def next_layer(self) -> None:
-        """What the layer hides, it hides from now on."""
+        """From now on, apply what the finished layer hides."""
         self._hidden |= self._new_hidden
         self._opaque |= self._new_opaque
         self._files |= self._new_files
@@ -53,11 +53,11 @@ class Overlay:
         for new in (self._new_hidden, self._new_opaque, self._new_files, self._new_folders):
             new.clear()
         if len(self._hidden) + len(self._opaque) > _MAX_HIDING:
-            raise ImageError(f"the layers hide over {_MAX_HIDING:,} files: no image that anybody built")
+            raise ImageError(f"the layers hide more than {_MAX_HIDING:,} files: not a plausible image")
         self.layer += 1
 
     def whiteout(self, path: str) -> bool:
-        """Whether the entry only hides others; then it is noted."""
+        """Whether the entry only hides others; if so, it is noted."""
         at = path.rfind("/") + 1
         if not path.startswith(_WHITEOUT, at):
             return False
@@ -66,11 +66,11 @@ class Overlay:
         else:
             self._new_hidden.add(path[:at] + path[at + len(_WHITEOUT) :])
         if len(self._new_hidden) + len(self._new_opaque) > _MAX_HIDING:
-            raise ImageError(f"a layer hides over {_MAX_HIDING:,} files: none that anybody built")
+            raise ImageError(f"a layer hides more than {_MAX_HIDING:,} files: not a plausible layer")
         return True
 
     def passed(self, path: str, kind: str) -> None:
-        """Note an entry that nobody asks for: it may stand where an older layer has a folder, or a link."""
+        """Note an entry that is not needed: an older layer may have a folder or a link at its path."""
         if kind == FOLDER:
             if len(self._new_folders) < _MAX_HIDING:
                 self._new_folders.add(hash(path))
@@ -78,7 +78,7 @@ class Overlay:
             self._new_files.add(hash(path))
 
     def visible(self, path: str, kind: str = FILE) -> bool:
-        """Whether an entry of this layer shows, under the newer ones."""
+        """Whether an entry of this layer is visible under the newer ones."""
         if path in self.nodes or path in self._hidden or hash(path) in self._files:
             return False
         if kind != FOLDER and hash(path) in self._folders:
@@ -97,7 +97,7 @@ class Overlay:
         return True
 
     def add(self, path: str, kind: str, size: int, target: str) -> Node | None:
-        """The entry if it shows; a later entry of one layer takes the place of an earlier one."""
+        """The entry if it is visible; a later entry in one layer replaces an earlier one."""
         node = self.nodes.get(path)
         if node is not None and kind == node.kind == FOLDER:
             return node
@@ -112,7 +112,7 @@ class Overlay:
         return node
 
     def finish(self) -> None:
-        """Hard links become the files that they are, and what lies below a link goes to where the link leads."""
+        """Hard links become the files they refer to, and what is below a link moves to the link's target."""
         for node in list(self.nodes.values()):
             if node.kind == HARD_LINK:
                 other = self.nodes.get(clean(node.target))

@@ -1,4 +1,4 @@
-"""One forward pass over the layers of an image, the newest first, until all that is wanted has been seen."""
+"""One forward pass over an image's layers, newest first, until everything needed has been found."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .unpack import Unpacked
 from .wanted import GLIBC, LISTED, NOTHING, PACKAGES_FILE, driver_library, prefix_of, site_of, wanted
 
 _MAX_KEPT = 24 << 20
-"""Of all that is kept of an image's files: a large one has one or two mebibytes of it."""
+"""For everything kept from an image's files: a large image has one or two mebibytes."""
 _NO_LINKS = ("usr/share/", "etc/ssl/", "usr/lib/firmware/", "proc/", "sys/", "dev/")
-"""Thousands of links, and none of them on the way to anything here."""
+"""Thousands of links, none of which lead to anything needed here."""
 
 
 @dataclass(frozen=True)
@@ -28,32 +28,32 @@ class LayerRead:
     read: int
     whole: bool
     checked: bool
-    """It was read to its end and agrees with its digest."""
+    """It was read to its end and matches its digest."""
 
 
 @dataclass
 class LayerFacts:
-    """What the layers hold of what matters. `nodes`: path without leading slash to what a container would see."""
+    """The relevant contents of the layers. `nodes`: path without leading slash to what a container would see."""
 
     nodes: dict[str, Node]
     layers: tuple[LayerRead, ...]
-    """Newest first, those that were looked at; the others were not needed."""
+    """Newest first, those that were read; the others were not needed."""
     unread: int
-    """Layers that were not looked at."""
+    """Layers that were not read."""
     torch_site: str = ""
     """The site-packages folder of the newest torch, without leading slash."""
     torch_folder: str = ""
     """The folder of that torch, as it is shown."""
     packages: dict[str, str] = field(default_factory=dict)
-    """Of dpkg's newest list: glibc's and NVIDIA's compat packages, with their versions."""
+    """From dpkg's newest list: glibc's and NVIDIA's compat packages, with their versions."""
     driver_libraries: tuple[str, ...] = ()
-    """Libraries of a driver under their version that lie in the image itself."""
+    """Versioned driver libraries in the image itself."""
     remarks: tuple[str, ...] = ()
     """What was strange, a line each."""
 
     @property
     def complete(self) -> bool:
-        """Whether every layer was read to its end: only then is what was not seen not there."""
+        """Whether every layer was read to its end: only then is something not found known to be absent."""
         return not self.unread and all(one.whole for one in self.layers)
 
 
@@ -64,8 +64,9 @@ def scan(
     env: Mapping[str, str] | None = None,
     whole: bool = False,
 ) -> LayerFacts:
-    """Read `layers` (base first). `progress`: told the bytes of each piece; `env`: the variables of the image's config;
-    `whole`: read everything, so that what is not seen is not there. Raises ImageError with one line."""
+    """Read `layers` (base first). `progress`: called with the bytes of each piece; `env`: the variables in the image's
+    config; `whole`: read everything, so that what is not found is known to be absent. Raises ImageError with one line.
+    """
     run = _Scan(open_layer, progress, env or {}, whole)
     for layer in reversed(layers):
         run.layer(layer)
@@ -85,7 +86,7 @@ def scan(
 
 
 def _shown(path: str) -> str:
-    """With its leading slash, and as text that can be written: a tar may hold any bytes."""
+    """With its leading slash, and as printable text: a tar may contain any bytes."""
     return "/" + path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
@@ -104,13 +105,13 @@ class _Scan:
         self._last_child = self._debian_python = ""
 
     def layer(self, layer: Layer) -> None:
-        """Read one layer, to its end or until all is seen."""
+        """Read one layer, to its end or until everything is found."""
         download = Download(layer, self.open, self.progress)
         try:
             whole = self._entries(TarStream(Unpacked(download)))
             checked = whole and download.rest()
         except TarError as error:
-            raise ImageError(f"{words(layer)} is no tar archive that can be read: {error}") from None
+            raise ImageError(f"{words(layer)} is not a readable tar archive: {error}") from None
         finally:
             download.close()
         self.reads.append(LayerRead(layer, download.count, whole, checked))
@@ -127,7 +128,7 @@ class _Scan:
                 self._outside += bool(path)
                 continue
             hides = self.overlay.whiteout(path)
-            # Engines write a folder's names in order, with all that is below a name before the next.
+            # Engines write a folder's names in order, with everything below a name before the next.
             order = path.replace("/.wh.", "/").replace("/", "\0") if hides else path.replace("/", "\0")
             in_order = in_order and (previous <= order or hides)
             previous = order
@@ -173,7 +174,7 @@ class _Scan:
             self.torch_site = site if not self.torch_site or self._torch_is_the_patients(site) else self.torch_site
 
     def _child(self, site: str, below: str) -> None:
-        """Each name that lies directly in a site-packages folder, for the list of what is installed."""
+        """Each name directly in a site-packages folder, for the list of installed packages."""
         child = f"{site}/{below.partition('/')[0]}"
         if child == self._last_child:
             return
@@ -200,19 +201,19 @@ class _Scan:
         return self._compat or not (announced or by_env)
 
     def _environment_seen(self) -> bool:
-        """Whether it is known what kind of environment holds torch, and which Python's it is."""
+        """Whether it is known what kind of environment contains torch, and which Python it belongs to."""
         nodes, prefix, (above, _, name) = (
             self.overlay.nodes,
             prefix_of(self.torch_site)[1:],
             self.torch_site.rpartition("/"),
         )
-        if name == "dist-packages":  # Debian's: the standard library lies elsewhere
+        if name == "dist-packages":  # Debian's: the standard library is elsewhere
             return above.replace("usr/local/", "usr/", 1) + "/os.py" in nodes or self._debian_python in nodes
         signs = (f"{prefix}/pyvenv.cfg", f"{prefix}/conda-meta/history", f"{above}/os.py")
         return prefix == "usr/local" or any(sign in nodes for sign in signs)
 
     def _torch_is_the_patients(self, site: str) -> bool:
-        """Whether the image's own variables lead to the environment that holds the torch of this folder."""
+        """Whether the image's own variables point to the environment that contains this folder's torch."""
         if not site:
             return False
         prefix = prefix_of(site)
@@ -225,11 +226,11 @@ class _Scan:
         """What was strange, a line each."""
         found = []
         if self._outside:
-            found.append(f"{self._outside} names that lead out of the image were left out")
+            found.append(f"{self._outside} names that point outside the image were skipped")
         if self._sparse:
             found.append(f"{self._sparse} sparse files were not read")
         if self._not_kept:
-            found.append(f"{self._not_kept:,} files were left out: those before fill {_MAX_KEPT >> 20} MiB")
+            found.append(f"{self._not_kept:,} files were skipped: earlier ones already take {_MAX_KEPT >> 20} MiB")
         if self.overlay.full:
-            found.append(f"only the first {len(self.overlay.nodes):,} files that matter were looked at")
+            found.append(f"only the first {len(self.overlay.nodes):,} relevant files were examined")
         return tuple(found)

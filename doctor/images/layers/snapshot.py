@@ -1,4 +1,4 @@
-"""From what the layers hold to a Snapshot: by the gatherer and the parsers that a root folder goes through."""
+"""From the layers' contents to a Snapshot, with the same gatherer and parsers as for a root folder."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .wanted import prefix_of
 
 
 def layers_snapshot(facts: LayerFacts, name: str, env: Mapping[str, str] | None = None) -> Snapshot:
-    """The Snapshot of an image; `env`: the variables of its config, None where they are not known."""
+    """The Snapshot of an image; `env`: the variables in its config, None if unknown."""
     snapshot = _gathered(facts, name, env, {})
     if isinstance(snapshot.torch.version, Missing) and facts.torch_site:
-        # PATH leads to no Python that was seen, or to one without torch: the image's torch is what it is about.
+        # PATH leads to no Python that was found, or to one without torch: the image's torch is what matters.
         with_torch = _gathered(facts, name, env, {"python": prefix_of(facts.torch_site)})
         snapshot = snapshot if isinstance(with_torch.torch.version, Missing) else with_torch
-        python = replace(snapshot.python, chosen_because="the newest torch of the image is installed there")
+        python = replace(snapshot.python, chosen_because="the newest torch in the image is installed there")
         snapshot = replace(snapshot, python=python)
     libc = facts.packages.get("libc6", "")
     if isinstance(snapshot.host.libc, Missing) and libc:
@@ -54,9 +54,9 @@ _ABSENT = (
 
 
 def _unsure(snapshot: Snapshot, facts: LayerFacts) -> Snapshot:
-    """Where a part of the layers was not read, what was not seen may be there."""
+    """If part of the layers was not read, anything not found may still exist."""
     whole = sum(one.whole for one in facts.layers)
-    gap = Missing("not-asked", f"{whole} of {len(facts.layers) + facts.unread} layers were read to their end")
+    gap = Missing("not-asked", f"only {whole} of {len(facts.layers) + facts.unread} layers were read to the end")
     changes: dict[str, Any] = {"python.distributions_partial": not isinstance(snapshot.python.distributions, Missing)}
     for path in _EMPTY:
         if snapshot.fact(path) in ((), None, False):

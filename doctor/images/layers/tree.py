@@ -1,4 +1,4 @@
-"""The files of an image as the file gatherer looks through them: no file system has them, nothing leads out of them."""
+"""An image's files as the file gatherer sees them: they are on no file system, and nothing points outside them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MODES = {FILE: stat.S_IFREG | 0o644, SYMBOLIC_LINK: stat.S_IFLNK | 0o777}
 
 
 class TreeFiles(Files):
-    """Looks through `nodes` (path without leading slash to what is there) in place of a disk."""
+    """Searches `nodes` (path without leading slash to what is there) instead of a disk."""
 
     def __init__(self, emit: Emit, nodes: dict[str, Node], folders: dict[str, set[str]] | None = None) -> None:
         super().__init__(emit, "/")
@@ -37,7 +37,7 @@ class TreeFiles(Files):
         return sorted((name, self.kind(f"{base}/{name}") == "dir") for name in self.listed(path))
 
     def writable(self, path: str) -> bool:
-        """Whoever builds an image from this one may."""
+        """Whoever builds an image from this one can write."""
         return True
 
     def silent(self) -> Files:
@@ -45,7 +45,7 @@ class TreeFiles(Files):
         return TreeFiles(lambda line: None, self._nodes, self._folders)
 
     def content(self, disk_path: str) -> Content | None:
-        """What was read of the file at a path that `on_disk` gave."""
+        """What was read from the file at a path from `on_disk`."""
         node = self._nodes.get(disk_path.removeprefix(_ROOT).strip("/"))
         return node.content if node is not None and isinstance(node.content, Content) else None
 
@@ -64,7 +64,7 @@ class TreeFiles(Files):
     def _link(self, disk_path: str) -> str:
         node = self._nodes.get(disk_path.removeprefix(_ROOT).strip("/"))
         if node is None or node.kind != SYMBOLIC_LINK:
-            raise OSError(errno.EINVAL, "no link")
+            raise OSError(errno.EINVAL, "not a link")
         return node.target
 
     def _bytes(self, path: str, limit: int) -> bytes:
@@ -76,13 +76,13 @@ class TreeFiles(Files):
 
 
 class TreeTools:
-    """What the file gatherer asks of binary files, out of what was read when they came by."""
+    """What the file gatherer needs to know about binary files, from what was read as they passed by."""
 
     def __init__(self, files: TreeFiles) -> None:
         self._files = files
 
     def elf(self, path: str) -> dict[str, Any] | None:
-        """See probes/tools.py, as of the others."""
+        """See probes/tools.py, as for the others."""
         content = self._files.content(path)
         return content.elf if content else None
 
@@ -91,7 +91,7 @@ class TreeTools:
         return content.code if content else None
 
     def torch_calls(self, path: str, torch: list[str], beside: list[str]) -> dict[str, Any] | None:
-        """None: of a layer that comes by once, symbol tables are not kept."""
+        """None: layers pass by only once, and symbol tables are not kept."""
         return None
 
     def note(self, path: str) -> dict[str, Any] | None:
@@ -117,7 +117,7 @@ class TreeTools:
 
 
 def _folders(nodes: dict[str, Node]) -> dict[str, set[str]]:
-    """Each folder and the names in it; what holds something is a folder, whether an entry says so or not."""
+    """Each folder and the names in it; anything with contents is a folder, whether an entry says so or not."""
     found: dict[str, set[str]] = {"": set()}
     for path, node in nodes.items():
         if node.kind == "folder":

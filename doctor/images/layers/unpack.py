@@ -1,4 +1,4 @@
-"""A compressed layer as the bytes of its archive: gzip, zstd or plain, by its first bytes, never much of it at once."""
+"""A compressed layer as its archive's bytes: gzip, zstd or plain, detected from its first bytes, in small pieces."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .download import Download, words
 
 PIECE = 1 << 18
 _FREE = 1 << 30
-"""The first gibibyte is not held against it: that is a few seconds."""
-_MAX_WINDOW_LOG = 27  # what the zstd command takes without being told
+"""The first gibibyte is always allowed: it takes a few seconds."""
+_MAX_WINDOW_LOG = 27  # what the zstd command accepts by default
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-_SKIPPABLE = b"\x2a\x4d\x18"  # behind 50 to 5f: a zstd frame without content, as zstd:chunked and eStargz put in
+_SKIPPABLE = b"\x2a\x4d\x18"  # after 50 to 5f: a zstd frame without content, as inserted by zstd:chunked and eStargz
 
 
 class Unpacked:
@@ -49,7 +49,7 @@ class Unpacked:
         return self._data[start : self._at]
 
     def skip(self, size: int) -> int:
-        """Pass bytes; how many there were."""
+        """Skip bytes; returns how many there were."""
         left = size
         while left:
             here = min(len(self._data) - self._at, left)
@@ -67,7 +67,7 @@ class Unpacked:
             self.total += len(data)
             if self.total > _FREE and self.total > MAX_TIMES * self._download.count:
                 raise ImageError(
-                    f"{words(self._download.layer)} unpacks to over {MAX_TIMES} times its size: not read any further"
+                    f"{words(self._download.layer)} unpacks to over {MAX_TIMES} times its size: reading stopped"
                 )
             return True
         self._data, self._at = b"", 0
@@ -79,10 +79,10 @@ def _pieces(download: Download) -> Iterator[bytes]:
     head = b""
     while len(head) < 4 and (more := next(raw, b"")):
         head += more
-    # Not a generator: one that is dropped would close what it reads from, and the digest still needs the rest.
+    # Not a generator: dropping one would close what it reads from, and the digest still needs the rest.
     raw = chain([head] if head else [], raw)
     if download.layer.media_type.endswith("+encrypted"):
-        raise ImageError(f"{words(download.layer)} is encrypted: nobody without its key can read it")
+        raise ImageError(f"{words(download.layer)} is encrypted: it cannot be read without its key")
     zstd = head.startswith(_ZSTD) or (head[1:4] == _SKIPPABLE and head[0] & 0xF0 == 0x50)
     download.packed = zstd or head.startswith(_GZIP)
     if head.startswith(_GZIP):
@@ -98,7 +98,7 @@ def _gzip(raw: Iterator[bytes], download: Download) -> Iterator[bytes]:
         data = piece
         while True:
             if decoder.eof:
-                data = data.lstrip(b"\0")  # padding is allowed behind a member
+                data = data.lstrip(b"\0")  # padding is allowed after a member
                 if not data:
                     break
                 decoder = zlib.decompressobj(wbits=31)
@@ -112,7 +112,7 @@ def _gzip(raw: Iterator[bytes], download: Download) -> Iterator[bytes]:
             if not data and len(out) < PIECE:
                 break
     if inside and not decoder.eof:
-        raise _damaged(download, "gzip", "it ends too early")
+        raise _damaged(download, "gzip", "it is truncated")
 
 
 def _zstd(raw: Iterator[bytes], download: Download) -> Iterator[bytes]:
@@ -135,7 +135,7 @@ def _zstd(raw: Iterator[bytes], download: Download) -> Iterator[bytes]:
             data = decoder.unused_data if decoder.eof else b""
             yield out
     if not decoder.eof:
-        raise _damaged(download, "zstd", "it ends too early")
+        raise _damaged(download, "zstd", "it is truncated")
 
 
 def _zstandard(raw: Iterator[bytes], download: Download) -> Iterator[bytes]:
@@ -157,13 +157,13 @@ def _zstandard(raw: Iterator[bytes], download: Download) -> Iterator[bytes]:
             raise _damaged(download, "zstd", str(error)) from None
         if not out:
             if not before:
-                raise _damaged(download, "zstd", "it ends too early")
+                raise _damaged(download, "zstd", "it is truncated")
             return
         yield out
 
 
 class _File:
-    """An iterator of pieces with the one method that zstandard asks for."""
+    """An iterator of pieces with the one method that zstandard needs."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces, self._rest = pieces, b""
@@ -178,5 +178,5 @@ class _File:
 
 def _damaged(download: Download, kind: str, why: str) -> ImageError:
     return ImageError(
-        f"{words(download.layer)} is damaged {kind} data: {why.splitlines()[0][:120] if why else 'no reason given'}"
+        f"{words(download.layer)} has damaged {kind} data: {why.splitlines()[0][:120] if why else 'no reason given'}"
     )

@@ -1,4 +1,4 @@
-"""Which files of an image are worth a look, by their paths alone: what the file gatherer would ask for."""
+"""Which files in an image to read, from their paths alone: those that the file gatherer would ask for."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ...patient.extension_names import CODE_DISTRIBUTIONS, PACKAGES, TOP_LEVEL
 TEXT, HEADER, LIBRARY, ARCH_LIST, GLIBC, CACHE, PACKAGES_FILE = (
     "text", "header", "library", "arch-list", "glibc", "cache", "packages",
 )  # fmt: skip
-"""What is done with the content: kept, kept up to the first empty line, read as a library, also searched for torch's
-own list, searched for glibc's version, kept as bytes, searched for a few packages."""
+"""What to do with the content: keep it, keep it up to the first empty line, read it as a library, also search it for
+torch's own list, search it for glibc's version, keep it as bytes, search it for a few packages."""
 LISTED = "listed"
-"""Only that it is there."""
+"""Only that it exists."""
 NOTHING = ""
 
 _SITE = re.compile(r"^((?:.*/)?(?:(?:site|dist)-packages|archive-v0/[^/]+))/(.+)$", re.S)
@@ -38,7 +38,7 @@ _DRIVER = re.compile(r"lib(cuda|nvidia-(ml|ptxjitcompiler|nvvm|gpucomp|glcore|cf
 
 
 def site_of(path: str) -> tuple[str, str]:
-    """(site-packages folder, path below it), empty texts where there is none."""
+    """(site-packages folder, path below it), empty strings if there is none."""
     if "-packages/" not in path and "archive-v0/" not in path:
         return "", ""
     match = _SITE.match(path)
@@ -67,7 +67,7 @@ def wanted(path: str, site: str, below: str) -> str:
 
 
 def driver_library(path: str) -> bool:
-    """A library of the driver under its version, where no image should have one (compat folders are another matter)."""
+    """A versioned driver library, in a place where no image should have one (compat folders are different)."""
     return _DRIVER.search(path) is not None and "compat" not in path and "/stubs/" not in path
 
 

@@ -1,4 +1,4 @@
-"""What an image or a pod is made by, judged before it is: Dockerfiles, compose files, Kubernetes manifests."""
+"""Files that images and pods are made from, judged beforehand: Dockerfiles, compose files, Kubernetes manifests."""
 
 from .lint import Fault, Recipe, Rule, rules
 from .read import read_recipe

@@ -1,4 +1,4 @@
-"""What the name of a base image says: its CUDA, whether torch and the compiler are in it, and what libc it has."""
+"""What a base image's name says: its CUDA, whether it has torch and the compiler, and its libc."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from msgspec import Struct
 
 
 class Base(Struct, frozen=True, kw_only=True):
-    """cuda: major.minor, '' for none or not known; torch: version; nvcc: None where the name does not say."""
+    """cuda: major.minor, '' for none or unknown; torch: version; nvcc: None if the name does not say."""
 
     name: str
     cuda: str = ""
     torch: str = ""
     nvcc: bool | None = None
     gpu: bool = False
-    """The image sets the variables by which the container toolkit mounts the driver."""
+    """The image sets the variables that make the container toolkit mount the driver."""
     musl: bool = False
     python: str = ""
     ngc: bool = False
     """NVIDIA's own torch, with its TORCH_CUDA_ARCH_LIST."""
     bare: bool = False
-    """A system or Python alone."""
+    """Only a system or Python."""
     cuda_tag: str = ""
-    """The tag of nvidia/cuda that it is or is built on; its condition on the driver is that image's."""
+    """The nvidia/cuda tag that it is or is built on; it has that image's driver condition."""
     ngc_release: str = ""
     """Month of NVIDIA's framework containers ('25.03')."""
 
@@ -33,11 +33,11 @@ _NGC_FRAMEWORKS = {
     for name in ("pytorch", "tensorflow", "tritonserver", "tensorrt", "mxnet", "paddlepaddle", "jax", "dgl", "pyg",
                  "cuda-dl-base", "modulus/modulus", "physicsnemo/physicsnemo")
 }  # fmt: skip
-"""Released by month, all of one month with the same CUDA."""
+"""Released monthly, all with the same CUDA in a month."""
 
 
 def base_of(name: str) -> Base:
-    """By its path and tag alone; nothing is pulled."""
+    """From its path and tag alone; nothing is pulled."""
     if "$" in name:
         return Base(name=name)
     path, _, tag = name.partition("@")[0].removeprefix("docker.io/").removeprefix("library/").rpartition(":")

@@ -1,4 +1,4 @@
-"""Extensions that are compiled in a build: which variable names their GPUs, and what they do without one and a GPU.
+"""Extensions that are compiled in a build: which variable names their GPUs, and what they do without it or a GPU.
 
 No GPU is visible in `docker build` unless the host's default runtime is NVIDIA's. The rows are in `builds.json`.
 """
@@ -23,15 +23,15 @@ _SETUP = re.compile(r"\b(?:python[\d.]*\s+)?setup\.py\s+(?:install|develop|build
 _EXTENSION_WORDS = re.compile(r"(?i)cuda|extension|ops\b|raster|knn|nms|deform|kernels|csrc|apex|point|voxel")
 
 _NEAR = 120
-"""Characters around a call of setup.py that say what it compiles."""
+"""Words around a setup.py call that say what it compiles."""
 
 
 class Build(Struct, frozen=True, kw_only=True):
     """How one package is compiled. also: other names of its repository; archs: the variable that names the GPUs.
 
-    without: what it builds where neither that variable nor a GPU is there; force: the variable that has to be 1 for
-    CUDA code without a GPU; wheels: pip compiles it only from an address; only_with: it is compiled only where a
-    variable that begins so is 1.
+    without: what it builds if there is neither that variable nor a GPU; force: the variable that must be 1 for CUDA
+    code without a GPU; wheels: pip compiles it only from a URL; only_with: it is compiled only if a variable with this
+    prefix is 1.
     """
 
     package: str
@@ -54,13 +54,13 @@ class Compiled(Struct, frozen=True, kw_only=True):
     line: int
 
     def value(self, name: str) -> str:
-        """Of a variable where it is compiled; '' where nothing sets it."""
+        """A variable's value when it is compiled; '' if nothing sets it."""
         inline = re.search(rf"(?:^|[\s;&]){re.escape(name)}=(\"[^\"]*\"|'[^']*'|[^\s;&]+)", self.step.value)
         return (inline[1] if inline else self.step.env.get(name, "")).strip("\"' ")
 
     @property
     def archs(self) -> str:
-        """The value that names its GPUs; '' where nothing does."""
+        """The value that names its GPUs; '' if there is none."""
         return self.value(self.build.archs)
 
     @property
@@ -85,7 +85,7 @@ _PLAIN = Build(package="setup.py", source="torch/utils/cpp_extension.py")
 
 
 def compiled(j: Judged, installs: list[PipInstall]) -> Iterator[Compiled]:
-    """Each thing whose code is certainly compiled in the build, pip's before those of setup.py; ROCm's is none."""
+    """Everything that is certainly compiled in the build, pip's before setup.py's; nothing for ROCm."""
     if "rocm" in j.stage.image or any(re.search(r"(?i)\brocm|/rocm", step.value) for step in j.stage.whole):
         return
     for install in installs:
@@ -113,7 +113,7 @@ def _switched_on(one: Compiled, prefix: str) -> bool:
 
 
 def extensions(j: Judged, installs: list[PipInstall]) -> Iterator[Extension]:
-    """Those that name the GPUs that they are for."""
+    """Those that name their GPUs."""
     for one in compiled(j, installs):
         if found := targets(one.archs):
             yield Extension(
@@ -123,7 +123,7 @@ def extensions(j: Judged, installs: list[PipInstall]) -> Iterator[Extension]:
 
 
 def targets(value: str) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """(SASS, PTX) of a list: `8.0;8.6+PTX`, `80;86`; None where it cannot be read."""
+    """(SASS, PTX) in a list: `8.0;8.6+PTX`, `80;86`; None if it cannot be read."""
     words = [word for word in re.split(r"[;,\s]+", value) if word]
     read = [re.fullmatch(r"(\d{1,2})\.?(\d[af]?)(\+PTX)?", word) for word in words]
     if not words or not all(read):

@@ -1,6 +1,6 @@
-"""What clusters do by themselves: images without a GPU of their own, mounts of controllers, resources by other names.
+"""What clusters do on their own: images that need no GPU, mounts by controllers, resources with other names.
 
-Rows of cluster.json: what they are about, a pattern, what it means, the source.
+Rows of cluster.json: their subject, a pattern, its meaning, the source.
 """
 
 from __future__ import annotations
@@ -18,5 +18,5 @@ def _rows(what: str) -> tuple[re.Pattern[str], ...]:
 
 
 def is_known(what: str, text: str) -> bool:
-    """Whether a row of this kind (image, replica, shm, resource, part, folder) is about it."""
+    """Whether a row of this kind (image, replica, shm, resource, part, folder) matches it."""
     return any(pattern.search(text) for pattern in _rows(what))

@@ -24,7 +24,7 @@ _TRAINS = re.compile(r"(?i)torchrun|accelerate|deepspeed|train|vllm|sglang|tenso
 
 
 def compose_faults(document: dict[str, Any], folder: Path) -> Iterator[Fault]:
-    """Of every service."""
+    """Problems in every service."""
     services = document.get("services")
     if not isinstance(services, dict):
         return
@@ -41,7 +41,7 @@ def _reserved(service: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _made_from(service: dict[str, Any]) -> list[tuple[str, ...]]:
-    """What tells that two services run the same image: its name, or what it is built from."""
+    """What shows that two services run the same image: its name, or what it is built from."""
     found: list[tuple[str, ...]] = []
     if image := service.get("image"):
         found.append((str(image).removeprefix("docker.io/").removeprefix("library/").removesuffix(":latest"),))
@@ -61,7 +61,7 @@ def _asks(service: dict[str, Any]) -> bool:
 def _service(
     name: str, line: int, service: dict[str, Any], folder: Path, on_gpu: set[tuple[str, ...]]
 ) -> Iterator[Fault]:
-    """on_gpu: images of services that ask for a GPU; without one, such an image is meant to run so."""
+    """on_gpu: images of services that ask for a GPU; a service without one then uses such an image on purpose."""
     devices = at(service, "deploy", "resources", "reservations", "devices")
     reserved, asks = _reserved(service), _asks(service)
     started = f"{name} {words(service.get('command'))} {words(service.get('entrypoint'))} {service.get('image', '')}"
@@ -87,7 +87,7 @@ def _service(
         size = service.get("shm_size")
         if (size is None and _TRAINS.search(started)) or (size is not None and _mib(size) < _SMALL_MIB):
             where = line_of(service, "shm_size") if size is not None else line
-            detail = f"{name}: shm_size {size}." if size is not None else f"{name}: neither shm_size nor ipc."
+            detail = f"{name}: shm_size {size}." if size is not None else f"{name}: neither shm_size nor ipc is set."
             yield Fault(rule="shared-memory-small", line=where, detail=detail)
     for number, volume in enumerate(service.get("volumes") or ()):
         source = str(at(volume, "source") or "") if isinstance(volume, dict) else str(volume).partition(":")[0]
@@ -100,7 +100,7 @@ def _service(
 
 
 def _count(devices: Any) -> int | None:
-    """GPUs that it gets; None where all, or a number that only the engine knows."""
+    """Number of GPUs that it gets; None for all, or for a number that only the engine knows."""
     total = 0
     for one in devices if isinstance(devices, list) else ():
         ids = at(one, "device_ids")
@@ -120,21 +120,21 @@ def _reservation(name: str, one: dict[str, Any], line: int) -> Iterator[Fault]:
         return
     what = ""
     if not flat:
-        what = "capabilities are not there: compose refuses it"
+        what = "capabilities is missing, so compose rejects it"
     elif one.get("driver") != "cdi" and not {"gpu", "nvidia", "compute", "utility", "tpu"} & set(flat):
-        what = f"capabilities {flat} name no GPU"
+        what = f"capabilities {flat} do not include a GPU"
     elif "count" in one and "device_ids" in one:
-        what = "count and device_ids exclude each other"
+        what = "count cannot be used with device_ids"
     elif any(not isinstance(value, str) for value in one.get("device_ids") or ()):
-        what = "device_ids are texts: ['0', '1']"
+        what = "device_ids must be strings: ['0', '1']"
     elif "count" in one and not (one["count"] == "all" or isinstance(one["count"], int) or "$" in str(one["count"])):
-        what = f"count is {one['count']!r}, a whole number or all is expected"
+        what = f"count is {one['count']!r}, but must be a whole number or all"
     if what:
         yield Fault(rule="gpu-reservation-incomplete", line=line, detail=f"{name}: {what}.")
 
 
 def _needs_gpu(service: dict[str, Any], folder: Path) -> str:
-    """What says that it is for a GPU: its image's name, or the base of the Dockerfile that it is built from."""
+    """What shows that it needs a GPU: its image's name, or the base of its Dockerfile."""
     image = str(service.get("image") or "")
     build = service.get("build")
     if build is None:
@@ -165,7 +165,7 @@ def _tmpfs(service: dict[str, Any]) -> bool:
 
 
 def _mib(size: Any) -> float:
-    """`8gb`, `512m`, bytes; endless where it cannot be read."""
+    """`8gb`, `512m`, bytes; infinite if it cannot be read."""
     found = re.fullmatch(r"(?i)\s*([\d.]+)\s*([bkmg])?i?b?\s*", str(size))
     if not found:
         return float("inf")

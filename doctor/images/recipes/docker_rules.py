@@ -1,4 +1,4 @@
-"""What is wrong in the stage that is built: base image, variables, health check, packages of the system."""
+"""What is wrong in the stage that is built: base image, variables, health check, system packages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DRIVER = re.compile(
 
 
 def docker_faults(j: Judged) -> Iterator[Fault]:
-    """All of them, in the order of the rules."""
+    """All problems, in the order of the rules."""
     yield from tag_faults(j)
     yield from _variables(j)
     yield from _system_packages(j)
@@ -29,7 +29,7 @@ def docker_faults(j: Judged) -> Iterator[Fault]:
 
 
 _DEMANDS = ("NVIDIA_REQUIRE_", "NVIDIA_DISABLE_REQUIRE")
-"""Variables that the container toolkit evaluates in every image, and that only an image for GPUs has a use for."""
+"""Variables that the container toolkit evaluates in every image, but that are useful only in GPU images."""
 
 
 def _variables(j: Judged) -> Iterator[Fault]:
@@ -43,7 +43,7 @@ def _variables(j: Judged) -> Iterator[Fault]:
         lacking = [n for n in ("NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES") if n not in env]
         yield Fault(
             rule="nvidia-variables-not-set", line=line,
-            detail=f"{j.stage.image} does not set {' and '.join(lacking)}, and with --runtime=nvidia alone they count.",
+            detail=f"{j.stage.image} does not set {' and '.join(lacking)}, needed with --runtime=nvidia alone.",
         )  # fmt: skip
 
 
@@ -65,7 +65,7 @@ def _variable(j: Judged, step: Step, name: str, value: str) -> Iterator[Fault]:
     if name == "NVIDIA_VISIBLE_DEVICES" and not plain:
         yield Fault(rule="gpu-hidden-by-variable", line=line, detail=f"{name}={plain} gives the container no GPU.")
     elif name == "CUDA_VISIBLE_DEVICES" and "$" not in plain and plain.lower() != "all" and not hides_gpus(name, plain):
-        detail = f"{name}={plain}: of the GPUs that a container gets, it uses these alone."
+        detail = f"{name}={plain}: the container uses only these of the GPUs that it gets."
         yield Fault(rule="gpu-fixed-by-variable", line=line, detail=detail)
     elif name == "TORCH_CUDA_ARCH_LIST" and "$" not in plain:
         yield from _arch_list(j, line, plain)
@@ -84,7 +84,7 @@ def _arch_list(j: Judged, line: int, value: str) -> Iterator[Fault]:
     ]
     if wrong:
         detail = (
-            f"{wrong[0]!r} is no capability with a dot" + (" (commas do not part them)" if "," in value else "") + "."
+            f"{wrong[0]!r} is not a capability such as 8.6" + (" (do not use commas)" if "," in value else "") + "."
         )
         yield Fault(rule="arch-list-wrong", line=line, detail=detail)
         return
@@ -108,7 +108,7 @@ def _system_packages(j: Judged) -> Iterator[Fault]:
         if re.search(r"\.run\b(?=.{0,200}(?:--driver|--silent --driver))", step.value):
             yield Fault(
                 rule="driver-installed-in-image", line=line_in(step, j.rows, "--driver"),
-                detail="The runfile installs the driver by --driver.",
+                detail="The runfile installs the driver because of --driver.",
             )  # fmt: skip
 
 
@@ -129,11 +129,9 @@ def _in_build(j: Judged) -> Iterator[Fault]:
             continue
         if re.search(r"(?:^|[;&|(\n][ \t]*)nvidia-smi\b(?![^;&\n]{0,80}(?:\|\||; ?true))", step.value):
             line = line_in(step, j.rows, "nvidia-smi")
-            yield Fault(
-                rule="gpu-used-in-build", line=line, detail="nvidia-smi ends in an error where there is no driver."
-            )
+            yield Fault(rule="gpu-used-in-build", line=line, detail="nvidia-smi fails if there is no driver.")
         elif re.search(
             r"assert\s+(?:torch|tf|jax)\.[\w.]{0,40}(?:is_available|device_count|list_physical)", step.value
         ):
             line = line_in(step, j.rows, "assert")
-            yield Fault(rule="gpu-used-in-build", line=line, detail="The assertion is false where there is no GPU.")
+            yield Fault(rule="gpu-used-in-build", line=line, detail="The assertion fails if there is no GPU.")

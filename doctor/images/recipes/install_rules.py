@@ -1,4 +1,4 @@
-"""What is wrong with the installs of torch and of what is compiled against it."""
+"""What is wrong with installs of torch and of packages compiled against it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .stages import Step
 
 
 def install_faults(j: Judged) -> Iterator[Fault]:
-    """In the order of the file."""
+    """In file order."""
     installs = list(pip_installs(j.stage.whole, j.rows))
     torches = [(step, one) for step in j.stage.whole if step.word == "RUN" for one in torch_of(step)]
     for step, one in j.today:
@@ -47,7 +47,7 @@ def _torch(j: Judged, step: Step, one: TorchInstall) -> Iterator[Fault]:
     if one.build == "cpu" and (j.base.gpu or j.base.cuda):
         yield Fault(
             rule="torch-cpu-build", line=line,
-            detail=f"{one.text[:120]}: on {j.stage.image} it computes on the CPU.",
+            detail=f"{one.text[:120]}: on {j.stage.image} this installs a CPU build.",
             fix=_cuda_line(j, one),
         )  # fmt: skip
     version = one.version.partition("+")[0]
@@ -58,23 +58,25 @@ def _torch(j: Judged, step: Step, one: TorchInstall) -> Iterator[Fault]:
         detail = f"torch {version} was published for {have}, not for {one.tag}."
         yield Fault(rule="torch-build-not-published", line=line, detail=detail)
     elif one.tag.startswith("cu") and not j.m.index_url(one.tag):
-        yield Fault(rule="torch-build-not-published", line=line, detail=f"{one.tag} is no index of PyTorch.")
+        yield Fault(rule="torch-build-not-published", line=line, detail=f"{one.tag} is not a PyTorch index.")
     for url in one.indexes:
         nightly = re.search(r"/whl/nightly/(cu\d{2,3})(?:/|$)", url)
         if nightly and (last := nightly_ended(j.m, nightly[1])):
-            detail = f"{nightly[1]} was built up to torch {last}; nightly wheels are built for newer CUDA alone."
+            detail = (
+                f"{nightly[1]} was built up to torch {last}; nightly wheels are built only for newer CUDA versions."
+            )
             yield Fault(rule="nightly-index-ended", line=line_in(step, j.rows, f"/nightly/{nightly[1]}"), detail=detail)
     if version and j.base.python:
         grade = j.m.python_for_torch(version, j.base.python, platform)
         if grade.grade in ("too-old", "too-new", "no-wheel"):
-            detail = f"torch {version} has none for Python {j.base.python} of {j.stage.image}."
+            detail = f"torch {version} has no wheel for Python {j.base.python}, which {j.stage.image} has."
             yield Fault(rule="torch-without-wheel-for-python", line=line, detail=detail)
 
 
 def _cuda_line(j: Judged, one: TorchInstall) -> str:
-    """The build for the usual GPUs and the oldest driver that the base lets start; '' where none is listed.
+    """The build for the usual GPUs and the oldest driver that the base allows; '' if none is listed.
 
-    Of the release that the line names where there is one for it, of the base's own CUDA first.
+    From the release that the line names if there is one, with the base's own CUDA first.
     """
     q = Question(
         gpus=USUAL,
@@ -101,12 +103,12 @@ def _companions(j: Judged, install: PipInstall) -> Iterator[Fault]:
             grade = j.m.companion_matches(torch.version, name, other.version)
             if grade.grade == "mismatch":
                 line = line_in(install.step, j.rows, f"{name}==")
-                detail = f"{name} {other.version} does not go with torch {torch.version}."
+                detail = f"{name} {other.version} does not work with torch {torch.version}."
                 yield Fault(rule="torch-companion-of-other-release", line=line, detail=detail)
 
 
 def _replaced(j: Judged, installs: list[PipInstall], torches: list[tuple[Step, TorchInstall]]) -> Iterator[Fault]:
-    """A later command that asks for another torch than the one that is there."""
+    """A later command that asks for a torch other than the installed one."""
     own = bool(j.base.torch) or j.base.ngc
     first = None if own else next(((step, one) for step, one in torches), None)
     have = first[1].version.partition("+")[0] if first else j.base.torch
@@ -118,7 +120,7 @@ def _replaced(j: Judged, installs: list[PipInstall], torches: list[tuple[Step, T
     removed = removals(j.stage.whole, ("torch", "pytorch"))
     for install in installs:
         if any(after <= line <= install.step.line for line in removed):
-            return  # taken out on purpose, and nothing replaces it
+            return  # removed on purpose, and not replaced
         if install.step.line < after or (first and install.step is first[0] and install.version_of("torch")):
             continue
         for line, wanted in _torch_wishes(j, install):
@@ -126,10 +128,10 @@ def _replaced(j: Judged, installs: list[PipInstall], torches: list[tuple[Step, T
             same_index = bool(tag) and (tag in " ".join(install.indexes) or tag in wanted.version)
             other = bool(wanted.operator == "==" and (not have or again != have) and (have or j.base.ngc))
             if (other or (install.upgrade and wanted.operator != "==")) and not (same_index and not other):
-                what = f"torch {have}".strip() if have else f"the torch of {j.stage.image}"
+                what = f"torch {have}".strip() if have else f"the torch in {j.stage.image}"
                 built = f" ({tag})" if tag else ""
                 words = f"torch{wanted.operator}{wanted.version}" + (" with --upgrade" if install.upgrade else "")
-                detail = f"{what}{built} is there; {words} puts another in its place."
+                detail = f"{what}{built} is installed; {words} replaces it."
                 yield Fault(rule="torch-replaced-later", line=line, detail=detail)
                 break
 
@@ -151,7 +153,7 @@ def _against_base(j: Judged, installs: list[PipInstall]) -> Iterator[Fault]:
     line, what = (made[0].line, made[0].build.package) if made else (0, "")
     toolkit = j.base.cuda
     if cuda and toolkit and made and toolkit.split(".")[0] != cuda.split(".")[0]:
-        detail = f"{what} is compiled by CUDA {toolkit} of {j.stage.image}; torch was built with CUDA {cuda}."
+        detail = f"{what} is compiled with CUDA {toolkit} in {j.stage.image}; torch was built with CUDA {cuda}."
         choice = torches[-1][1].choice
         detail += f" {choice}." if choice else ""
         yield Fault(rule="toolkit-of-other-major", line=line, detail=detail)
@@ -161,7 +163,7 @@ def _against_base(j: Judged, installs: list[PipInstall]) -> Iterator[Fault]:
         step, one = torches[-1]
         floor = j.m.driver_for_cuda("1", cuda).floor_minor
         asks = j.m.oldest_driver(j.base.cuda_tag, "arm64" if "arm64" in j.stage.platform else "x86_64")
-        lets = f"lets driver {asks} start it" if asks else f"is made for drivers of CUDA {toolkit}"
+        lets = f"starts with driver {asks}" if asks else f"is made for drivers that support CUDA {toolkit}"
         detail = f"torch is built with CUDA {cuda} and needs driver {floor}; {j.stage.image} {lets}."
         detail += f" {one.choice}." if one.choice else ""
         yield Fault(rule="torch-newer-than-base-promises", line=line_in(step, j.rows, one.tag, "torch"), detail=detail)
@@ -174,14 +176,14 @@ def _against_base(j: Judged, installs: list[PipInstall]) -> Iterator[Fault]:
 
 
 def _gpus_of_build(made: list[Compiled]) -> Iterator[Fault]:
-    """What is compiled for no GPU, or only where one is visible; the first of each rule and variable."""
+    """What is compiled for no GPU, or only if one is visible; the first of each rule and variable."""
     named = set()
     for one in made:
         build = one.build
         switch = build.force or "USE_CUDA"
         if not one.forced:
             words = f"{switch}=1 is not set" if build.force else f"{switch}={one.value(switch)}"
-            detail = f"{words}: where no GPU is visible, {build.package} is built for the CPU alone."
+            detail = f"{words}: if no GPU is visible, {build.package} is built only for the CPU."
             yield Fault(rule="extension-without-cuda", line=one.line, detail=detail)
             break
     for one in made:
@@ -189,9 +191,9 @@ def _gpus_of_build(made: list[Compiled]) -> Iterator[Fault]:
         if one.forced and build.without != "everything" and not one.archs and build.archs not in named:
             named.add(build.archs)
             end = f" ({build.says})" if build.says else ""
-            detail = f"Where no GPU is visible, the build of {build.package} stops{end} unless {build.archs} is set."
+            detail = f"If no GPU is visible, the build of {build.package} stops{end} unless {build.archs} is set."
             example = "80;86;90" if build.archs == "TCNN_CUDA_ARCHITECTURES" else "8.0;8.6;9.0+PTX"
-            fix = f'Set ENV {build.archs}="{example}" before it, with the GPUs that it is for.'
+            fix = f'Set ENV {build.archs}="{example}" before it, with the GPUs you need.'
             yield Fault(rule="arch-list-not-set", line=one.line, detail=detail, fix=fix)
 
 

@@ -1,6 +1,6 @@
-"""A Dockerfile's instructions with their lines: by BuildKit's own parser, else by dockerfile-parse.
+"""A Dockerfile's instructions with their lines, parsed with BuildKit's own parser, else with dockerfile-parse.
 
-The second takes the bodies of heredocs for instructions: a file with one is then refused, never judged wrongly.
+The latter mistakes heredoc bodies for instructions: a file with a heredoc is then refused, never judged wrongly.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ...extra import extra_line
 _HEREDOC = re.compile(r"(?<!<)<<-?\s*[\"']?([A-Za-z_]\w*)[\"']?(?![^\n]*\\\n\s*<<<)")
 MOST_BYTES = 4 << 20
 MOST_LINES = 50_000
-"""BuildKit's parser takes 1.3 kB for each, so 300 MB for a megabyte of short ones."""
+"""BuildKit's parser uses 1.3 kB for each, so 300 MB for a megabyte of short ones."""
 _MOST_CONTINUED, _MOST_INSTRUCTIONS = 5000, 10_000
 _WORDS = {
     "ADD", "ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "FROM", "HEALTHCHECK", "LABEL", "MAINTAINER", "ONBUILD",
@@ -27,7 +27,7 @@ _WORDS = {
 class Unparsed(Exception):
     """A file that cannot be read as a Dockerfile: one line. `unknown`: it may be right (exit 3), else exit 2.
 
-    `other`: YAML that is no compose file or manifest, or a template.
+    `other`: YAML that is neither a compose file nor a manifest, or a template.
     """
 
     def __init__(self, text: str, unknown: bool = False, other: bool = False) -> None:
@@ -36,7 +36,7 @@ class Unparsed(Exception):
 
 
 class Instruction(Struct, frozen=True, kw_only=True):
-    """One instruction. value: all behind its word, continued lines joined, flags left in; body: of heredocs."""
+    """One instruction. value: everything after its word, continued lines joined, flags included; body: of heredocs."""
 
     word: str
     value: str
@@ -46,7 +46,7 @@ class Instruction(Struct, frozen=True, kw_only=True):
 
     @property
     def shell(self) -> str:
-        """What a RUN carries out."""
+        """What a RUN executes."""
         return f"{_without_flags(self.value)}\n{self.body}" if self.body else _without_flags(self.value)
 
 
@@ -57,12 +57,12 @@ def _without_flags(value: str) -> str:
 def instructions(text: str, name: str) -> list[Instruction]:
     """All of them. Raises Unparsed with the line."""
     if len(text) > MOST_BYTES:
-        raise Unparsed(f"{name}: {len(text) >> 20} MiB are too much for a Dockerfile")
+        raise Unparsed(f"{name}: {len(text) >> 20} MiB is too large for a Dockerfile")
     lines, continued = _lines(text)
     if lines > MOST_LINES:
-        raise Unparsed(f"{name}: over {MOST_LINES} lines: not judged")
+        raise Unparsed(f"{name}: more than {MOST_LINES} lines: not judged")
     if continued > _MOST_CONTINUED:
-        raise Unparsed(f"{name}: a command of over {_MOST_CONTINUED} continued lines: not judged")
+        raise Unparsed(f"{name}: a command with more than {_MOST_CONTINUED} continued lines: not judged")
     try:
         import dockerfile
     except ImportError:
@@ -70,14 +70,14 @@ def instructions(text: str, name: str) -> list[Instruction]:
     else:
         found = list(_by_buildkit(dockerfile, text, name))
     if len(found) > _MOST_INSTRUCTIONS:
-        raise Unparsed(f"{name}: over {_MOST_INSTRUCTIONS} instructions: not judged")
+        raise Unparsed(f"{name}: more than {_MOST_INSTRUCTIONS} instructions: not judged")
     if not found:
-        raise Unparsed(f"{name}: there is no instruction in it")
+        raise Unparsed(f"{name}: contains no instructions")
     for one in found:
         if one.word not in _WORDS:
-            raise Unparsed(f"{name}:{one.line}: {one.word[:40]!r} is no instruction of a Dockerfile")
+            raise Unparsed(f"{name}:{one.line}: {one.word[:40]!r} is not a Dockerfile instruction")
     if not any(one.word == "FROM" for one in found):
-        raise Unparsed(f"{name}: no FROM in it: this is no Dockerfile")
+        raise Unparsed(f"{name}: not a Dockerfile (it has no FROM)")
     return found
 
 
@@ -97,7 +97,7 @@ def _by_buildkit(parser: object, text: str, name: str) -> Iterator[Instruction]:
     try:
         commands = parser.parse_string(text)  # type: ignore[attr-defined]
     except Exception as error:
-        why = next(iter(str(error).splitlines()), "BuildKit's parser gives up")
+        why = next(iter(str(error).splitlines()), "BuildKit's parser cannot read it")
         raise Unparsed(f"{name}: {why[:200]}") from None
     for one in commands:
         if not one.cmd:  # a line of a backslash alone
@@ -116,7 +116,7 @@ def _by_dockerfile_parse(text: str, name: str) -> Iterator[Instruction]:
     for number, row in enumerate(text.split("\n"), 1):
         if re.match(r"\s*(?:RUN|COPY|ADD)\b", row, re.I) and _HEREDOC.search(row):
             raise Unparsed(
-                f"{name}: heredoc at line {number}: needs the extra dockerfile: {extra_line('dockerfile')}",
+                f"{name}: heredoc at line {number}: requires the extra dockerfile: {extra_line('dockerfile')}",
                 unknown=True,
             )
     for one in DockerfileParser(fileobj=io.BytesIO(text.encode())).structure:

@@ -1,4 +1,4 @@
-"""What the rules of a Dockerfile look at."""
+"""What the Dockerfile rules look at."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ class Judged(Struct, frozen=True, kw_only=True):
     m: Any
     """compat_matrix.Matrix."""
     today: tuple[tuple[Step, TorchInstall], ...] = ()
-    """Installs of torch, each with the version and build that its installer would choose today."""
+    """torch installs, each with the version and build that its installer would choose today."""
     files: dict[str, str] = {}
-    """Requirement files of the build context, by the name that the Dockerfile uses."""
+    """Requirement files in the build context, by the name that the Dockerfile uses."""

@@ -1,4 +1,4 @@
-"""Kubernetes manifests: GPUs total for, shared memory, probes, variables, mounts."""
+"""Kubernetes manifests: requested GPUs, shared memory, probes, variables, mounts."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .yaml_nodes import FETCHES, at, environment, line_of, of_the_driver, words
 _TRAINS = re.compile(r"(?i)torchrun|accelerate|deepspeed|train|num.?workers")
 
 _ALONE = ("Pod", "Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "Job", "CronJob")
-"""Kinds whose pods know nothing of each other's GPUs."""
+"""Kinds whose pods do not know about each other's GPUs."""
 
 
 def kubernetes_faults(documents: list[dict[str, Any]]) -> Iterator[Fault]:
-    """Of every pod in a file's documents: a Pod, a template at any depth, items of a List."""
+    """Problems in every pod in a file's documents: a Pod, a template at any depth, items of a List."""
     pods = [found for document in documents for found in _pods(document, str(document.get("kind") or ""))]
     named = any(pod.get("runtimeClassName") for pod, _, _ in pods)
     for pod, kind, replica in pods:
@@ -46,7 +46,7 @@ def _pods(node: Any, kind: str, key: str = "", depth: int = 0) -> Iterator[tuple
 
 
 def _pod(pod: dict[str, Any], kind: str, replica: str, named: bool) -> Iterator[Fault]:
-    """named: another pod of this file names a runtime class, so the cluster's default is another."""
+    """named: another pod in this file names a runtime class, so the cluster's default is a different one."""
     total = 0
     containers = [(pod["containers"], n, one) for n, one in enumerate(pod["containers"]) if isinstance(one, dict)]
     claims = bool(pod.get("resourceClaims"))
@@ -65,20 +65,20 @@ def _pod(pod: dict[str, Any], kind: str, replica: str, named: bool) -> Iterator[
             and not FETCHES.search(command_line)
         ):
             line = line_of(one, "image")
-            yield Fault(rule="container-without-gpu", line=line, detail=f"{name}: {image} with no nvidia.com/gpu.")
+            yield Fault(rule="container-without-gpu", line=line, detail=f"{name}: {image} without nvidia.com/gpu.")
         yield from published(image, line_of(one, "image"))
         yield from _quantities(name, one)
         yield from _probes(name, one)
         for variable, (value, line) in environment(one.get("env")).items():
-            if count or variable != "NVIDIA_VISIBLE_DEVICES":  # void is how a pod without GPUs asks for none
+            if count or variable != "NVIDIA_VISIBLE_DEVICES":  # with void, a pod without GPUs asks for none
                 yield from variable_faults(variable, value, line, base_of(image).nvcc)
             if variable == "NVIDIA_VISIBLE_DEVICES" and value.strip().lower() not in ("none", "void", ""):
-                detail = f"{name}: {variable}={value} beside what the device plugin allots."
+                detail = f"{name}: {variable}={value} is set in addition to the GPUs that the device plugin allocates."
                 yield Fault(rule="gpus-beside-the-scheduler", line=line, detail=detail)
         started = words(one.get("command")) + words(one.get("args")) + image
         shm = any("/dev/shm" in str(at(mount, "mountPath")) for mount in one.get("volumeMounts") or ())
         if count and not shm and not is_known("shm", kind) and (count > 1 or _TRAINS.search(started)):
-            detail = f"{name}: {count} GPU{'s' if count > 1 else ''}, and nothing mounted at /dev/shm."
+            detail = f"{name}: {count} GPU{'s' if count > 1 else ''}, but nothing is mounted at /dev/shm."
             yield Fault(rule="shared-memory-small", line=line_of(within, number), detail=detail)
         if kind in _ALONE:
             yield from too_few(name, command_line, count, line_of(within, number))
@@ -91,7 +91,7 @@ def _pod(pod: dict[str, Any], kind: str, replica: str, named: bool) -> Iterator[
 
 
 def _quantity(container: dict[str, Any]) -> int | None:
-    """GPUs that it asks for; None for no word of GPUs, 0 where the number cannot be read."""
+    """Number of GPUs that it asks for; None if it does not mention GPUs, 0 if the number cannot be read."""
     found = None
     for kind in ("limits", "requests"):
         rows = at(container, "resources", kind)
@@ -113,14 +113,14 @@ def _quantities(name: str, container: dict[str, Any]) -> Iterator[Fault]:
             text = str(rows[key])
             if is_known("resource", str(key)) and not re.fullmatch(r"\d+|\{\{.*\}\}|\$.*", text):
                 detail = (
-                    f"{name}: {key} is {text!r}; GPUs are not divided (MIG and time-slicing have names of their own)."
+                    f"{name}: {key} is {text!r}; GPUs cannot be divided (MIG and time-slicing have their own names)."
                 )
                 yield Fault(rule="gpu-quantity-wrong", line=line_of(rows, key), detail=detail)
     for key in requests if isinstance(requests, dict) else ():
         if not is_known("resource", str(key)):
             continue
         if not isinstance(limits, dict) or key not in limits:
-            detail = f"{name}: {key} stands in requests alone."
+            detail = f"{name}: {key} is set only in requests."
             yield Fault(rule="gpu-quantity-wrong", line=line_of(requests, key), detail=detail)
         elif str(limits[key]) != str(requests[key]):
             detail = f"{name}: requests {requests[key]} and limits {limits[key]} differ."

@@ -1,4 +1,4 @@
-"""Rules and what they found. The words of the rules are in `rules.json`."""
+"""Rules and what they found. The texts of the rules are in `rules.json`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..source import Image
 
 
 class Rule(Struct, frozen=True, kw_only=True):
-    """One rule. status: fail, warn, or info for a remark; check: the check whose page says more."""
+    """One rule. status: fail, warn, or info for a note; check: the check whose page says more."""
 
     id: str
     status: Literal["fail", "warn", "info"]
@@ -41,12 +41,12 @@ class Extension(Struct, frozen=True, kw_only=True):
     sass: tuple[str, ...]
     ptx: tuple[str, ...]
     cuda: str
-    """Of the compiler, major.minor; '' where the base does not say."""
+    """The compiler's version, major.minor; '' if the base does not say."""
 
 
 class Recipe(Struct, frozen=True, kw_only=True):
-    """kind: dockerfile, compose, kubernetes. images: what the Dockerfile would make, as far as it says itself; several
-    where the base's name leaves open which condition on the driver it has."""
+    """kind: dockerfile, compose, kubernetes. images: what the Dockerfile would build, as far as it says itself; several
+    if the base's name leaves its driver condition open."""
 
     name: str
     kind: str
@@ -54,10 +54,10 @@ class Recipe(Struct, frozen=True, kw_only=True):
     images: tuple[Image, ...] = ()
     extensions: tuple[Extension, ...] = ()
     choice: str = ""
-    """Which torch the installer would choose today, in words, where the file leaves it open."""
+    """A sentence about which torch the installer would choose today, if the file leaves it open."""
     base: str = ""
     unresolved: tuple[str, ...] = ()
-    """Variables of FROM that nothing sets: then nothing is judged by the base."""
+    """Variables in FROM that nothing sets: then nothing is judged by the base."""
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""Compose files and Kubernetes manifests: YAML with its lines, by ruamel.yaml."""
+"""Compose files and Kubernetes manifests: YAML with line numbers, parsed with ruamel.yaml."""
 
 from __future__ import annotations
 
@@ -21,23 +21,25 @@ _TEMPLATE = re.compile(
     r"\{\{-?\s*(?:\.(?:Values|Chart|Release|Files|Capabilities|Template)\b"
     r"|(?:include|template|range|if|with|end|define)\b)"
 )
-"""Helm's, which may be YAML all the same."""
+"""Helm's, which may be valid YAML all the same."""
 _MAYBE = re.compile(r"(?m)(?:^[ ]{0,8}|[{,]\s*)[\"']?(?:apiVersion|services)[\"']?\s*:")
-"""What each compose file or manifest has; other YAML need not be read."""
+"""What every compose file or manifest has; other YAML need not be read."""
 _MOST_DOCUMENTS = 500
 _MOST_NODES = 50_000
-"""Comments are no nodes, and are kept."""
+"""Comments are not nodes, but are kept."""
 _MOST_DEEP = 100
 _MOST_OPEN = 500
-"""Brackets that are open, those within texts too."""
+"""Open brackets, including those in strings."""
 _NODE_BYTES = 100
-"""A text counts as one node for each of so many characters."""
+"""A string counts as one node per this many characters."""
 
 
 def read_manifests(path: Path, text: str, folder: Path) -> Recipe:
     """All documents of a file; `folder`: what its paths are relative to. Raises Unparsed."""
     if _TEMPLATE.search(text):
-        raise Unparsed(f"{path}: a template; what it makes can be judged: helm template ... > FILE", other=True)
+        raise Unparsed(
+            f"{path}: a template; render it first, then check the result: helm template ... > FILE", other=True
+        )
     if not _MAYBE.search(text):
         raise _neither(path)
     every = list(documents(text, str(path)))
@@ -58,12 +60,12 @@ def _neither(path: Path) -> Unparsed:
 
 
 def documents(text: str, name: str) -> Iterator[Any]:
-    """Each document of a stranger's YAML, with lines, bounded. Raises Unparsed."""
+    """Each document in untrusted YAML, with lines, bounded. Raises Unparsed."""
     return _bounded(text, name, "load_all")
 
 
 def nodes(text: str, name: str) -> Iterator[Any]:
-    """As documents, each as its root node, whose marks say where it stands. Raises Unparsed."""
+    """Like `documents`, but each as its root node, whose marks give its position. Raises Unparsed."""
     return _bounded(text, name, "compose_all")
 
 
@@ -74,12 +76,12 @@ def _bounded(text: str, name: str, every: str) -> Iterator[Any]:
     except ImportError:
         raise Unparsed(f"YAML needs the package ruamel.yaml: {extra_line('image')}") from None
     if text.count("\n") > MOST_LINES:
-        raise Unparsed(f"{name}: over {MOST_LINES} lines: not judged")
-    if _most_open(text) > _MOST_OPEN:  # the reader's time grows with the square of them
-        raise Unparsed(f"{name}: nested over {_MOST_DEEP} deep: not judged")
+        raise Unparsed(f"{name}: more than {MOST_LINES} lines: not judged")
+    if _most_open(text) > _MOST_OPEN:  # parsing time grows with their square
+        raise Unparsed(f"{name}: nested more than {_MOST_DEEP} levels deep: not judged")
     reader = YAML(typ="rt")
     reader.Composer = _counting(name)
-    warnings.simplefilter("ignore")  # ruamel's, of anchors that are set twice
+    warnings.simplefilter("ignore")  # ruamel's, about anchors that are set twice
     reader.allow_duplicate_keys = True
     try:
         for number, document in enumerate(getattr(reader, every)(text)):
@@ -89,12 +91,12 @@ def _bounded(text: str, name: str, every: str) -> Iterator[Any]:
     except YAMLError as error:
         if "{{" in text or "{%" in text:
             raise Unparsed(
-                f"{name}: a template; what it makes can be judged: helm template ... > FILE", other=True
+                f"{name}: a template; render it first, then check the result: helm template ... > FILE", other=True
             ) from None
         mark = getattr(error, "problem_mark", None)
         where = f":{mark.line + 1}" if mark is not None else ""
         problem = str(getattr(error, "problem", "") or "it cannot be read").split("\n")[0]
-        raise Unparsed(f"{name}{where}: this is no YAML: {problem[:120]}") from None
+        raise Unparsed(f"{name}{where}: not valid YAML: {problem[:120]}") from None
     except (RecursionError, ValueError, TypeError, AttributeError, KeyError):
         raise Unparsed(f"{name}: this YAML cannot be read") from None
 
@@ -108,7 +110,7 @@ def _most_open(text: str) -> int:
 
 
 def _counting(name: str) -> type[Composer]:
-    """A composer that counts nodes, each alias as all that it stands for, before any value is built of them."""
+    """A composer that counts nodes, with aliases fully expanded, before any value is built from them."""
     from ruamel.yaml.composer import Composer as RuamelComposer
     from ruamel.yaml.events import AliasEvent
 
@@ -123,16 +125,16 @@ def _counting(name: str) -> type[Composer]:
             event, before = self.parser.peek_event(), self.total
             if isinstance(event, AliasEvent):
                 if event.anchor in self.anchors and event.anchor not in self.sizes:
-                    raise Unparsed(f"{name}: *{event.anchor[:40]} is an alias of what it stands in")
+                    raise Unparsed(f"{name}: *{event.anchor[:40]} is an alias of a node that contains it")
                 self.total += self.sizes.get(event.anchor, 1)
             else:
                 self.sizes.pop(event.anchor, None)
                 self.total += 1 + len(getattr(event, "value", "")) // _NODE_BYTES
             self.open += 1
             if self.open > _MOST_DEEP:
-                raise Unparsed(f"{name}: nested over {_MOST_DEEP} deep: not judged")
+                raise Unparsed(f"{name}: nested more than {_MOST_DEEP} levels deep: not judged")
             if self.total > _MOST_NODES:
-                raise Unparsed(f"{name}: over {_MOST_NODES} nodes, with what its aliases stand for: not judged")
+                raise Unparsed(f"{name}: more than {_MOST_NODES} nodes with aliases expanded: not judged")
             node = super().compose_node(parent, index)
             self.open -= 1
             if event.anchor and not isinstance(event, AliasEvent):

@@ -1,4 +1,4 @@
-"""What a stage's RUN lines install: by pip and uv with their indexes, by apt, and what they compile."""
+"""What a stage's RUN lines install, with pip and uv and their indexes or with apt, and what they compile."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WITH_VALUE = (*_INDEX_OPTIONS, "-r", "--requirement", "-c", "--constraint", "-e
 
 
 class Wanted(Struct, frozen=True):
-    """One requirement as it is written."""
+    """One requirement as written."""
 
     name: str
     operator: str = ""
@@ -29,7 +29,7 @@ class Wanted(Struct, frozen=True):
 
 
 class PipInstall(Struct, frozen=True, kw_only=True):
-    """One `pip install`. files: of -r; indexes: all that it names; line: where the command begins."""
+    """One `pip install`. files: those of -r; indexes: all that it names; line: where the command begins."""
 
     wanted: tuple[Wanted, ...]
     files: tuple[str, ...]
@@ -41,12 +41,12 @@ class PipInstall(Struct, frozen=True, kw_only=True):
     text: str
 
     def version_of(self, name: str) -> Wanted | None:
-        """The requirement of this name."""
+        """The requirement with this name."""
         return next((one for one in self.wanted if one.name == name), None)
 
 
 def pip_installs(steps: Sequence[Step], rows: Sequence[str]) -> Iterator[PipInstall]:
-    """Every one of all RUN steps. rows: the file's lines."""
+    """Every one in all RUN steps. rows: the file's lines."""
     for step in steps:
         if step.word == "RUN":
             for words in commands(step.value):
@@ -63,7 +63,7 @@ _NAMED_PYTHON = re.compile(
 
 
 def python_of(stage: Stage, base: Base) -> str:
-    """major.minor of the Python that a stage's installs use: of its image, named once in its steps, or Ubuntu's."""
+    """major.minor of the Python that a stage's installs use: its image's, one named in its steps, or Ubuntu's."""
     if base.python:
         return base.python
     texts = [step.value for step in stage.whole if step.word in ("RUN", "ENV")]
@@ -75,17 +75,17 @@ def python_of(stage: Stage, base: Base) -> str:
 
 
 def removals(steps: Sequence[Step], names: Sequence[str]) -> list[int]:
-    """Lines of the steps in which pip, uv or conda takes one of these packages out."""
+    """Lines of the steps in which pip, uv or conda removes one of these packages."""
     return [step.line for step in steps if step.word == "RUN" and removes(step.value, names)]
 
 
 def torch_of(step: Step) -> list[TorchInstall]:
-    """The installs of torch in one step."""
+    """The torch installs in one step."""
     return list(torch_installs(step.value, step.env))
 
 
 def line_in(step: Step, rows: Sequence[str], *needles: str) -> int:
-    """The first line of a step that holds one of the words; the step's first where none does."""
+    """The first line of a step that contains one of the words; the step's first line if none does."""
     for number in range(step.line, min(step.end, len(rows)) + 1):
         if any(needle and needle in rows[number - 1] for needle in needles):
             return number
@@ -138,7 +138,7 @@ def _plain(name: str) -> str:
 
 
 def requirements(text: str) -> list[tuple[int, Wanted]]:
-    """(line, requirement) of a requirements.txt; its options and includes are left out."""
+    """(line, requirement) in a requirements.txt; its options and includes are left out."""
     found = []
     for number, row in enumerate(text.split("\n"), 1):
         row = row.split(" #")[0].strip()
@@ -148,7 +148,7 @@ def requirements(text: str) -> list[tuple[int, Wanted]]:
 
 
 def context_file(name: str, step: Step, copies: Sequence[Step]) -> str:
-    """The path in the build context that a file of the image was copied from; its own name where no COPY tells."""
+    """The build context path that a file in the image was copied from; its own name if no COPY shows it."""
     wanted = PurePosixPath(name)
     for copy in reversed([one for one in copies if one.line < step.line]):
         words = copy.value.replace('"', " ").strip("[] ").replace(",", " ").split()

@@ -1,4 +1,4 @@
-"""GPUs that the arguments of a program ask for, against those that its container gets."""
+"""GPUs that a program's arguments ask for, compared with those that its container gets."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .lint import Fault
 _PARALLEL = re.compile(
     r"--(tensor-parallel-size|pipeline-parallel-size|tp-size|tp|pp-size|nproc[-_]per[-_]node)[= ](\d+)\b"
 )
-"""Options of vLLM, SGLang and torchrun that take a number of GPUs each."""
+"""Options of vLLM, SGLang and torchrun that each take a number of GPUs."""
 _OVER_NODES = re.compile(r"(?i)--(?:nnodes|node-rank|dist-init-addr|headless|data-parallel)|\bray\b|\bLWS_")
-"""Where one of these is, the GPUs of other pods count too."""
+"""If one of these is present, the GPUs of other pods count too."""
 
 
 def too_few(name: str, started: str, count: int | None, line: int) -> Iterator[Fault]:
@@ -21,5 +21,5 @@ def too_few(name: str, started: str, count: int | None, line: int) -> Iterator[F
     for number in dict(_PARALLEL.findall(started)).values():  # the last one of an option counts
         wanted *= int(number)
     if count and count < wanted and not _OVER_NODES.search(started):
-        detail = f"{name}: its arguments want {wanted} GPUs, and it gets {count}."
+        detail = f"{name}: its arguments ask for {wanted} GPUs, but it gets {count}."
         yield Fault(rule="more-gpus-than-given", line=line, detail=detail)

@@ -1,4 +1,4 @@
-"""One file as a recipe: what kind it is, its faults, and the image that it would make."""
+"""One file as a recipe: its kind, its problems, and the image that it would build."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 _MOST_BYTES = 8 << 20
 _MOST_FILES = 50
 _ANY_DRIVER = "cuda>=9.0"
-"""The condition of NVIDIA's framework containers: they leave it to cuda-compat."""
+"""The condition of NVIDIA's framework containers, which rely on cuda-compat."""
 
 
 def read_recipe(path: Path, m: Matrix, arguments: Mapping[str, str], target: str | None = None) -> Recipe:
     """Read and judge a file. Raises Unparsed with one line."""
     if re.fullmatch(r".*\.hcl|docker-bake\S*\.json", path.name):
         raise Unparsed(
-            f"{path}: a bake file; judge the Dockerfiles that it names: gpudoctor dockerfile FILE --target STAGE"
+            f"{path}: a bake file; check the Dockerfiles that it names: gpudoctor dockerfile FILE --target STAGE"
         )
     text = _text(path)
     folder = Path() if is_stream(str(path)) else path.parent
@@ -48,11 +48,13 @@ def read_recipe(path: Path, m: Matrix, arguments: Mapping[str, str], target: str
 
 def _text(path: Path) -> str:
     try:
-        data = read_given(str(path), _MOST_BYTES, f"is over {_MOST_BYTES >> 20} MiB: not a Dockerfile or manifest")
+        data = read_given(
+            str(path), _MOST_BYTES, f"is over {_MOST_BYTES >> 20} MiB: too large for a Dockerfile or manifest"
+        )
     except Unopened as error:
         raise Unparsed(str(error)) from None
     if b"\0" in data:
-        raise Unparsed(f"{path}: this is no text")
+        raise Unparsed(f"{path}: not a text file")
     return data.decode("utf-8-sig", "replace")
 
 
@@ -91,7 +93,7 @@ def _dockerfile(
 
 
 def _context(folder: Path, stage: Stage, rows: tuple[str, ...]) -> dict[str, str]:
-    """Requirement files that a stage installs and that lie in the build context; never one outside of it."""
+    """Requirement files that a stage installs from the build context; never one outside it."""
     copies = [step for step in stage.whole if step.word in ("COPY", "ADD")]
     found: dict[str, str] = {}
     root = folder.resolve()
@@ -105,14 +107,14 @@ def _context(folder: Path, stage: Stage, rows: tuple[str, ...]) -> dict[str, str
 
 
 def _images(stage: Stage, base: Base, python: str, name: str, m: Matrix) -> tuple[Image, ...]:
-    """As if it were built: what is known of the base's variables, those of ENV, and RUN lines as its history.
+    """As if it were built: what is known about the base's variables, those of ENV, and RUN lines as its history.
 
-    One for each condition on the driver that the base may have: which of several lists a tag carries today, its name
-    does not tell. Of a base whose list is not known the mildest and the strictest that it can be.
+    One for each driver condition that the base may have: a tag's name does not show which of several lists it has
+    today. For a base with an unknown list: the mildest and the strictest possible.
     """
     arm = "arm64" in stage.platform
     env = {"PYTHON_VERSION": python} if python else {}
-    own = not removals(stage.whole, ("torch", "pytorch"))  # taken out on purpose, it is not replaced by the next one
+    own = not removals(stage.whole, ("torch", "pytorch"))  # if removed on purpose, it is not replaced by the next one
     if base.torch and own:
         env["PYTORCH_VERSION"] = base.torch
     conditions: tuple[str, ...] = ("",)

@@ -1,4 +1,4 @@
-"""Stages of a Dockerfile with their variables resolved, and the chain that the built image comes from."""
+"""A Dockerfile's stages with their variables resolved, and the chain that the built image comes from."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Step(Struct, frozen=True, kw_only=True):
     end: int
     env: dict[str, str]
     sets: dict[str, str] = {}
-    """Of ENV: what it sets."""
+    """What an ENV sets."""
 
 
 class Stage(Struct, frozen=True, kw_only=True):
-    """One FROM, with variables filled in. The rest is of its whole chain: a stage may build on another."""
+    """One FROM, with variables filled in. The rest covers its whole chain: a stage may build on another."""
 
     name: str
     platform: str
@@ -41,7 +41,7 @@ class Stage(Struct, frozen=True, kw_only=True):
 
 
 def stages(found: Sequence[Instruction], name: str, arguments: Mapping[str, str]) -> list[Stage]:
-    """Every stage. arguments: of --build-arg. Raises Unparsed."""
+    """Every stage. arguments: from --build-arg. Raises Unparsed."""
     outer: dict[str, str] = {"TARGETPLATFORM": "linux/amd64", "TARGETARCH": "amd64", "BUILDPLATFORM": "linux/amd64"}
     made: dict[str, Stage] = {}
     listed: list[Stage] = []
@@ -70,8 +70,8 @@ def chosen(made: Sequence[Stage], target: str | None, name: str) -> Stage:
     for number, stage in enumerate(made):
         if target.lower() in (stage.name.lower(), str(number)):
             return stage
-    names = ", ".join(stage.name for stage in made if stage.name) or "none has a name"
-    raise Unparsed(f"{name}: there is no stage {target!r} ({names})")
+    names = ", ".join(stage.name for stage in made if stage.name) or "no stage has a name"
+    raise Unparsed(f"{name}: no stage {target!r} ({names})")
 
 
 def _stage(
@@ -81,7 +81,7 @@ def _stage(
     flags = dict(re.findall(r"--([\w-]+)=(\S+)", head.value))
     words = [word for word in room.filled(head.value, outer).split() if not word.startswith("--")]
     if not words or (len(words) not in (1, 3)) or (len(words) == 3 and words[1].upper() != "AS"):
-        raise Unparsed(f"{name}:{head.line}: FROM takes an image, and AS with a name")
+        raise Unparsed(f"{name}:{head.line}: FROM needs an image, and optionally AS with a name")
     parent = made.get(words[0].lower())
     env = dict(parent.env) if parent else {}
     room.take(len(env) + (len(parent.whole) if parent else 0) + len(rest) + 1)
@@ -113,7 +113,7 @@ def _stage(
 def _arguments(
     value: str, scope: Mapping[str, str], given: Mapping[str, str], room: Room, outer: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """ARG with its default, the one given on the command line, or that of the ARG before the first FROM."""
+    """ARG with its default, the value from the command line, or the value of the ARG before the first FROM."""
     found = {}
     for word in _words(value):
         name, equals, default = word.partition("=")

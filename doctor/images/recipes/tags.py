@@ -26,13 +26,13 @@ _KEY_MENDED = re.compile(r"(?i)3bf863cc|cuda-keyring|sources\.list\.d/\S*(?:cuda
 
 
 def tag_faults(j: Judged) -> Iterator[Fault]:
-    """In the order of the rules."""
+    """In rule order."""
     yield from published(j.stage.image, j.stage.image_line, j.m)
     yield from _old_key(j)
 
 
 def published(image: str, line: int, m: Matrix | None = None) -> Iterator[Fault]:
-    """Whether there is an image by this name, of those whose tags are known."""
+    """Whether an image with this name exists, for those whose tags are known."""
     what = _not_published(image, m or _built_in()) if _LISTED.match(image) else ""
     if what:
         yield Fault(rule="image-not-published", line=line, detail=what)
@@ -48,7 +48,7 @@ def _built_in() -> Matrix:
 def _not_published(image: str, m: Matrix) -> str:
     name = image.partition("@")[0].removeprefix("docker.io/")
     if re.fullmatch(r"nvidia/cuda(?::latest)?", name):
-        return f"{image}: it has no tag latest."
+        return f"{image}: there is no tag latest."
     if found := re.fullmatch(r"nvidia/cuda:(\d{1,2}\.\d(?:\.\d+)?-(?:base|runtime|devel))", name):
         return f"{found[1]} does not name an operating system."
     if found := re.match(r"(?:nvcr\.io/|public\.ecr\.aws/)?nvidia/cuda:(\d{1,2}\.\d\.\d{1,2})-", name):
@@ -62,7 +62,7 @@ def _not_published(image: str, m: Matrix) -> str:
 
 
 def _cuda_tag(m: Matrix, version: str, tag: str) -> str:
-    """What keeps nvidia/cuda from having this tag; '' where nothing is known to."""
+    """Why nvidia/cuda cannot have this tag; '' if no reason is known."""
     minor = numbers(version)[:2]
     rows = [row for row in m.images if numbers(row.tag)[:2] == minor and row.confidence == "documented"]
     patches = {row.tag for row in rows if row.tag.count(".") == 2}
@@ -70,7 +70,7 @@ def _cuda_tag(m: Matrix, version: str, tag: str) -> str:
         return ""
     last = max(patches, key=numbers)
     if numbers(version) > numbers(last) and version not in {row.version for row in m.toolkits}:
-        return f"CUDA {'.'.join(map(str, minor))} ends with {last}."
+        return f"The last release of CUDA {'.'.join(map(str, minor))} is {last}."
     systems = sorted(one for row in rows if row.tag == version for one in row.os_variants if one.startswith("ubuntu"))
     ubuntu = re.search(r"-ubuntu(\d\d)\.(\d\d)$", tag)
     if ubuntu and systems:
@@ -80,16 +80,16 @@ def _cuda_tag(m: Matrix, version: str, tag: str) -> str:
             return f"CUDA {version} was published for Ubuntu {have}."
     cudnn = re.search(r"-cudnn(\d?)-", tag)
     if cudnn and cudnn[1] and numbers(version) >= (12, 4, 1):
-        return f"From 12.4.1 on the tags have cudnn without a number: {tag.replace(cudnn[0], '-cudnn-')}."
+        return f"From 12.4.1 on, tags have cudnn without a number: {tag.replace(cudnn[0], '-cudnn-')}."
     if cudnn and minor <= (12, 2) and cudnn[1] not in ("7", "8"):
-        return f"{tag}: up to CUDA 12.2 the tags have cudnn8 (or cudnn7)."
+        return f"{tag}: up to CUDA 12.2, tags have cudnn8 (or cudnn7)."
     if cudnn and minor == (12, 3) and not cudnn[1]:
-        return f"{tag}: of CUDA 12.3 the tags have cudnn with its number (12.3.2 has cudnn9)."
+        return f"{tag}: for CUDA 12.3, tags have cudnn with its number (12.3.2 has cudnn9)."
     return ""
 
 
 def _old_key(j: Judged) -> Iterator[Fault]:
-    """NVIDIA's apt repositories have had another key since 27 April 2022; older images refuse them."""
+    """NVIDIA's apt repositories have had a new key since 27 April 2022; older images reject them."""
     rows: Any = json.loads(get_data(__package__, "old_keys.json") or b"[]")
     name, _, tag = j.stage.image.partition("@")[0].removeprefix("docker.io/").partition(":")
     found = [(row, re.fullmatch(row["tag"], tag)) for row in rows if row["image"] == name]

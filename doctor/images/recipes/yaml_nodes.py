@@ -1,4 +1,4 @@
-"""Values of YAML documents with the lines that they stand on."""
+"""Values in YAML documents with their lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FETCHES = re.compile(r"(?i)wget|curl|\baws\b|gsutil|rclone|s5cmd|download|git cl
 
 
 def line_of(node: Any, key: str | int | None = None) -> int:
-    """From 1: of a key of a mapping or an item of a list, else of the node; 1 where nobody knows."""
+    """Line from 1 on, of a mapping's key or a list's item, else of the node; 1 if unknown."""
     mark = getattr(node, "lc", None)
     try:
         if key is None or mark is None:
@@ -21,28 +21,28 @@ def line_of(node: Any, key: str | int | None = None) -> int:
 
 
 def at(node: Any, *keys: str) -> Any:
-    """A value deep in mappings; None where something else stands on the way."""
+    """A value deep in mappings; None if something else is on the way."""
     for key in keys:
         node = node.get(key) if isinstance(node, dict) else None
     return node
 
 
 def words(value: Any) -> str:
-    """A command as text, whether it is written as text or as a list."""
+    """A command as text, whether it is written as a string or a list."""
     return " ".join(map(str, value)) if isinstance(value, list) else str(value or "")
 
 
 def of_the_driver(path: str) -> bool:
-    """Whether this folder or file of the host holds libraries of its NVIDIA driver."""
+    """Whether this folder or file on the host contains libraries of its NVIDIA driver."""
     return bool(re.search(r"nvidia|libcuda", path) and not re.search(r"^/(?:dev|run|var/run|var/lib/kubelet)\b", path))
 
 
 def environment(value: Any) -> dict[str, tuple[str, int]]:
-    """Name to (value, line): of compose's mapping or list, or Kubernetes' list of name and value."""
+    """Name to (value, line): from compose's mapping or list, or Kubernetes' list of name and value."""
     found: dict[str, tuple[str, int]] = {}
     if isinstance(value, dict):
         for name in value:
-            if value[name] is not None:  # without a value compose takes that of its own environment
+            if value[name] is not None:  # without a value, compose uses the one from its own environment
                 found[str(name)] = (str(value[name]), line_of(value, name))
     elif isinstance(value, list):
         for number, one in enumerate(value):
