@@ -26,7 +26,7 @@ def undriven(m: Store, driver: str, os: str, gpus: tuple[str, ...]) -> Held:
             answer = driver_for_gpu(m, driver, gpu, None, "linux" if os == "linux" else "windows")
             row = compute_capability(m, gpu)
             if answer.grade in ("too-old", "too-new") and row:
-                known[key] = (f"driver {driver} does not support it: {answer.reason}", row)
+                known[key] = (f"driver {driver} does not support this GPU: {answer.reason}", row)
                 break
     return known[key]
 

@@ -6,7 +6,7 @@ samples differ; 80 % of the smallest of fewer than three products. `floor` is 60
 only where this model was measured, or from what NVIDIA accepts of it (memory);
 from a peak `low` is what the slowest of the boards of the same pool reaches (GeForce apart from boards for data centres
 and workstations: in TF32 the first reach about 104 % of the peak, the others 59 to 98 %), and of that 80 % for GeForce,
-whose pool is narrow. Boards that live on a slot's power are no measure for others.
+whose pool is narrow. Boards that live on a slot's power say nothing about others.
 """
 
 from __future__ import annotations

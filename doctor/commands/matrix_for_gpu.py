@@ -78,7 +78,7 @@ def cudnn_for_gpu(m: Matrix, query: Query) -> Found:
             lines.append(f"CUDA {major}: cuDNN {newest.version} is the newest listed that supports {capability}")
             keys.append(newest.source)
     if not values:
-        raise unlisted(f"a cuDNN for compute capability {capability}")
+        raise unlisted(f"a cuDNN release for compute capability {capability}")
     return Found(tuple(dict.fromkeys(values)), tuple(lines), tuple(dict.fromkeys(keys)))
 
 

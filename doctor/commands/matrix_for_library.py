@@ -24,7 +24,7 @@ def nccl_for_cuda(m: Matrix, query: Query) -> Found:
 
 def _newest(title: str, major: int, found: list[tuple[str, str]]) -> Found:
     if not found:
-        raise unlisted(f"a {title} for CUDA {major}")
+        raise unlisted(f"a {title} release for CUDA {major}")
     found.sort(key=lambda one: numbers(one[0]), reverse=True)
     versions = tuple(version for version, _ in found)
     more = " and older" if len(versions) > _MOST else ""
@@ -76,7 +76,7 @@ def torch_for_nccl(m: Matrix, query: Query) -> Found:
 
 def _torches(title: str, version: str, found: list[tuple[str, str]]) -> Found:
     if not found:
-        raise unlisted(f"a torch with {title} {version}")
+        raise unlisted(f"a torch release with {title} {version}")
     found.sort(key=lambda one: numbers(one[0]), reverse=True)
     names = tuple(name for name, _ in found)
     more = f", and {len(names) - 2 * _MOST} older" if len(names) > 2 * _MOST else ""

@@ -94,7 +94,7 @@ def torch_for_gpu(m: Matrix, query: Query) -> Found:
 def torch_for_python(m: Matrix, query: Query) -> Found:
     releases = m.torch_for_python(query.value, query.wheels)
     if not releases:
-        raise unlisted(f"a torch for Python {query.value!r}")
+        raise unlisted(f"a torch release for Python {query.value!r}")
     rows = [r.torch for r in releases]
     text = (
         f"Python {query.value}: torch {rows[-1]} to {rows[0]}"

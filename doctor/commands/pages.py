@@ -57,7 +57,7 @@ def _message(name: str) -> str | None:
     if found is None:
         return None
     always = not found.decides or any(not when for _, when in found.decides)
-    means = found.means if always else f"if it decides: {found.means}"
+    means = found.means if always else f"if one of the conditions below holds: {found.means}"
     lines = [f"{found.id} - {means}", "", f"Found by: {' | '.join(found.find)}"]
     for path, value in found.proves.items():
         taken = isinstance(value, str) and value.startswith("$")
@@ -70,7 +70,7 @@ def _message(name: str) -> str | None:
     lines += [f"Source: {found.source}", ""]
     if not found.fix:
         return "\n".join([*lines, *_to_decide(found.suggests)]) + "\n"
-    lines += [f"What to do{'' if always or not found.decides else ' if it decides'}: {found.fix}"]
+    lines += [f"What to do{'' if always or not found.decides else ' if one of them holds'}: {found.fix}"]
     lines += [f"  {found.command}"] if found.command else []
     if not found.decides and not found.suggests:
         return "\n".join(lines) + "\n"
@@ -78,7 +78,7 @@ def _message(name: str) -> str | None:
     lines += ["To get the fix for your environment, give the whole text:", "  gpudoctor explain FILE"]
     lines += ["Why and how:", *(f"  gpudoctor explain {check}" for check in checks)]
     if not always:
-        lines += _to_decide(found.suggests, "if it does not decide, more is needed")
+        lines += _to_decide(found.suggests, "if none of them holds, more is needed")
     return "\n".join(lines) + "\n"
 
 

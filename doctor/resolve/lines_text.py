@@ -15,7 +15,7 @@ def lines_text(path: str, machine: Machine, file: RequirementFile, answered: Ans
     rows = [f"{path} on {machine}"]
     if not answered.dead:
         gives = f" (the file installs torch {answered.takes})" if answered.takes else ""
-        rows += [f"  Every line can work here{gives}."]
+        rows += [f"  No line is known to fail here{gives}."]
     for one in answered.dead:
         rows += [f"  line {one.number}: {one.text}", f"    cannot work here: {one.reason}"]
     if answered.instead and file.kind == "lock":
