@@ -1,12 +1,12 @@
 """What a GPU should reach: measured rows of the same model first, else a share of its dense peak.
 
 Bands are honest, not tight: single user-submitted samples differ by a tenth, boards at their power limit by more.
-`low` is 90 % of the smallest comparable measurement (of the peak, where that is less), or lower by as much as the
-samples differ; 80 % of the smallest of fewer than three products. `floor` is 60 % of the median and
-only where this model was measured, or from what NVIDIA accepts of it (memory);
-from a peak `low` is what the slowest of the boards of the same pool reaches (GeForce apart from boards for data centres
-and workstations: in TF32 the first reach about 104 % of the peak, the others 59 to 98 %), and of that 80 % for GeForce,
-whose pool is narrow. Boards that live on a slot's power say nothing about others.
+`low` is 90 % of the smallest comparable measurement (of the peak, if that is less), or lower by as much as the samples
+differ; with fewer than three products, 80 % of the smallest. `floor` is 60 % of the median and set only if this model
+was measured, or comes from what NVIDIA accepts for it (memory); from a peak, `low` is what the slowest board in the
+same pool reaches (GeForce separate from data-center and workstation boards: in TF32 the former reach about 104 % of the
+peak, the latter 59 to 98 %), and 80 % of that for GeForce, whose pool is narrow. Boards powered only by their slot say
+nothing about others.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 _SAFE_SHARE = 0.5
 """Share of the peak, for data types whose rows are the best of many shapes."""
 _BARELY = 0.97
-"""Below what the slowest of many boards at many power limits reaches, by more than two runs differ."""
+"""Lower than the slowest of many boards at many power limits, by more than two runs differ."""
 _FEW, _SHARE_OF_FEW = 5, 0.4
 """With fewer models than this measured in a data type, its low share of the peak."""
 _SLOT_W, _THRIFT = 75.0, 0.6
-"""A board on a slot's power holds its clocks for moments: a T4, 42 TFLOP/s of fp16 over 30 runs, does 24 over 100 (as
+"""A board powered only by its slot holds its clocks briefly: a T4 does 42 TFLOP/s in fp16 over 30 runs, 24 over 100 (as
 NVIDIA expects: forums.developer.nvidia.com, "About GPU peak performance")."""
 _SUSTAINED = "sustained"
 """In the conditions of a row whose smallest sample was taken at the board's power limit."""
 _GEFORCE = "consumer"
 _SLICE = 0.55
-"""The few SMs of a MIG slice need not fill its share of the memory's bandwidth."""
+"""The few SMs of a MIG slice may not use its full share of the memory bandwidth."""
 _SANE = (60.0, 100.0)
-"""Percent of the nameplate between which a bandwidth row is believed; DCGM's list has rows off by orders."""
+"""Range, in percent of the nameplate, in which a bandwidth row is plausible; DCGM's list has rows that are far off."""
 _SOUND, _SAMPLES = 0.9, 3
-"""Sound boards and tools differ by up to a tenth; so many samples show by how much these do."""
+"""Sound boards and tools differ by up to a tenth; this many samples show by how much these do."""
 _PEAK = {
     "fp32": "fp32_tflops", "tf32": "tf32_tensor_tflops", "fp16": "fp16_tensor_fp32acc_tflops",
     "bf16": "bf16_tensor_tflops", "fp8": "fp8_tensor_fp32acc_tflops", "int8": "int8_tensor_tops",
@@ -49,20 +49,20 @@ _PEAK = {
 _TORCH = ("matmul_tflops", "matmul_tflops_best_shape")
 _MATMUL = (*_TORCH, "gemm_tops")
 _PLAIN = ("fp32", "tf32", "fp16", "bf16")
-"""Data types whose rows are of torch.matmul; those of fp8 and int8 are of the best of many shapes or of another
-library, and there are none of fp4."""
+"""Data types whose rows come from torch.matmul; fp8 and int8 rows are the best of many shapes or from another library,
+and there are none for fp4."""
 _BANDWIDTH = "device_memory_bw"
 _COPY_LIKE = ("copy", "scale (copy-like)")
 """Patterns of device_memory_bw that are as fast as a copy, best first."""
 _TRIAD = "triad"
-"""Reads twice as much as it writes, which is some percent faster than a copy: no measure of the lowest."""
+"""Reads twice as much as it writes, which is a few percent faster than a copy, so it is not used for the lowest."""
 _ACCEPTED = ("dcgmproftester 1005", "memory bandwidth test", "tool not named")
 """Tools that gave the value in a comment of DCGM's list of products, from which its thresholds come: mixed units, an
-H100 at 2,540 GB/s that copies 3,000. No measure of what is usual."""
+H100 at 2,540 GB/s that copies 3,000. Not a measure of what is usual."""
 _MOST_KEPT = 4096
 """Number of cached answers."""
 _APART = ("Laptop", "Thor", "Orin")
-"""Their peaks in the table are those of one of many power settings."""
+"""Their peaks in the table are for one of many power settings."""
 
 
 def expected(
@@ -192,7 +192,7 @@ def _bandwidth_rows(m: Store, name: str) -> list[Performance]:
 
 
 def _lowest_share(rows: Sequence[Performance], kind: Kind) -> float:
-    """Of the smallest sample: what a sound board may be below it."""
+    """Share of the smallest sample that a sound board may still have."""
     if kind == "matmul" and sum(row.n or 1 for row in rows) < _SAMPLES:
         return WARN
     spread = max(1 - row.least / (row.most or 1.0) for row in rows)
@@ -206,7 +206,7 @@ def _accepted(m: Store, name: str) -> float:
 
 
 def _sane(row: Performance) -> bool:
-    """A measured copy in device memory; at 66 % of an H200 one tool's kernel was the limit."""
+    """A measured copy in device memory; one tool reached only 66 % on an H200 because of its own kernel."""
     if row.kind != "measured" or row.metric != _BANDWIDTH or row.pattern not in _COPY_LIKE:
         return False
     return row.pattern == _COPY_LIKE[0] or 70.0 <= row.percent <= _SANE[1]
@@ -253,6 +253,6 @@ def _shares(m: Store, kind: str, what: str, segment: str) -> tuple[float, float,
 
 
 def _power_ratio(m: Store, row: Gpu, limit: float | None, default: float | None) -> float:
-    """Of the board's default, or of the listed TDP where that is more: older laptop GPUs have the desktop's name."""
+    """Share of the board's default, or of the listed TDP if that is more: older laptop GPUs have the desktop's name."""
     usual = max([default or 0.0, *(spec.tdp_w or 0.0 for spec in m.gpu_specs if spec.id == row.id)])
     return min(1.0, limit / usual) if limit and usual else 1.0
