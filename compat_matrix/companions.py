@@ -90,7 +90,7 @@ def expected(m: Store, torch: str, package: str) -> Expected | None:
 
 def free_release(m: Store, package: str, specifier: str) -> str:
     """The newest release that a specifier allows, if its metadata names no torch; else ''. An installer combines it
-    with any torch, for example torchaudio 2.11.0: it falls back to that from 2.11.1, which requires torch 2.11."""
+    with any torch. Example: torchaudio 2.11.0; it falls back to it from 2.11.1, which needs torch 2.11 or newer."""
     rows = [row for row in m.companion_rows if row.package == package and row.confidence != "memory" and not row.yanked]
     rows = [row for row in rows if row.relation in ("any", "==") and allowed(specifier, row.version)]
     last = max(rows, key=lambda row: numbers(row.version), default=None)
