@@ -22,7 +22,7 @@ from statistics import median
 HERE = Path(__file__).parents[1]
 MIB = 1 << 20
 CASES = (
-    ("the installed NumPy", "", "whole"),
+    ("as installed", "", "whole"),
     ("libtorch_cpu.so deleted", "torch/lib/libtorch_cpu.so", "missing"),
     ("libtorch_cuda.so cut at 100 MiB", "torch/lib/libtorch_cuda.so", "cut 100"),
     ("libc10.so is a git-lfs pointer", "torch/lib/libc10.so", "pointer"),

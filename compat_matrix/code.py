@@ -137,5 +137,5 @@ def code_for_gpu(
             else (f"compute capability {capability} is not listed in this matrix")
         )
         return CodeGrade(kind="unknown", by="", reason=why)
-    held = " ".join(str(code) for code in sorted(native)) or "PTX only"
-    return CodeGrade(kind="none", by="", reason=f"no code for {capability} among {held}")
+    held = f"for {', '.join(str(code) for code in sorted(native))}" if native else "PTX"
+    return CodeGrade(kind="none", by="", reason=f"no code for {capability}, only {held}")

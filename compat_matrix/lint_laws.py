@@ -61,9 +61,9 @@ def _open_modules(m: Store) -> list[str]:
             problems.append(f"compute_capability {row.cc}: open_module {row.open_module}")
     by_cc = {row.cc: row.open_module for row in m.capabilities}
     return problems + [
-        f"gpus {gpu.id}: open_module {gpu.open_module}, but {by_cc[gpu.cc]} for its capability"
+        f"gpus {gpu.id}: open_module {gpu.open_module}, but must be {needed}"
         for gpu in m.gpus
-        if gpu.open_module != ("required" if " GH200 " in gpu.name else by_cc.get(gpu.cc, gpu.open_module))
+        if gpu.open_module != (needed := "required" if " GH200 " in gpu.name else by_cc.get(gpu.cc, gpu.open_module))
     ]
 
 
@@ -148,8 +148,9 @@ def _rates(m: Store) -> list[str]:
             rate = getattr(row, field)
             noted = field.partition("_")[0] in row.spec_note
             if rate and base and not noted and all(abs(rate / base / one - 1) > _ROUNDED for one in factors):
+                wanted = " or ".join(f"{one:g}" for one in factors)
                 problems.append(
-                    f"gpu_specs {row.id}: {field} {rate:g} is not fp16 {base:g} x a power of two, without a note"
+                    f"gpu_specs {row.id}: {field} {rate:g} is not fp16 {base:g} x {wanted}, and no note explains it"
                 )
         if row.fp32_tflops and row.cuda_cores and row.boost_mhz:
             by_clock = row.cuda_cores * row.boost_mhz * 2e-6

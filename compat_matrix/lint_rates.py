@@ -63,7 +63,9 @@ def boards_of_skus(m: Store) -> list[str]:
         model = re.search(r"[A-Z]*\d+[A-Z]*", row.gpu_name)
         other = subsystem and model and not re.match(r"PG\d", name) and not re.search(rf"{model[0]}(?!\d)", name)
         if device not in devices[row.gpu_name] or other:
-            problems.append(f"performance {row.gpu} {row.metric}: the device is not a {row.gpu_name} board")
+            problems.append(
+                f"performance {row.gpu} {row.metric}: the board does not belong to the product {row.gpu_name}"
+            )
     return problems
 
 

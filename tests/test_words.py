@@ -1,4 +1,4 @@
-"""One word for one thing: words that once named several are no part of a name of the product (CONTRIBUTING, Words)."""
+"""One word for one thing in names (CONTRIBUTING, Words), and nothing odd in the texts that a user sees."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
+
+from benchmarks import strings
 
 from .test_imports import sources, tree
 
@@ -58,3 +62,21 @@ def test_no_name_has_a_word_that_named_several_things() -> None:
     used = list(found())
     assert [one for one in used if one not in KEPT] == []
     assert KEPT.keys() <= set(used), "what is kept is still there"
+
+
+ODD = re.compile(
+    r"\b(?:(?:is|are|was|were|been) told\b(?! to)|in words|gives? up|stands? (?:in|there|above|below|here|beside|behind)"
+    r"|what it is of|anew|at hand|(?<!\{)beside(?!\})|is heard|comes? to an end|falls? out|speaks? (?:for|against)|the order else"
+    r"|cannot be had|remarks?|likeliest|how it shows|brings? its own|is that of|a torch of|knows? (?:this|the) GPU"
+    r"|(?:initialis|utilis|recognis|optimis|normalis|serialis|behaviour|neighbour|catalogue|cancell|labell|modell)\w*"
+    r"|colour(?!\})|by its (?:bytes|words))\b",
+    re.IGNORECASE,
+)
+"""What a reader of the language marked most often, and British spelling (`benchmarks/strings_read.md`)."""
+
+
+@pytest.mark.slow
+def test_no_text_says_what_nobody_would_say() -> None:
+    texts = strings.every()
+    assert len(texts) > 7000
+    assert [(one.place, found[0]) for one in texts if (found := ODD.search(one.text))] == []

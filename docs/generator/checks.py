@@ -59,7 +59,7 @@ def _page(check: Registered) -> str:
     lines = [f"# {check.id}", f"**{plain(about.title)}.** {'; '.join(facts)}."]
     if about.downstream_of:
         causes = ", ".join(f"[{cause}]({cause}.md)" for cause in about.downstream_of)
-        lines.append(f"Told under its cause where one of these is found: {causes}.")
+        lines.append(f"Reported under its cause if one of these is found: {causes}.")
     if about.needs_gpu:
         lines.append("Not judged under `--expect none`.")
     first, _, rest = check.manual.partition("\n")

@@ -62,9 +62,9 @@ def _reach(s: Snapshot, m: Matrix, library: CodeLibrary, capability: str) -> Rea
     share = share_for(m, library, capability)
     if share > FEW:
         return Reach("unknown", f"at most {share:.0%} of its kernels have code for {capability}", held)
-    words = " ".join(held) or "PTX only"
+    words = f"for {', '.join(held)}" if held else "PTX"
     few = f"; only {share:.0%} of its kernels have code for this GPU" if share else ""
-    return Reach("no", f"no code for {capability}; it has {words}{few}", held)
+    return Reach("no", f"no code for {capability}, only {words}{few}", held)
 
 
 def share_for(m: Matrix, library: CodeLibrary, capability: str) -> float:

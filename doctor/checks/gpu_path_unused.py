@@ -179,7 +179,7 @@ def _title(path: Path, s: Snapshot) -> str:
 
 def _by_driver_alone(s: Snapshot, path: Path) -> bool:
     """Whether libcuda's test is the only one on this GPU."""
-    return path.device.startswith("cuda:") and path.reason.partition(": ")[2].startswith("a kernel through libcuda")
+    return path.device.startswith("cuda:") and path.reason.partition(": ")[2].startswith("a kernel run through libcuda")
 
 
 def _opening(path: Path) -> str:

@@ -109,7 +109,8 @@ def _between(s: Snapshot) -> Findings:
     device, names = suspect_of(pairs), [f"{pair.source} to {pair.target}" for pair in pairs]
     gpu, first = gpu_of(s, device), pairs[0]
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    words = [f"Wrong bytes arrive from {', '.join(names[:3])}{more}{f': {first.error}' if first.error else ''}."]
+    error = f": {first.error}" if first.error else ""
+    words = [f"Data copied from {', '.join(names[:3])}{more} arrives with wrong bytes{error}."]
     if first.peer_access is not None and not isinstance(first.peer_access, Missing):
         words.append(f"The GPUs {'copy' if first.peer_access else 'do not copy'} directly (peer access).")
     if known(first.peer_access):

@@ -257,7 +257,7 @@ def _host(w: Watch, waits: str, alone: bool = False, sleeps: bool = False) -> Wa
     if main is not None and main >= ONE_CORE and (alone or not full):
         return Watched("cpu", f"{waits}, and its process used {main:.1f} cores without pause")
     if full:
-        words = f"{waits}; its {workers} loader workers used {worker_cores:.1f} cores"
+        words = f"{waits}; its {workers} loader worker{'s' * (workers != 1)} used {worker_cores:.1f} cores"
         less = f", and its main thread waited for a core {kept:.0f} % of the time" if kept >= _KEPT_PERCENT else ""
         return Watched("dataloader", words + less)
     if main is not None and kept >= _KEPT_PERCENT and main + kept / 100 >= ONE_CORE:
@@ -268,7 +268,9 @@ def _host(w: Watch, waits: str, alone: bool = False, sleeps: bool = False) -> Wa
         return Watched("dataloader", f"{waits}; its loader workers waited for a disk {stuck:.0f} % of the time", True)
     fed = workers and (worker_cores or 0.0) >= FED_BY_WORKERS * workers and (main or 0.0) < _WAITS_FOR_THEM
     if fed and not alone:
-        return Watched("dataloader", f"{waits}; its {workers} loader workers used {worker_cores:.1f} cores")
+        return Watched(
+            "dataloader", f"{waits}; its {workers} loader worker{'s' * (workers != 1)} used {worker_cores:.1f} cores"
+        )
     if total is not None and cores and total >= WORKERS_FULL * cores:
         return Watched("cpu", f"{waits}, and all of its {cores:g} cores were in use")
     if main is None and total is None:

@@ -77,8 +77,8 @@ class Board(Struct, frozen=True, kw_only=True):
 
 
 def boards(m: Matrix, text: str) -> tuple[Board, ...]:
-    """The boards that a description of one GPU model means: one per memory size with this name, smallest first. "
-    "Raises Unclear."""
+    """The boards that a description of one GPU model means: one per memory size with this name, smallest first.
+    Raises Unclear."""
     if re.search(r"\w\s*(?:[,;+/&]|\band\b)\s*\w", text):
         raise Unclear(
             f"--gpus {text!r}: use one GPU model at a time; if different GPUs work together, give the smallest"

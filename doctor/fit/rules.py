@@ -1,5 +1,5 @@
-"""Bytes per parameter, by rule tables that disagree and say why, and what a process needs in addition to its "
-"tensors."""
+"""Bytes per parameter, by rule tables that disagree and say why, and what a process needs in addition to its
+tensors."""
 
 from __future__ import annotations
 

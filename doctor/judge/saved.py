@@ -61,7 +61,7 @@ def refuse_version(version: int | None, has_snapshot: bool, name: str) -> None:
         raise Refusal(f"{name} is JSON, but not a gpudoctor report (no schema_version and snapshot)")
     if version > REPORT_SCHEMA_VERSION:
         raise Refusal(
-            f"{name} has report schema {version}, newer than this gpudoctor reads ({REPORT_SCHEMA_VERSION}): "
+            f"{name} has report schema {version}, newer than this gpudoctor can read ({REPORT_SCHEMA_VERSION}): "
             "update gpudoctor"
         )
     if version < 1:

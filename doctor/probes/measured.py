@@ -1,5 +1,5 @@
-"""Turns the raw lines of a proof's agents into measurements. A line that cannot be read is reported as a failed "
-"step."""
+"""Turns the raw lines of a proof's agents into measurements. A line that cannot be read is reported as a failed
+step."""
 
 from __future__ import annotations
 

@@ -41,8 +41,8 @@ class EveryGpu(GpuChildren):
         """Whether the first GPU was given the rest to do."""
 
     def begin(self) -> None:
-        """Start importing torch in as many processes as may do so at once, if there is memory for them in addition "
-        "to others' work."""
+        """Start importing torch in as many processes as may do so at once, if there is memory for them in addition
+        to others' work."""
         if self.free_mib >= 2 * IMPORT_MIB * len(self.gpus):
             for gpu in self.gpus[: self.importing]:
                 self.start(gpu)

@@ -30,8 +30,8 @@ SIGNS: dict[str, tuple[str, Style]] = {
 
 
 def families(findings: tuple[Finding, ...]) -> list[tuple[Finding, list[Finding]]]:
-    """Each root cause with what is listed under it: the same check's findings of other subjects, and its "
-    "consequences."""
+    """Each root cause with what is listed under it: the same check's findings of other subjects, and its
+    consequences."""
     causes = {finding.id for finding in findings if not finding.cause}
     roots = [finding for finding in findings if finding.cause not in causes]
     first = {finding.id: finding for finding in reversed(roots)}

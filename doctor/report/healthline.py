@@ -12,8 +12,8 @@ from .groups import counted
 
 WIDTH = 80
 _WHY = {"not enough processor time": "not enough processor time", "it was still answering, slowly": "slow answers"}
-"""Text for a child process that was stopped because it ran out of time (patient/movement.py), as long as there is "
-"room."""
+"""Text for a child process that was stopped because it ran out of time (patient/movement.py), as long as there is
+room."""
 
 
 def healthline(report: Report) -> str:

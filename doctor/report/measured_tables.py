@@ -155,7 +155,7 @@ def _operations(m: Measured, device: str, width: int, verbose: int) -> list[Line
                 moved = amount(r.detail["gb_s"], "GB/s") if "gb_s" in r.detail else ""
                 note = ", ".join(w for w in (group, f"{number(intensity(r))} FLOP/byte", moved) if w)
                 rows.append(Row(r.what, number(shown(r)[0]), shown(r)[1], note, r.value / fastest))
-    return [line("  operations (bars: share of the fastest)"), *table(rows, width, "    ")]
+    return [line("  operations (bars: share of fastest)"), *table(rows, width, "    ")]
 
 
 def _passes(m: Measured, device: str, width: int) -> list[Line]:

@@ -1,5 +1,5 @@
-"""What is reported differently for a pasted text: the lines a finding is based on, what stays open, and what would "
-"decide it."""
+"""What is reported differently for a pasted text: the lines a finding is based on, what stays open, and what would
+decide it."""
 
 from __future__ import annotations
 

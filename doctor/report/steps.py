@@ -11,8 +11,8 @@ _SORT = {"warn": " (a warning)", "unknown": " (unknown)"}
 
 
 def plan_text(plan: Plan, display: Display, again: str = "gpudoctor check") -> str:
-    """The plan as plain text lines; commands are on their own lines, unwrapped. again: the command to check again "
-    "with."""
+    """The plan as plain text lines; commands are on their own lines, unwrapped. again: the command to check again
+    with."""
     from textwrap import wrap
 
     if plan.ends == "nothing-to-do":

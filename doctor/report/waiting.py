@@ -1,5 +1,5 @@
-"""What keeps checks from a verdict, reported once: which facts are missing, and which of them the first fix brings "
-"back."""
+"""What keeps checks from a verdict, reported once: which facts are missing, and which of them the first fix brings
+back."""
 
 from __future__ import annotations
 

@@ -47,5 +47,7 @@ def refusal(target: FarTarget, old: str, code: int | None, err: str, late: bool)
     last = next((row.strip()[:300] for row in reversed(err.splitlines()) if row.strip()), "")
     if late:
         return Unreachable(f"{target}: no answer in time" + (f" ({last})" if last else ""), unknown=True)
-    ended = f"{target.kind} sent no answer that gpudoctor can read"
+    ended = (
+        f"{target.kind} exited with code {code}" if code else f"{target.kind} sent no answer that gpudoctor can read"
+    )
     return Unreachable(f"{target}: {last or ended}", unknown=True)

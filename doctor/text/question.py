@@ -100,12 +100,12 @@ def _graded(s: Snapshot, m: Matrix, name: str, build: TorchBuild, driver: str, g
 
 def _sentence(grade: DriverGrade, name: str, driver: str, cuda: str) -> str:
     if grade.grade == "native":
-        return f"Yes: driver {driver} supports CUDA {grade.cuda_reported or cuda}, and runs {name} without limitations."
+        return f"Yes: driver {driver} supports CUDA {grade.cuda_reported or cuda} and runs {name} without limitations."
     if grade.grade == "minor-version":
         reported = grade.cuda_reported
         return (
-            f"Yes, through minor-version compatibility: driver {driver} reports CUDA {reported}, and runs {name}. PTX "
-            f"newer than CUDA {reported} does not work (GPUs that the build has no machine code for, kernels that nvcc "
+            f"Yes, through minor-version compatibility: driver {driver} reports CUDA {reported} and runs {name}. PTX "
+            f"newer than CUDA {reported} does not work (GPUs that the build has no native code for, kernels that nvcc "
             f"{cuda} compiled to PTX only)."
         )
     if grade.grade == "needs-forward-compat":

@@ -34,8 +34,8 @@ def odd(table: Table, has_nvlink: str) -> tuple[str, ...]:
         lone = ", ".join(names[at] for at in without)
         found.append(
             f"Only {lone} {'has' if len(without) == 1 else 'have'} no NVLink, while the other {len(joined)} GPUs are "
-            f"connected by NV{usual}: that GPU, its links or the fabric has a fault. nvidia-smi nvlink -s -i "
-            f"{without[0]} and the log of nvidia-fabricmanager show which."
+            f"connected by NV{usual}: {'that GPU, its' if len(without) == 1 else 'those GPUs, their'} links or the "
+            f"fabric has a fault. nvidia-smi nvlink -s -i {without[0]} and the log of nvidia-fabricmanager show which."
         )
     fewer = [at for at in joined if all_joined and max(bonds[at]) < usual]
     if fewer and len(fewer) <= max(1, len(names) * _MOST_ODD):

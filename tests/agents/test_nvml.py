@@ -159,7 +159,7 @@ def test_processes_with_and_without_a_name(on_machine: OnMachine) -> None:
     assert isinstance(gpu.processes, tuple)
     assert [(p.pid, p.kind, p.memory_mib, p.name) for p in gpu.processes] == [
         (4711, "compute", 61000, "python"),
-        (4712, "compute", Missing("absent", "not told"), Missing("absent", "not visible here")),
+        (4712, "compute", Missing("absent", "not reported"), Missing("absent", "not visible here")),
     ]
     assert gpu.clock_event_reasons == 4
 

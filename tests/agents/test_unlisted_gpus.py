@@ -62,7 +62,12 @@ def test_each_answer_becomes_a_fact(tmp_path: Path) -> None:
         ("/dev/nvidia2", Missing("absent", "no such node"), False, False),
         ("/dev/nvidia3", "ENOTTY", False, False),
         ("/dev/nvidia4", "ok", True, False),
-        (Missing("absent", "not told"), Missing("absent", "not told"), Missing("absent", "not told"), False),
+        (
+            Missing("absent", "not reported"),
+            Missing("absent", "not reported"),
+            Missing("absent", "not reported"),
+            False,
+        ),
         (Missing("absent", "ENOENT"), Missing("absent", "ENOENT"), Missing("absent", "ENOENT"), False),
     ]
     assert sorted(path.name for path in (tmp_path / "dev").iterdir()) == [

@@ -29,9 +29,9 @@ def pair(**more: Any) -> tuple[PairProof, ...]:
         ({"pairs": pair(right=Missing("error"), fault="failed", error="peer access is not supported")}, "fails"),
         (
             {"collective": CollectiveProof(backend="nccl", ranks=2, fault="hang", error="no answer within 20 s")},
-            "by NCCL does not come",
+            "with NCCL hangs",
         ),
-        ({"collective": CollectiveProof(backend="gloo", ranks=2, right=False)}, "by gloo gives wrong values"),
+        ({"collective": CollectiveProof(backend="gloo", ranks=2, right=False)}, "with gloo gives wrong values"),
     ],
 )
 def test_what_does_not_arrive_fails(measured: dict[str, Any], words: str) -> None:

@@ -154,6 +154,6 @@ def test_without_a_sweep_of_another_gpu() -> None:
 def test_a_core_that_others_had_is_told() -> None:
     busy = watched("a10", gpu_busy_percent=15.0, main_cores=0.45, cores=3.0, core_wait_percent=52.0)
     status, _, found = run("cpu-bound", busy)
-    assert status == "warn" and "waited for one in 52 %" in found[0].detail
+    assert status == "warn" and "waited for a core 52 % of the time" in found[0].detail
     free = watched("a10", gpu_busy_percent=15.0, main_cores=0.45, cores=3.0, core_wait_percent=5.0)
     assert run("cpu-bound", free)[0] != "warn"

@@ -120,10 +120,10 @@ def test_nvml_says_lost_and_the_pci_list_names_it() -> None:
     nameless = replace(s.gpus[1], key="gpu-1", name=lost, uuid=lost, pci_address=lost, compute_capability=lost)
     sick = s.replace({"gpus": (s.gpus[0], nameless, s.gpus[2])})
     finding = run(OFF, sick)[2][0]
-    assert finding.title == f"The GPU at {SECOND} no longer answers" and finding.facts["gpu"] == SECOND
+    assert finding.title == f"The GPU at {SECOND} no longer responds" and finding.facts["gpu"] == SECOND
     assert_fix_works(sick, finding, POLICY)
     named = s.replace({"gpus": (s.gpus[0], replace(s.gpus[1], temperature_c=lost), s.gpus[2])})
-    assert [f.title for f in run(OFF, named)[2]] == [f"The NVIDIA H100 80GB HBM3 at {SECOND} no longer answers"]
+    assert [f.title for f in run(OFF, named)[2]] == [f"The NVIDIA H100 80GB HBM3 at {SECOND} no longer responds"]
     dead = s.replace(
         {
             "driver.nvml_init": 15,

@@ -73,7 +73,7 @@ def test_an_nvlink_pair_at_pcie_speed_fails_and_is_named() -> None:
 
 def test_a_gpu_whose_every_pair_is_slow_is_named() -> None:
     _, _, (finding,) = run(ID, switched(lambda a, b: 200.0 if 5 in (a, b) else 380.0))
-    assert "All of them are pairs with cuda:5" in finding.detail and len(finding.facts["pairs"]) == 14
+    assert "All of these pairs include cuda:5" in finding.detail and len(finding.facts["pairs"]) == 14
 
 
 def test_all_pairs_at_a_third_warn_without_any_sibling() -> None:
@@ -139,7 +139,7 @@ def test_below_one_switch_and_beside_pairs_that_are_joined_alike() -> None:
     assert_every_fix_is_looked_at_again(slow_one, finding)
     # Between NUMA nodes there is no range, but one pair of many at a third of the others is told.
     status, _, (finding,) = run(ID, machine(BOARDS["4090"], lambda a, b: False, one_slow(3.0, 11.0, 1, 7)))
-    assert status == "warn" and "pairs joined alike: 11.0" in finding.detail
+    assert status == "warn" and "pairs with the same kind of link: 11.0" in finding.detail
 
 
 def test_with_another_program_there_it_is_a_remark() -> None:

@@ -132,5 +132,5 @@ def test_memory_without_its_facts() -> None:
 
 def test_memory_in_use_is_a_remark_with_its_holders() -> None:
     s = one("h100", memory_used_mib=70000, processes=(GpuProcess(pid=4711, name="vllm"),))
-    assert ids(s) == [] and only(USED, s).detail == "By vllm (4711)."
+    assert ids(s) == [] and only(USED, s).detail == "Used by vllm (4711)."
     assert run(USED, one("h100", memory_used_mib=40000, processes=(GpuProcess(pid=1),)))[2] == []

@@ -49,7 +49,7 @@ def test_no_gpu_in_torch_fails_with_the_proof_in_words() -> None:
     finding = run(ID, s)[2][0]
     assert finding.status == "fail" and finding.severity == "critical"
     assert "torch.cuda.is_available() is False" in finding.detail
-    assert "the driver works, torch does not" in finding.detail
+    assert "the driver works, but torch does not" in finding.detail
     assert_every_fix_is_looked_at_again(s, finding)
 
 
@@ -129,7 +129,7 @@ def test_a_proof_that_hung_without_a_result() -> None:
 
 def test_another_device_than_torch_has() -> None:
     s = proven(B, device="cuda:3", torch=())
-    assert "cuda:3 was asked for, and torch offers cuda:0" in run(ID, s)[2][0].detail
+    assert "cuda:3 was requested, but torch sees cuda:0" in run(ID, s)[2][0].detail
 
 
 def test_torch_that_cannot_be_asked() -> None:
@@ -229,16 +229,16 @@ LIBRARIES = ("libcudart.so.12", "libtorch_cuda.so")
         ({"uses_gpu": False, "libraries": ()}, "fail", "loaded no CUDA library"),
         ({"uses_gpu": False, "libraries": LIBRARIES}, "fail", "were not moved to the GPU"),
         ({"uses_gpu": False, "libraries": ("libcudart.so.12",)}, "fail", "never opened a GPU"),
-        ({"uses_gpu": False, "libraries": NOT_ASKED}, "fail", "held no GPU"),
+        ({"uses_gpu": False, "libraries": NOT_ASKED}, "fail", "used no GPU"),
         ({"gpu_busy_percent": 0.0, "gpu_idle_percent": 100.0}, "warn", "gave it no work"),
         ({"gpu_busy_percent": 5.0}, "pass", ""),
         ({"gpu_busy_percent": Missing("denied")}, "pass", ""),
         ({"uses_gpu": Missing("denied", "no permission")}, "unknown", "no permission"),
         ({"uses_gpu": False, "exit_code": 1}, "unknown", "exit code 1"),
-        ({"uses_gpu": False, "seconds": 1.0}, "unknown", "too shortly"),
+        ({"uses_gpu": False, "seconds": 1.0}, "unknown", "was not watched long enough"),
         ({"uses_gpu": False, "seconds": 8.0, "exit_code": ABSENT, "signal": 2}, "unknown", "stopped early"),
-        ({"uses_gpu": False, "seconds": 80.0, "exit_code": ABSENT, "signal": 2}, "fail", "held no GPU"),
-        ({"gpu_busy_percent": 0.0, "exit_code": 1}, "unknown", "before it gave it work"),
+        ({"uses_gpu": False, "seconds": 80.0, "exit_code": ABSENT, "signal": 2}, "fail", "used no GPU"),
+        ({"gpu_busy_percent": 0.0, "exit_code": 1}, "unknown", "it ended with exit code 1, and no work on it was seen"),
         ({"uses_gpu": False, "attached": True}, "fail", "was watched for 60 s"),
     ],
 )
@@ -254,7 +254,7 @@ def test_a_watched_program(watch: dict[str, Any], status: str, words: str) -> No
 def test_a_watched_program_whose_torch_has_no_gpu() -> None:
     s = watched(B, with_other_build(machine(B)), uses_gpu=False)
     finding = run(ID, s)[2][0]
-    assert "no usable GPU" in finding.detail and finding.fixes[0].id != "move-to-gpu"
+    assert "torch in this environment cannot use a GPU" in finding.detail and finding.fixes[0].id != "move-to-gpu"
     assert ids(s)[0] == "cpu-only-torch"
 
 
@@ -268,7 +268,7 @@ def test_a_cpu_that_was_asked_for_and_did_not_compute_is_not_healthy(fault: str,
     assert (finding.status, report(s, ANY).exit_code) == (
         status,
         code,
-    ) and finding.detail == "It ended in matmul: signal 4."
+    ) and finding.detail == "The test stopped in matmul: signal 4."
     end = StepEnd(agent="torch_proof", step="import torch", fault="hang")
     unfinished = s.replace({"measured.torch": (), "measured.ended": (end,)})
     assert run(ID, unfinished, ANY)[0] == "unknown"

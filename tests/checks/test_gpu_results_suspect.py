@@ -35,15 +35,15 @@ def test_a_format_that_was_measured_on_this_architecture_warns() -> None:
 def test_elsewhere_it_is_a_remark(board: str, what: str) -> None:
     s = proven(board, products=(product(what, **SUSPECT),))
     status, _, (finding,) = run(ID, s)
-    assert (status, finding.status, finding.severity) == ("pass", "pass", "info") and "no warning" in finding.detail
+    assert (status, finding.status, finding.severity) == ("pass", "pass", "info") and "not a warning" in finding.detail
     assert [f.id for f in report(s).findings if f.status != "pass"] == []
 
 
 @for_each(
     ("second", "words"),
     [
-        (product(suspect_blocks=3, over_expected=1.2), "1.7 times the expected error, and a second process saw it"),
-        (product(), "1.7 times the expected error; a second process did not see it"),
+        (product(suspect_blocks=3, over_expected=1.2), "1.7 times the expected error; a second process saw this too"),
+        (product(), "1.7 times the expected error; a second process did not see this"),
     ],
 )
 def test_a_second_process_looks_again(second: ProductProof, words: str) -> None:

@@ -91,7 +91,7 @@ def test_how_far_behind(share: dict[int, float], kinds: tuple[str, ...], found: 
     [
         ({"reasons_percent": {"hw-thermal": 80.0}}, "Heat slowed it down"),
         ({"reasons_percent": {"power-brake": 80.0}}, "hardware protection"),
-        ({"clock_sm_mhz": 900.0}, "Its SM clock was 900 MHz, that of the others 1800 MHz"),
+        ({"clock_sm_mhz": 900.0}, "Its SM clock was 900 MHz, while the others ran at 1800 MHz"),
     ],
 )
 def test_what_nvml_showed_meanwhile(of_sick: dict[str, Any], words: str) -> None:
@@ -110,7 +110,7 @@ def test_as_slow_alone_is_told() -> None:
     alone = {"at_once": 1, "before": 300.0}
     rates = tuple(replace(r, detail=alone) if r.device == "cuda:5" else r for r in known(s.measured.rates) or ())
     again = s.replace({"measured": replace(s.measured, rates=rates)})
-    assert "as slow when it was measured again alone" in run(ID, again)[2][0].detail
+    assert "just as slow when measured again alone" in run(ID, again)[2][0].detail
 
 
 def test_other_models_limits_and_links_are_no_siblings() -> None:

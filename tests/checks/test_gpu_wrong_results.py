@@ -86,7 +86,7 @@ def test_a_gpu_that_was_not_compared_is_no_pass() -> None:
     second = torch_proof(B, device="cuda:1", tensor_device="cuda:1", key="GPU-1", right=gap, fault="slow")
     for more, words in (
         ({"torch": (torch_proof(B), second)}, "no result of cuda:1 was compared: convolution was not over"),
-        ({"ended": (late,)}, "no result of cuda:1 was compared: the 60 s for the proof were over"),
+        ({"ended": (late,)}, "no result of cuda:1 was compared: the 60 s for the test were used up"),
         ({"torch_devices": (*both, "cuda:2", "cuda:3")}, "no result of cuda:1-3 was compared"),
     ):
         s = proven(B, **{"torch_devices": both, **more})
@@ -157,11 +157,11 @@ def copy(**more: Any) -> CopyProof:
         ),
         (
             {"products": (product(right=False, what="fp8", differing_repeats=3, wrong_elements=3),)},
-            "fp8 products (8192 x 8192 x 8192) are wrong now and then: 3 of 20 repeats differ, and 3 of the elements",
+            "fp8 products (8192 x 8192 x 8192) are sometimes wrong: 3 of 20 repeats differ, and 3 of the elements",
         ),
         (
             {"copies": (copy(right=False, wrong_numbers=12), copy(what="h2d-pinned"))},
-            "copies inside the GPU's memory return wrong bytes: 12 numbers of 4 bytes in 3 copies of 1024 MiB",
+            "copies within the GPU's memory return wrong bytes: 12 numbers of 4 bytes in 3 copies of 1024 MiB",
         ),
         ({"copies": (copy(right=False, what="h2d-pinned", wrong_numbers=1),)}, "copies from pinned host memory return"),
     ],
@@ -193,7 +193,8 @@ def test_a_copy_between_gpus_that_brings_other_bytes() -> None:
     s = proven(B, pairs=pairs)
     assert ids(s) == [ID]
     finding = report(s).findings[0]
-    assert finding.subject == KEY and "from cuda:1 to cuda:0, cuda:0 to cuda:2 arrives damaged: 3 of" in finding.detail
+    assert finding.subject == KEY
+    assert "copied from cuda:1 to cuda:0, cuda:0 to cuda:2 arrives with wrong bytes: 3 of" in finding.detail
     assert "IOMMU or ACS" in finding.detail
     assert [fix.id for fix in finding.fixes] == ["train-without-p2p", "repair-p2p"]
     assert_every_fix_is_looked_at_again(s, finding)

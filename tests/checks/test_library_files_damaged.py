@@ -94,7 +94,7 @@ def test_wheels_that_a_cpu_build_does_not_load() -> None:
 def test_a_full_disk_comes_first() -> None:
     full = not_asked(healthy()).replace({"host.disks": (Disk(role="environment", path="/opt/venv", free_mib=20),)})
     steps = run(ID, with_changed(changed(), s=full))[2][0].fixes[0].steps
-    assert [step.purpose for step in steps] == ["look", "change"] and "0.0 GiB free" in steps[0].text
+    assert [step.purpose for step in steps] == ["look", "change"] and "only 0.0 GiB are free" in steps[0].text
 
 
 def test_uv_does_not_link_its_damaged_cache_again() -> None:

@@ -143,7 +143,7 @@ def test_eager_loading_is_a_remark() -> None:
 
 def test_one_core_is_told_in_the_singular() -> None:
     (finding,) = run("cpu-quota-too-small", healthy("h100", "h100").replace({"host.cpu_quota_cores": 1.0}))[2]
-    assert finding.title == "1 processor core for 2 GPUs"
+    assert finding.title == "Only 1 processor core for 2 GPUs"
 
 
 def test_four_gib_for_an_h100_is_a_warning() -> None:

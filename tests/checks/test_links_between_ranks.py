@@ -78,8 +78,8 @@ def test_sound_links_find_nothing() -> None:
 @for_each(
     ("measured", "words"),
     [
-        ({"collective_rates": (replace(RATE, right=False),)}, "arrives wrong over NCCL"),
-        ({"sends": (replace(SENDS[0], right=False), *SENDS[1:])}, "arrives wrong over NCCL"),
+        ({"collective_rates": (replace(RATE, right=False),)}, "receive wrong data over NCCL"),
+        ({"sends": (replace(SENDS[0], right=False), *SENDS[1:])}, "receive wrong data over NCCL"),
         (
             {"ended": (StepEnd(agent="collective_speed", step="all_reduce of 8 MiB", fault="hang"),)},
             "all_reduce of 8 MiB",
@@ -108,14 +108,14 @@ def test_one_rank_lets_the_others_wait() -> None:
     late = replace(WAITS[2], work_ms=3.1, collective_ms=0.05)
     others = [replace(wait, collective_ms=1.3) for wait in WAITS]
     finding = one("rank-waits-for-another", linked(rank_waits=(*others[:2], late, others[3])), rank=2, others_ms=2.0)
-    assert finding.status == "warn" and "3.1 ms there and 2.0 ms on the others" in finding.detail
+    assert finding.status == "warn" and "3.1 ms on this rank and 2.0 ms on the others" in finding.detail
     alone = replace(late, collective_ms=2.0)  # slow at work, but nobody waits for it
     assert not set(ids(linked(rank_waits=(*others[:2], alone, others[3])))) & set(IDS)
 
 
 def test_one_pair_of_ranks_is_slow() -> None:
     finding = one("rank-link-slow", linked(sends=(replace(SENDS[0], gb_s=11.0), *SENDS[1:])), pairs=["0 to 1"])
-    assert "Rank 0 to 1: 11 GB/s, the others 30" in finding.title
+    assert "Rank 0 to 1: 11 GB/s, compared with 30" in finding.title
     half = tuple(replace(send, gb_s=11.0) if send.source < 2 else send for send in SENDS)
     assert not set(ids(linked(sends=half))) & set(IDS), "so the machine is built"
     between = tuple(replace(send, gb_s=11.0, same_node=False) for send in SENDS[:6])
@@ -138,9 +138,9 @@ def test_the_interface_that_leads_nowhere() -> None:
     finding = one("ranks-meet-on-wrong-interface", gloo, interfaces=["lo"], right="eth0")
     assert finding.fixes[0].steps[0].command == "export GLOO_SOCKET_IFNAME=eth0"
     docker = linked({"nodes": 2, "interfaces": ("docker0",)}, collective_rates=())
-    assert "NCCL takes docker0" in one("ranks-meet-on-wrong-interface", docker).title
+    assert "NCCL uses docker0" in one("ranks-meet-on-wrong-interface", docker).title
     chosen = gloo.replace({"host.environment": (EnvVar("GLOO_SOCKET_IFNAME", "docker0"),)})
-    assert "gloo takes docker0, which leads" in one("ranks-meet-on-wrong-interface", chosen, right="eth0").title
+    assert "gloo uses docker0, which does not reach" in one("ranks-meet-on-wrong-interface", chosen, right="eth0").title
     end = StepEnd(agent="collective_speed", step="init_process_group", device="rank 0", detail="Connection refused")
     refused = chosen.replace({"measured.ended": (end,)})
     assert [name for name in ids(refused) if name in IDS] == ["ranks-meet-on-wrong-interface", "collective-failed"]
@@ -164,7 +164,7 @@ def test_nodes_that_are_one_machine_are_sound_where_the_data_came() -> None:
         assert run("ranks-meet-on-wrong-interface", sound)[0] == "pass"
     for silent in ((), Missing("not_asked")):
         unmeasured = over_lo.replace({"measured.collective_rates": silent})
-        assert "gloo takes lo" in one("ranks-meet-on-wrong-interface", unmeasured).title, "nothing came: not sound"
+        assert "gloo uses lo" in one("ranks-meet-on-wrong-interface", unmeasured).title, "nothing came: not sound"
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.0.1.1", "localhost", "::1"])

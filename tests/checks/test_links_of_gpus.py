@@ -73,7 +73,7 @@ def test_one_gpu_alone_does_not_need_the_fabric() -> None:
 
 
 def test_the_words_name_what_the_flags_say() -> None:
-    said = {0x19A: "unhealthy route", 0x6AA: "incompatible GPU firmware", 0xFAA: "number 15", 0x21AA: "no partition",
+    said = {0x19A: "unhealthy route", 0x6AA: "incompatible GPU firmware", 0xFAA: "code 15", 0x21AA: "no partition",
             0x91AA: "global fabric manager", 0x16A: "timeouts", 0x1A9: "reduced bandwidth"}  # fmt: skip
     for health, words in said.items():
         assert words in only(FABRIC, one("h100", "h100", fabric_health=health)).title
@@ -116,7 +116,7 @@ def test_a_virtual_gpu_has_its_hypervisors_link() -> None:
 
 def test_without_root_the_sram_is_unknown_and_says_so() -> None:
     denied = one("h100", sram_threshold_exceeded=Missing("denied", "No permission"))
-    for root, words in ((False, "only root may ask (sudo gpudoctor check)"), (True, "only root can read this")):
+    for root, words in ((False, "only root can read this (sudo gpudoctor check)"), (True, "only root can read this")):
         status, reason, _ = run("sram-ecc-threshold-exceeded", denied.replace({"host.user_is_root": root}))
         assert status == "unknown" and reason.endswith(words)
     assert ids(one("h100", sram_threshold_exceeded=Missing("denied"))) == []

@@ -154,7 +154,7 @@ def test_the_kernel_module_and_the_library_are_named_where_they_are_known() -> N
     sick = clash(healthy(container=True))
     module, version = known(sick.driver.kernel_version), known(sick.driver.libcuda_version)
     detail = run(CLASH, sick)[2][0].detail
-    assert f"on kernel module {module}." in detail and f"({version})" in detail
+    assert f"the kernel module is version {module}." in detail and f"({version})" in detail
     unknown = sick.replace({"driver.kernel_version": Missing("error"), "driver.libcuda_version": Missing("error")})
     for finding in run(CLASH, unknown)[2]:
         assert "kernel module" not in finding.detail and "()" not in finding.detail

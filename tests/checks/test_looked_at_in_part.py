@@ -19,7 +19,7 @@ def test_nothing_was_cut() -> None:
 def test_a_cap_is_told_with_both_numbers() -> None:
     several = (Cap(what="torch-devices", looked=64, listed=80), Cap(what="path", looked=256, place="PATH"))
     (remark,) = run(ID, healthy().replace({"caps": several}))[2]
-    assert remark.status == "pass" and "64 of 80 GPUs that torch lists; the first 256 folders of PATH" in remark.detail
+    assert remark.status == "pass" and "64 of 80 GPUs that torch lists; the first 256 folders in PATH" in remark.detail
     assert remark.facts["caps"][1] == {"what": "path", "looked": 256, "listed": None, "place": "PATH"}
 
 
@@ -31,7 +31,7 @@ def test_a_proof_of_a_part_is_no_proof_of_the_machine() -> None:
     devices = tuple(CudaDevice(ordinal=n) for n in range(80))
     whole = healthy().replace({"measured": measured, "driver.cuda_devices": devices})
     cut = whole.replace({"caps": (Cap(what="measured-devices", looked=64, listed=80),)})
-    assert "torch offers 64 of the 80 GPUs" in overall(paths(whole)).reason
+    assert "torch sees 64 of the 80 GPUs" in overall(paths(whole)).reason
     path = overall(paths(cut))
     assert path.word == "unknown" and path.reason == "the test ran on 64 of the 80 GPUs that torch lists"
 

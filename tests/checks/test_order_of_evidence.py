@@ -157,7 +157,7 @@ def test_no_kernel_image_beats_lists_that_have_it() -> None:
     whole = no_kernel_image(hopper("NVIDIA H100 80GB HBM3", "2.6.0"))
     assert run(LACKS, whole)[0] == "pass"
     status, _, said = run("gpu-path-not-available", whole)
-    assert status == "fail" and "code for it is there" in said[0].detail
+    assert status == "fail" and "torch should have code for this GPU" in said[0].detail
     assert said[0].fixes[0].id == "reinstall-torch"
 
 

@@ -65,4 +65,4 @@ def test_whether_the_driver_is_installed_is_said_only_where_its_libraries_were_l
         fix = next(fix for fix in finding.fixes if fix.id == "release-card")
         assert (missing in finding.detail) == told, path
         assert any(step.text == "Install the NVIDIA driver." for step in fix.steps) == installs, path
-        assert fix.note.startswith("Where the NVIDIA driver is not installed yet") == noted, path
+        assert fix.note.startswith("If the NVIDIA driver is not installed yet") == noted, path

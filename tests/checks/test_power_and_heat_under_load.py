@@ -65,7 +65,7 @@ def test_heat(reasons: dict[str, float], status: str) -> None:
     got, _, findings = run(HOT, s)
     assert got == status and ids(s) == ([HOT] if status != "pass" else [])
     for finding in findings:
-        assert "92 degrees" in finding.detail
+        assert "It reached 92 C." in finding.detail
         assert_every_fix_is_looked_at_again(s, finding)
 
 

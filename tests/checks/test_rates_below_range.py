@@ -160,11 +160,11 @@ def test_one_slow_type_is_the_librarys() -> None:
 @for_each(
     ("nvml", "words"),
     [
-        ({"clock_sm_mhz": 600.0}, "600 MHz of at most 1980 MHz"),
+        ({"clock_sm_mhz": 600.0}, "600 MHz (maximum: 1980 MHz)"),
         ({"reasons_percent": {"sw-thermal": 5.0}}, "Heat slowed it down"),
         ({"reasons_percent": {"power-brake": 5.0}}, "hardware protection"),
-        ({"others": NOT_ASKED}, "another program that NVML does not show"),
-        ({}, "No other program was on it"),
+        ({"others": NOT_ASKED}, "a program that NVML does not show here"),
+        ({}, "No other program was using it"),
         ({"clock_sm_mhz": 1500.0}, "locked clocks or an old torch"),
     ],
 )
@@ -175,9 +175,9 @@ def test_the_likeliest_cause_by_what_nvml_showed(nvml: dict[str, Any], words: st
 
 def test_memory_clocks() -> None:
     finding = run(MEMORY, proven(B, rates=rates(B, memory=0.5), loads=loads(B, clock_memory_mhz=1593.0)))[2][0]
-    assert "1593 MHz of at most 2619 MHz" in finding.detail and finding.fixes[0].steps[0].command.endswith("-i 0 -rmc")
+    assert "1593 MHz (maximum: 2619 MHz)" in finding.detail and finding.fixes[0].steps[0].command.endswith("-i 0 -rmc")
     high = run(MEMORY, proven(B, rates=rates(B, memory=0.5)))[2][0]
-    assert "most likely its memory is defective" in high.detail and not any(
+    assert "Most likely its memory is defective" in high.detail and not any(
         fix.id == "reset-clocks" for fix in high.fixes
     )
     assert_every_fix_is_looked_at_again(proven(B, rates=rates(B, memory=0.5)), high)

@@ -117,7 +117,7 @@ def test_a_driver_that_was_cut_off_for_want_of_time_is_not_sound() -> None:
             sick = s.replace(changes)
             assert subjects(sick) == [subject]
             assert report(sick).verdict == "unknown"
-            assert healthline(report(sick)).startswith(f"UNKNOWN {ID}: Not known: {title}"[:40])
+            assert healthline(report(sick)).startswith(f"UNKNOWN {ID}: Unknown: {title}"[:40])
             assert healthline(report(sick)).endswith(f"({words})")
 
 

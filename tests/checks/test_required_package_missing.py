@@ -53,7 +53,7 @@ def test_flash_attn_is_compiled_where_no_wheel_fits_and_the_step_says_why() -> N
     newer = with_torch(healthy(), "2.11.0", "cu130").replace({"torch.cxx11_abi": True})
     cases = (
         (newer, "wheels for torch 1.12 to 2.10, not 2.11"),
-        (healthy().replace({"python.patient.version": "3.14.0"}), "none for torch 2.8 and Python 3.14"),
+        (healthy().replace({"python.patient.version": "3.14.0"}), "no wheel for torch 2.8 and Python 3.14"),
         (healthy().replace({"host.architecture": "aarch64"}), "wheels for torch 2.9 on linux aarch64, not 2.8"),
     )
     for s, reason in cases:
@@ -67,7 +67,7 @@ def test_no_line_where_none_can_work() -> None:
     old = wanted(healthy("t4"), "flash-attn")
     assert not old.fixes and "needs compute capability 8.0; a GPU here has 7.5" in old.detail
     cpu = wanted(with_other_build(healthy()), "flash-attn")
-    assert not cpu.fixes and "first torch, then flash-attn" in cpu.detail
+    assert not cpu.fixes and "install torch first, then flash-attn" in cpu.detail
 
 
 def test_what_pins_torch_is_asked_for_in_the_release_of_this_torch() -> None:

@@ -87,7 +87,7 @@ def test_the_reason_is_in_the_finding_of_the_named_check() -> None:
         "nvlink-inactive was not checked: this machine has no NVIDIA GPU",
     }
     blind = only(healthy().replace({"gpus": NOT_ASKED}), "gpu-too-hot")
-    assert blind.findings[0].title == "gpu-too-hot was not checked: it needs the list of GPUs (not looked at)"
+    assert blind.findings[0].title == "gpu-too-hot was not checked: it needs the list of GPUs (not examined)"
     assert nothing_to_check(only(healthy(), "nvlink-inactive")) == "nothing to check: only one GPU"
 
 

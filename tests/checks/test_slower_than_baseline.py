@@ -47,7 +47,7 @@ def test_a_driver_that_only_nvml_told_is_told() -> None:
     """Containers often have no /proc/driver/nvidia."""
     s = proven(B).replace({"driver.kernel_version": Missing("absent")})
     (remark,) = held(s, s)[2]
-    assert f"driver {known(s.driver.version)} (as then)" in remark.detail and known(s.driver.version)
+    assert f"driver {known(s.driver.version)} (unchanged)" in remark.detail and known(s.driver.version)
 
 
 def test_the_same_again_is_no_change() -> None:
@@ -62,8 +62,8 @@ def test_a_lost_fifth_fails_and_names_driver_and_torch() -> None:
     status, _, findings, policy = held(now, before)
     assert status == "fail" and report(now, policy).exit_code == 1 and ids(now, policy, "fail") == [ID]
     lost = findings[0]
-    assert lost.subject == KEY and "is 20 % slower than in the earlier proof: bf16 products" in lost.title
-    assert "then 550.54.15" in lost.detail and "then 2.6.0" in lost.detail
+    assert lost.subject == KEY and "is 20 % slower than in the baseline: bf16 matmul" in lost.title
+    assert "(previously 550.54.15)" in lost.detail and "(previously 2.6.0)" in lost.detail
     assert [(c["kind"], c["what"], c["percent"]) for c in lost.facts["changes"]] == [("matmul", "bf16", -20.0)]
     again = now.replace(dict(lost.fixes[0].steps[0].changes))
     assert run(ID, again, policy)[0] == "unknown"
@@ -130,14 +130,14 @@ def test_a_masked_report_is_the_same_gpu(tmp_path: Path) -> None:
     assert prove("slow", "--baseline", "old.json", "--regression-percent", "40").returncode == 0
     assert prove("same", "--baseline", "old.json").returncode == 0
     text = prove("slow", "--baseline", "old.json")
-    assert "slower than in the earlier proof" in " ".join(text.stdout.split())
+    assert "slower than in the baseline" in " ".join(text.stdout.split())
     (tmp_path / "judged.json").write_text(slow.stdout)
     assert prove("judged").returncode == 1  # the baseline is in the saved policy
     (tmp_path / "none.json").write_bytes(render_json(report(changed(proven(B), rates=()))))
     for words, said in (
         (["--baseline", "nowhere.json"], "cannot read nowhere.json"),
-        (["--baseline", "none.json"], "holds no measured rates"),
-        (["--regression-percent", "5"], "goes with --baseline"),
+        (["--baseline", "none.json"], "contains no measured rates"),
+        (["--regression-percent", "5"], "requires --baseline"),
         (["--baseline", "old.json", "--regression-percent", "0"], "regression-percent"),
     ):
         bad = prove("same", *words)

@@ -160,7 +160,7 @@ def test_the_users_own_folder_counts_in_full(clone: Path) -> None:
         (["broken.toml"], "broken.toml is not valid TOML"),
         (["unknown.toml"], "unknown key 'skp'"),
         (["--remove", "gpudoctor.toml"], "is not trusted"),
-        (["--list", "gpudoctor.toml"], "--list takes no FILE"),
+        (["--list", "gpudoctor.toml"], "--list cannot be used with FILE"),
     ],
 )
 def test_what_cannot_be_trusted_is_one_line(tmp_path: Path, words: list[str], says: str) -> None:

@@ -95,14 +95,18 @@ def test_what_was_said_before_a_cut_is_kept(tmp_path: Path) -> None:
 @for_each(
     ("then", "code", "words"),
     [
-        ("echo 'Error from server (NotFound): pods \"pod-1\" not found' >&2; exit 1", 2, "there is no such pod"),
-        ("echo 'sh: python3: command not found' >&2; exit 127", 3, "python3 is needed there, and there is none"),
-        ('echo \'{"old": "3.6"}\'', 3, "its python3 is 3.6; 3.8 or newer"),
+        (
+            "echo 'Error from server (NotFound): pods \"pod-1\" not found' >&2; exit 1",
+            2,
+            "kubectl:team/pod-1: no such pod",
+        ),
+        ("echo 'sh: python3: command not found' >&2; exit 127", 3, "python3 is required there but not installed"),
+        ('echo \'{"old": "3.6"}\'', 3, "its python3 is 3.6, but 3.8 or newer is required"),
         ("echo 'error: You must be logged in to the server' >&2; exit 1", 3, "You must be logged in"),
         ("head -c 300 /dev/urandom; exit 0", 3, "kubectl:team/pod-1: kubectl sent no answer that gpudoctor can read"),
         ("yes '{\"x\": 1}' | head -c 3000000", 3, "kubectl:team/pod-1: kubectl sent no answer that gpudoctor can read"),
-        ("exit 4", 3, "kubectl:team/pod-1: kubectl ended with code 4"),
-        ('yes \'{"agent": "nvml", "line": {}}\'', 3, "sent over 32 MiB: not an answer"),
+        ("exit 4", 3, "kubectl:team/pod-1: kubectl exited with code 4"),
+        ('yes \'{"agent": "nvml", "line": {}}\'', 3, "sent over 32 MiB that are not an answer"),
         ("printf '{\"hello\": ['; yes '[],' | head -n 1000000 | tr -d '\\n'", 3, "sent over 1000000 values"),
         (f'{HELLO}; echo \'{{"agent": "nvml", "end": 0, "seconds": "x"}}\'', 3, "`$.seconds`"),
         (f"{HELLO}; echo '{{\"agent\": 7}}'", 3, "a line that is not an answer: Expected `str`, got `int`"),
@@ -243,7 +247,7 @@ def docker(folder: Path, inspect: str) -> dict[str, str]:
 @for_each("inspect", ["printf '\\377\\376'; exit 0", "yes 1", "echo ٣; exit 0", "exec sleep 0.1", "exit 1"])
 def test_whatever_inspect_says_is_one_line(tmp_path: Path, inspect: str) -> None:
     line = refused(asked("docker:web", docker(tmp_path, inspect), "--timeout", "1"), 3)
-    assert "python3 is needed there, and there is none" in line
+    assert "python3 is required there but not installed" in line
 
 
 @pytest.mark.slow

@@ -118,8 +118,8 @@ def test_gradients_that_are_summed_stay_and_only_shards_are_sent_for_each_batch(
 @pytest.mark.slow
 def test_where_nothing_fits_the_gpus_are_counted_that_would_hold_it() -> None:
     for size, code, words in (
-        ("1T", 1, "{} such GPUs would hold it, by {}."),
-        ("175B", 0, "fits on {} such GPUs, by {}."),
+        ("1T", 1, "It would fit on {} such GPUs, with {}."),
+        ("175B", 0, "fits on {} such GPUs, with {}."),
     ):
         given = ("--params", size, "--gpus")
         few = asked(*given, "8xA100-40GB")
@@ -146,7 +146,7 @@ def test_it_fits_where_it_fits_on_every_size() -> None:
         assert found["first_that_fits"] == alone[0]["first_that_fits"]
         assert found["sizes"][0]["way"] == (alone[1]["first_that_fits"] or "")
     page = " ".join(gpudoctor("fit", "--params", "30B", "--gpus", "V100").stdout.decode().split())
-    assert "the smallest of 2 memory sizes" in page and "V100-SXM2-32GB with 32.0 GiB: it fits by QLoRA" in page
+    assert "the smallest of 2 memory sizes" in page and "V100-SXM2-32GB with 32.0 GiB: it fits with QLoRA" in page
     solved = asked("--params", "1B", "--task", "inference", "--gpus", "A100", "--solve", "concurrency")
     most = [solved["solved"]["sure"], *(one["solved"]["sure"] for one in solved["sizes"])]
     assert most == sorted(set(most)) and len(most) == 3
@@ -163,12 +163,16 @@ def test_a_size_that_is_not_listed_is_said_with_what_is() -> None:
 @for_each(
     ("config", "code", "words"),
     [
-        ({**CONFIG, "model_type": "mamba"}, 3, "state space models have no formula"),
-        ({**CONFIG, "hidden_size": "wide"}, 2, "hidden_size is 'wide', a whole number is expected"),
-        ({**CONFIG, "hidden_size": None}, 2, "hidden_size is not there"),
-        ({**CONFIG, "num_hidden_layers": 10**15}, 2, "a whole number is expected"),
-        ({**CONFIG, "num_attention_heads": 0}, 2, "num_attention_heads is not there"),
-        ([], 2, "an object is expected"),
+        ({**CONFIG, "model_type": "mamba"}, 3, "state space models have no memory formula in gpudoctor"),
+        ({**CONFIG, "hidden_size": "wide"}, 2, "hidden_size is 'wide'; it must be a whole number"),
+        ({**CONFIG, "hidden_size": None}, 2, "hidden_size is missing"),
+        (
+            {**CONFIG, "num_hidden_layers": 10**15},
+            2,
+            "num_hidden_layers is '1000000000000000'; it must be a whole number",
+        ),
+        ({**CONFIG, "num_attention_heads": 0}, 2, "num_attention_heads is missing"),
+        ([], 2, "must be a JSON object"),
     ],
     quick=3,
 )
@@ -180,9 +184,9 @@ def test_a_config_that_cannot_be_used(tmp_path: Path, config: Any, code: int, wo
 @for_each(
     ("weights", "words"),
     [
-        (b"\xff" * 7 + b"\x7f" + b"{}", "the header says"),
-        (b"\0\0", "the header says"),
-        (header({}, length=1 << 63), "the header says"),
+        (b"\xff" * 7 + b"\x7f" + b"{}", "the header gives"),
+        (b"\0\0", "the header gives"),
+        (header({}, length=1 << 63), "the header gives"),
         (header({"a": {"dtype": "F32", "shape": [-1]}}), "has no shape"),
         (header({"a": 3}), "has no shape"),
         (header({"a": {"dtype": "F32"}}), "has no shape"),
@@ -190,8 +194,8 @@ def test_a_config_that_cannot_be_used(tmp_path: Path, config: Any, code: int, wo
         (header({"a": {"dtype": "F32", "shape": [1] * 17}}), "has no shape"),
         (header({"a": {"dtype": "F32", "shape": [True]}}), "has no shape"),
         (header({"a": {"dtype": "F32", "shape": [1 << 40]}}), "has no shape"),
-        ((5).to_bytes(8, "little") + b"[1,2]", "is no object"),
-        ((5).to_bytes(8, "little") + b"{{{{{", "is no JSON"),
+        ((5).to_bytes(8, "little") + b"[1,2]", "is not a JSON object"),
+        ((5).to_bytes(8, "little") + b"{{{{{", "is not valid JSON"),
     ],
     quick=4,
 )
@@ -202,39 +206,39 @@ def test_a_header_that_cannot_be_used(tmp_path: Path, weights: bytes, words: str
 def test_an_unknown_family_is_judged_by_its_widths_with_a_wider_range(tmp_path: Path) -> None:
     plain = asked(model(tmp_path / "a"), "--gpus", "H200")
     other = asked(model(tmp_path / "b", {**CONFIG, "model_type": "newest"}), "--gpus", "H200")
-    assert "is not known" in other["notes"][0]
+    assert "is unknown" in other["notes"][0]
     assert other["memory"]["low"] < plain["memory"]["low"] and other["memory"]["high"] >= plain["memory"]["high"]
 
 
 @for_each(
     ("arguments", "code", "words"),
     [
-        ("--gpus H200", 2, "say which model"),
+        ("--gpus H200", 2, "no model given"),
         ("--params 7B --gpus H100:9g.9gb", 2, "has no MIG profile"),
         ("--params 7B --gpus MI300X", 3, "is not listed"),
         ("--params 7B --gpus 0xH200", 2, "name GPUs"),
         ("--params 7B --gpus Own=0GB", 3, "is not listed"),
-        ("--params 7B --gpus H200 --compare Own", 3, "say its memory, such as Own=24GB"),
+        ("--params 7B --gpus H200 --compare Own", 3, "give its memory, such as Own=24GB"),
         ("--params 7B --gpus A100-SXM4-40GB:9g.9gb", 2, "has no MIG profile"),
-        ("--params many --gpus H200", 2, "a number of parameters is expected"),
-        ("--params 1e30 --gpus H200", 2, "a number of parameters is expected"),
-        ("/nowhere/at/all --gpus H200", 2, "there is no such file"),
+        ("--params many --gpus H200", 2, "expected a number of parameters"),
+        ("--params 1e30 --gpus H200", 2, "expected a number of parameters"),
+        ("/nowhere/at/all --gpus H200", 2, "no such file or folder"),
         ("--params 7B --gpus H200 --dtype q4_k_m", 2, "is for inference"),
         ("--params 7B --gpus H200 --base nf4", 2, "--lora"),
-        ("--params 7B --gpus H200 --task inference --lora 8", 2, ": --lora is for a training"),
+        ("--params 7B --gpus H200 --task inference --lora 8", 2, ": --lora is for training"),
         ("--params 7B --gpus H200 --solve concurrency", 2, "is for --task inference"),
-        ("--params 7B --gpus H200 --task inference --accumulation 4", 2, ": --accumulation is for a training"),
-        ("--params 7B --gpus H200 --task inference --optimizer sgd", 2, ": --optimizer is for a training"),
+        ("--params 7B --gpus H200 --task inference --accumulation 4", 2, ": --accumulation is for training"),
+        ("--params 7B --gpus H200 --task inference --optimizer sgd", 2, ": --optimizer is for training"),
         (
             "--params 7B --gpus H200 --task inference --lora 8 --rules zero",
             2,
-            ": --lora and --rules are for a training",
+            ": --lora and --rules are for training",
         ),
-        ("--params 7B --gpus 8xH200 --network 400", 2, "--network is between nodes: 8 x H200"),
-        ("--params 7B --gpus H200 --compare 2xL40S --network 400", 2, "--network is between nodes: 1 x H200"),
+        ("--params 7B --gpus 8xH200 --network 400", 2, "--network is for several nodes: 8 x H200"),
+        ("--params 7B --gpus H200 --compare 2xL40S --network 400", 2, "--network is for several nodes: 1 x H200"),
         ("--params 7B --gpus H200 --kv-dtype fp8", 2, "--kv-dtype is for --task inference"),
-        ("--params 7B --gpus H200 --python python3", 2, "--python goes with --meta-device or --model"),
-        ("--params 7B --gpus 4xA100-40GB,2xRTX-3090", 2, "GPUs of one kind at a time"),
+        ("--params 7B --gpus H200 --python python3", 2, "--python requires --meta-device or --model"),
+        ("--params 7B --gpus 4xA100-40GB,2xRTX-3090", 2, "use one GPU model at a time"),
     ],
     quick=4,
 )

@@ -96,7 +96,7 @@ def test_slices_of_a_gpu_hold_nothing_together() -> None:
     for gpus in ("A100-40GB:1g.5gb", "7xA100-40GB:1g.5gb"):
         found = asked("--params", "7B", "--task", "inference", "--gpus", gpus)
         assert found["enough"] is None and [way["name"] for way in found["ways"]] == ["none"]
-    assert b"Slices cannot hold it together" in b" ".join(
+    assert b"MIG slices cannot share it, because they cannot reach each other." in b" ".join(
         gpudoctor("fit", "--params", "7B", "--gpus", gpus).stdout.split()
     )
 
@@ -109,7 +109,7 @@ def test_slices_of_a_gpu_hold_nothing_together() -> None:
 )  # fmt: skip
 def test_several_kinds_are_told(words: str) -> None:
     done = gpudoctor("fit", "--params", "7B", "--gpus", words)
-    assert done.returncode == 2 and b"GPUs of one kind at a time" in done.stderr and b"=24GB, " not in done.stderr
+    assert done.returncode == 2 and b"use one GPU model at a time" in done.stderr and b"=24GB, " not in done.stderr
 
 
 @pytest.mark.slow

@@ -230,7 +230,7 @@ def test_packed_weights_are_as_large_as_their_files(tmp_path: Path) -> None:
     (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header.encode())
     found = of(folder, SMALL, quantization_config={"quant_method": "newest", "bits": 4})
     assert found.stored.low == found.stored.high == 3584 * 8192 * 4 + 224 * 8192 * 2 + 8192 * 2 + 90 * 16
-    assert found.stored.words == "newest, 4 bits, as the files hold them"
+    assert found.stored.words == "newest, 4 bits, as stored in the files"
     assert found.count == parameters(found.shape) and not found.exact
 
 

@@ -52,7 +52,8 @@ def test_the_ways_of_so_many_gpus(shape: Shape, gpus: int, work: dict[str, Any],
     assert list(found) == names
     for rung in found.values():
         assert "over 1 " not in rung.words and "1 stages" not in rung.words, rung
-        assert rung.words.endswith(f"split over {gpus} GPUs") is rung.name.startswith("ZeRO"), rung
+        whole = rung.name.startswith("ZeRO") or rung.name in (f"tensor parallel {gpus}", f"expert parallel {gpus}")
+        assert rung.words.endswith(f"split over {gpus} GPUs") is (whole and work != INFERENCE), rung
 
 
 @for_each(

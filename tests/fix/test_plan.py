@@ -36,7 +36,7 @@ def old_torch_on_a_new_gpu() -> Snapshot:
 def test_a_healthy_machine_needs_nothing() -> None:
     found = of(healthy())
     assert found.ends == "nothing-to-do" and not found.fixes
-    assert plan_text(found, Display()) == "Nothing was found that a step could repair.\n"
+    assert plan_text(found, Display()) == "Found nothing that gpudoctor can fix.\n"
 
 
 def test_one_install_removes_the_cause_and_what_follows_from_it() -> None:

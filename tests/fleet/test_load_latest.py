@@ -30,12 +30,12 @@ def test_a_node_that_died_after_its_answer_is_not_examined(tmp_path: Path) -> No
         (tmp_path / "all.jsonl").write_bytes(b"".join(order))
         _, db = load(tmp_path / "all.jsonl", to=tmp_path / "now.db")
         assert sorted(rows(db, "select node, state, verdict, reason from node")) == [
-            ("a", "not-examined", "", f"{DIED}; it had answered at 1970-01-01T00:16:40Z"), ("b", "answered", "pass", ""),
+            ("a", "not-examined", "", f"{DIED}; its last answer was at 1970-01-01T00:16:40Z"), ("b", "answered", "pass", ""),
         ]  # fmt: skip
     done = gpudoctor("fleet", "report", tmp_path / "now.db", "--format", "json")
     found = json.loads(done.stdout)
     assert (done.returncode, found["answered"], found["counts"]["no_answer"]) == (3, 1, 1)
-    assert "it had answered at" in found["not_examined"][0]["reason"]
+    assert "its last answer was at" in found["not_examined"][0]["reason"]
     assert len(saved_of(str(tmp_path / "now.db"), "a")) == 1
 
 

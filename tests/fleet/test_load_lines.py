@@ -60,7 +60,7 @@ def test_reports_of_several_nodes_stand_between_each_other(tmp_path: Path) -> No
     code, db = load(tmp_path / "out.txt", to=tmp_path / "now.db", nodes="n1,n2,n3,n4,n5,n6")
     assert (code, nodes(db)) == (0, ["n1", "n2"])
     why = dict(rows(db, "select node, reason from node where state = 'no-answer'"))
-    assert "it is cut" in why["n3"] and "command not found" in why["n4"] and "exit code 255" in why["n5"]
+    assert "it is truncated" in why["n3"] and "command not found" in why["n4"] and "exit code 255" in why["n5"]
     assert why["n6"] == ""
 
 
@@ -123,7 +123,7 @@ def test_documents_one_after_the_other(ends: bytes, tmp_path: Path) -> None:
     (tmp_path / "all.json").write_bytes(b"\n".join([three[0], cut, three[2]]) + b"\n")
     code, db = load(tmp_path / "all.json", to=tmp_path / "now.db")
     assert (code, nodes(db)) == (0, ["a", "c"])
-    assert ["it is cut" in reason for (reason,) in rows(db, "select reason from refused")] == [True]
+    assert ["it is truncated" in reason for (reason,) in rows(db, "select reason from refused")] == [True]
 
 
 def test_a_recording_is_judged_here_under_its_folders_name(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_a_recording_is_judged_here_under_its_folders_name(tmp_path: Path) -> No
         "check", "--replay", spool / "gpu-2", "--format", "json").stdout)["verdict"])  # fmt: skip
     ((file, line, reason),) = rows(db, "select * from refused")
     assert Path(file).name == "gpu-3" and line == 0 and "nvml.jsonl" in reason
-    assert "was refused" in rows(db, "select reason from node where node = 'gpu-3'")[0][0]
+    assert "its answer was rejected" in rows(db, "select reason from node where node = 'gpu-3'")[0][0]
     for format_ in ("json", "text"):
         again = gpudoctor("fleet", "report", tmp_path / "now.db", "--node", "gpu-2", "--format", format_)
         replayed = gpudoctor("check", "--replay", spool / "gpu-2", "--format", format_)

@@ -50,7 +50,7 @@ def test_a_hostile_name_is_refused(tmp_path: Path, name: str) -> None:
     assert not is_name(name)
     spool = tmp_path / "spool.jsonl"
     spool.write_bytes(envelope(name, report(machine(1))))
-    assert "is not the name of a node" in refusals(tmp_path, spool)["spool.jsonl:1"]
+    assert "is not a valid node name" in refusals(tmp_path, spool)["spool.jsonl:1"]
 
 
 def test_a_hostile_file_name_is_refused(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_a_hostile_file_name_is_refused(tmp_path: Path) -> None:
     for name in ("<img src=x>", "a\x1b[31mb", "=1+1", "caf\udce9", "two\nlines"):
         (spool / f"{name}.json").write_bytes(report(machine(1)))
     found = refusals(tmp_path, spool)
-    assert len(found) == 5 and all("is not the name of a node" in reason for reason in found.values())
+    assert len(found) == 5 and all("is not a valid node name" in reason for reason in found.values())
 
 
 def test_what_is_no_report_is_refused_and_the_rest_goes_on(tmp_path: Path) -> None:

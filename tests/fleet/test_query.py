@@ -99,7 +99,7 @@ def test_all_but_one_select_is_refused_in_one_line(fleet: Path, sql: str) -> Non
 )
 def test_an_endless_query_ends_at_its_deadline(fleet: Path, sql: str) -> None:
     started = time.monotonic()
-    with pytest.raises(Refusal, match=r"did not end in 0\.5 s"):
+    with pytest.raises(Refusal, match=r"did not finish within 0\.5 s"):
         for _ in ask(str(fleet), sql, 0.5).rows:
             pass
     assert time.monotonic() - started < 60
@@ -165,12 +165,12 @@ def newer(path: Path) -> None:
 @for_each(
     ("change", "told"),
     [
-        (of_another_kind, "is not a database of gpudoctor fleet"),
-        (lambda path: path.write_bytes(b""), "is not a database of gpudoctor fleet"),
-        (lambda path: path.write_bytes(b"SQLite format 3\0"), "is not a database of gpudoctor fleet"),
-        (newer, "has fleet schema 99, this gpudoctor reads 2: update gpudoctor"),
+        (of_another_kind, "is not a gpudoctor fleet database"),
+        (lambda path: path.write_bytes(b""), "is not a gpudoctor fleet database"),
+        (lambda path: path.write_bytes(b"SQLite format 3\0"), "is not a gpudoctor fleet database"),
+        (newer, "has fleet schema 99, but this gpudoctor reads 2: update gpudoctor"),
         (lambda path: path.unlink(), "cannot read"),
-        (lambda path: path.write_bytes(path.read_bytes()[:20_000]), "cannot be read as a fleet's database"),
+        (lambda path: path.write_bytes(path.read_bytes()[:20_000]), "cannot be read as a fleet database"),
     ],
     ids=str,
 )

@@ -142,8 +142,8 @@ def test_what_ends_work_comes_after_the_drain_and_with_its_condition(command: st
     assert last.command == command
     assert last.destructive
     assert last.ends == ends_of(command)
-    assert last.text.startswith("When no ")
-    assert last.text.endswith(" is needed any more: do it now.")
+    assert last.text.startswith("Once the ")
+    assert last.text.endswith(" are no longer needed: do it now.")
 
 
 def test_a_drain_and_a_condition_that_are_there_are_kept() -> None:
@@ -152,7 +152,7 @@ def test_a_drain_and_a_condition_that_are_there_are_kept() -> None:
     found = safe(Fix(id="x", title="X", steps=(drain, step)))
     assert [one.text for one in found.steps] == [drain.text, step.text]
     late = safe(Fix(id="x", title="X", steps=(step, drain)))
-    assert [one.text[:5] for one in late.steps] == ["Drain", "When ", "Drain"], "a drain behind it is none"
+    assert [one.text[:5] for one in late.steps] == ["Drain", "Once ", "Drain"], "a drain behind it is none"
 
 
 def test_a_step_by_hand_gets_its_condition_too() -> None:

@@ -40,7 +40,10 @@ def test_one_file_name_in_many_folders_names_no_node(tmp_path: Path, machines: l
     assert code == 3 and rows(db, "select * from node") == rows(db, "select * from duplicate") == []
     assert rows(db, "select count(*) from gpu_row") == rows(db, "select count(*) from finding") == [(0,)]
     ((file, reason),) = rows(db, "select file, reason from refused")
-    assert reason.startswith(f"{len(machines)} files are called report.json: name the nodes") and file == "report.json"
+    assert (
+        reason.startswith(f"{len(machines)} files are called report.json: give the nodes different file names")
+        and file == "report.json"
+    )
 
 
 def test_the_one_good_file_of_many_with_its_name_names_no_node(tmp_path: Path) -> None:

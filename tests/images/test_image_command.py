@@ -85,7 +85,7 @@ def test_without_a_host_it_says_what_the_image_needs(torch_26: Path) -> None:
     done = gpudoctor("image", torch_26)
     assert done.returncode == 0
     assert b"needs: driver 525.60.13 or newer (torch 2.6.0+cu124, built with CUDA 12.4)" in done.stdout
-    assert b"Judged against no host" in done.stdout
+    assert b"No host to judge against" in done.stdout
 
 
 def test_an_attestation_decides_where_the_config_does_not(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_an_attestation_decides_where_the_config_does_not(tmp_path: Path) -> Non
     spdx = {"packages": [{"name": "numpy", "versionInfo": "2.0"}, {"name": "torch", "versionInfo": "2.8.0+cu128"}]}
     layout.tag("latest", layout.index([one, layout.attestation(one, {SPDX: spdx})]))
     image = answer(layout.folder, "--driver", "580", "--gpu", "H100", code=0)["image"]
-    assert (image["torch"], image["torch_source"]) == ("2.8.0+cu128", "the SPDX attestation that was built with it")
+    assert (image["torch"], image["torch_source"]) == ("2.8.0+cu128", "the SPDX attestation from its build")
 
 
 def test_a_requirement_that_is_stricter_than_the_truth_is_named(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_where_it_runs_the_lines_that_start_it(torch_26: Path, tmp_path: Path) -
     (host,) = answer(layout.folder, "--driver", "535.183.01", "--gpu", "RTX 4090", code=1)["hosts"]
     assert "-e NVIDIA_DISABLE_REQUIRE=1" in dict(host["start"])["docker"]
     text = gpudoctor("image", layout.folder, "--driver", "535.183.01", "--gpu", "RTX 4090").stdout.decode()
-    assert "checked by: docker --gpus" in text and "not by CDI" in " ".join(text.split())
+    assert "checked by: docker --gpus" in text and "not with CDI" in " ".join(text.split())
     assert "To skip the check of its label:" in text
 
 
@@ -206,10 +206,10 @@ def test_what_the_history_tells_of_torch() -> None:
     rows = (
         (("RUN pip install torch==2.6.0 # buildkit",), "2.6.0+cu124", "pass"),
         (("RUN pip install torch==2.8.0", "RUN pip install --no-cache-dir 'torch==2.6.0+cu118'"), "2.6.0+cu118", "pass"),
-        ((plain,), "version not named", "unknown"),
-        ((f"{plain} {cu126}",), "version not named", "pass"),
+        ((plain,), "unknown version", "unknown"),
+        ((f"{plain} {cu126}",), "unknown version", "pass"),
         (("RUN pip install vllm==0.10.2",), "2.8.0+cu128", "pass"),
-        (("RUN pip install vllm==0.0.1",), "version not named", "unknown"),
+        (("RUN pip install vllm==0.0.1",), "unknown version", "unknown"),
         (("RUN conda install -y pytorch==2.5.1 pytorch-cuda=12.4 -c pytorch -c nvidia",), "2.5.1+cu124", "pass"),
         (("RUN conda install -y pytorch=2.4 cpuonly -c pytorch",), "2.4+cpu", "fail"),
         (("ARG T=2.7.1", "RUN |1 T=2.7.1 /bin/sh -c uv pip install torch==${T} --torch-backend=cu128"), "2.7.1+cu128", "pass"),
@@ -294,6 +294,6 @@ def test_verbose_has_both_evaluators(tmp_path: Path) -> None:
     layout.tag("latest", IMAGES["cuda:12.8.1"](layout))
     host = ["--driver", "535.183.01", "--gpu", "H100"]
     words = " ".join(gpudoctor("image", layout.folder, *host, "-v").stdout.decode().split())
-    assert "Its requirement: met by libnvidia-container, not met by Jetson's csv mode" in words
+    assert "Its requirement: met according to libnvidia-container, not met according to Jetson's csv mode" in words
     assert "nvidia.com/gpu: 1" in words  # -v has every engine's lines
     assert "csv mode" not in gpudoctor("image", layout.folder, *host).stdout.decode()

@@ -116,7 +116,7 @@ def test_the_environment_that_the_images_variables_name(tmp_path: Path) -> None:
     assert made.differences(found, of_folder(made.unpack(tars, tmp_path), env)) == {}
     by_path = of_layers(*map(Blob, tars), env=PATH)
     assert by_path.python.patient.prefix == "/opt/venv", "PATH leads to a Python without torch"
-    assert by_path.python.chosen_because == "the newest torch of the image is installed there"
+    assert by_path.python.chosen_because == "the newest torch in the image is installed there"
 
 
 @for_each("compression", ["", "gzip", "zstd"])
@@ -145,7 +145,7 @@ def test_no_byte_is_read_after_the_last_one_wanted() -> None:
     assert (facts.unread, facts.complete) == (1, False)
     snapshot = layers_snapshot(facts, "", PATH)
     assert snapshot.torch.version == "2.6.0+cu124"
-    assert snapshot.container.compat == Missing("not-asked", "0 of 2 layers were read to their end")
+    assert snapshot.container.compat == Missing("not-asked", "only 0 of 2 layers were read to the end")
     assert snapshot.python.distributions_partial
 
 

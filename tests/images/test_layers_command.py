@@ -66,7 +66,7 @@ def test_it_says_before_how_much_and_after_how_far(tmp_path: Path) -> None:
     folder = image(tmp_path / "image", layer({"etc/hostname": b"x"}), layer(made.base() | made.torch())).folder
     done = gpudoctor("image", folder, *HOST, "--layers")
     assert done.returncode == 0
-    assert done.stderr.decode().startswith("gpudoctor: reads at most 2")
+    assert done.stderr.decode().startswith("gpudoctor: reading at most 2")
     assert done.stderr.decode().count("\n") == 1, "no bar where stderr is no terminal"
     assert "layers read: 1 of 2," in done.stdout.decode()
     assert "digests" in gpudoctor("image", folder, *HOST, "--all-layers").stdout.decode()

@@ -42,7 +42,7 @@ def _named(gpu: str, metric: str, **fields: object) -> Edit:
 
 
 BROKEN: list[tuple[str, Edit, str]] = [
-    ("performance", _where("spec_peak", "378.0", spec_peak=409.7), "spec_peak 409.7 is not the 378"),
+    ("performance", _where("spec_peak", "378.0", spec_peak=409.7), "spec_peak 409.7 differs from 378 in gpu_specs"),
     (
         "performance",
         _named("A16 - PG171 SKU200 (dev 25B6)", "device_memory_bw", median=164.3),
@@ -53,20 +53,32 @@ BROKEN: list[tuple[str, Edit, str]] = [
         _named("GB300 MaxQ (dev 31A1)", "device_memory_bw", median=7.9),
         "5946 is not 75% of measured, 7.9",
     ),
-    ("performance", _named("EGX BF-2 A100 (dev 2236149D)", "sgemm_tflops", gpu_name="NVIDIA A10"), "not a board of"),
-    ("performance", _named("Nvidia L4 (dev 27B8)", "sgemm_tflops", gpu_name="NVIDIA L40"), "not a board of NVIDIA L40"),
+    (
+        "performance",
+        _named("EGX BF-2 A100 (dev 2236149D)", "sgemm_tflops", gpu_name="NVIDIA A10"),
+        "does not belong to the product NVIDIA A10",
+    ),
+    (
+        "performance",
+        _named("Nvidia L4 (dev 27B8)", "sgemm_tflops", gpu_name="NVIDIA L40"),
+        "does not belong to the product NVIDIA L40",
+    ),
     ("performance", lambda rows: rows[0].pop("kind"), "performance.json"),
     ("performance", lambda rows: rows[0].pop("source"), "performance.json"),
     ("performance", _set(0, kind="usual"), "performance.json"),
     ("performance", _set(0, source="nowhere"), "source 'nowhere'"),
-    ("performance", _named("NVIDIA L4", "matmul_tflops", conditions=""), "measured, without tool and conditions"),
+    (
+        "performance",
+        _named("NVIDIA L4", "matmul_tflops", conditions=""),
+        "measured, but tool or conditions are missing",
+    ),
     ("drivers", _set(3, source="nowhere"), "source 'nowhere'"),
     ("drivers", _set(3, confidence="sure"), "confidence 'sure'"),
     ("drivers", _set(3, colour="green"), "unknown field colour"),
     ("drivers", lambda rows: rows.append(rows[0]), "duplicate of 340"),
     ("drivers", _where("branch", "535", cuda="12.9"), "reports an older CUDA than 535"),
     ("drivers", _where("branch", "535", cuda="twelve"), "unreadable"),
-    ("drivers", _where("branch", "535", latest_seen="545.1"), "not of this branch"),
+    ("drivers", _where("branch", "535", latest_seen="545.1"), "545.1 does not belong to this branch"),
     ("toolkits", _where("version", "12.6.0", min_driver_linux="520.1"), "min_driver_linux is below"),
     ("toolkits", _where("version", "12.0.0", min_driver_windows="520.1"), "min_driver_windows is below"),
     ("forward_compat", _where("cuda", "13.0", hosts={"536": "compatible"}), "branch 536 is not in drivers"),
@@ -75,16 +87,16 @@ BROKEN: list[tuple[str, Edit, str]] = [
     ("compute_capability", _where("cc", "8.6", first_driver=456), "branch 456 is not in drivers"),
     ("conda", _set(0, torch="2.4.99"), "release not listed"),
     ("conda", _set(0, cuda="12.10"), "no such toolkit"),
-    ("conda", _set(0, build="cuda12*"), "is not of this CUDA"),
+    ("conda", _set(0, build="cuda12*"), "is not for this CUDA"),
     ("conda", _set(0, cuda_floor="12"), "floor of __cuda"),
-    ("conda", _set(0, glibc=""), "glibc goes with Linux"),
+    ("conda", _set(0, glibc=""), "glibc is for Linux only"),
     ("conda", _set(0, pythons=[]), "no Python"),
     ("torch_builds", _set(0, torch="1.8.99"), "release not listed"),
     ("torch_builds", _set(0, tag="cu999"), "no index row"),
     ("torch_builds", _set(0, published="maybe"), "published 'maybe'"),
     ("torch_builds", lambda rows: rows.remove(next(r for r in rows if r.get("pypi_default"))), "has no build row"),
     ("index_urls", _where("tag", "cu126", torch=["2.6.0"]), "not among the releases of its index"),
-    ("torch_releases", _where("torch", "2.11.0", pypi_linux_x86_64="cu128"), "names another PyPI default"),
+    ("torch_releases", _where("torch", "2.11.0", pypi_linux_x86_64="cu128"), "names a different PyPI default"),
     ("companions", _set(0, torch="1.8.77"), "torch 1.8.77 is not listed"),
     ("gpus", _set(0, cc="3.9"), "3.9 is not listed"),
     ("gpu_specs", lambda rows: rows.pop(), "no gpu_specs row"),
@@ -94,7 +106,7 @@ BROKEN: list[tuple[str, Edit, str]] = [
     ("drivers", _where("branch", "580", min_compute_capability="7.5"), "disagrees with the last driver of 5.0"),
     ("drivers", _where("branch", "590", min_compute_capability="5.0"), "disagrees with the last driver of 7.0"),
     ("drivers", _where("branch", "590", type="experimental"), "type 'experimental'"),
-    ("toolkits", _where("version", "12.3.2", min_driver_linux="546.1"), "reports another CUDA"),
+    ("toolkits", _where("version", "12.3.2", min_driver_linux="546.1"), "reports a different CUDA"),
     ("forward_compat", _where("cuda", "12.9", image_hosts=[580]), "image host 580 is newer"),
     ("forward_compat", _where("cuda", "12.9", hosts={"535": "not-needed"}), "host 535 is not-needed"),
     ("compute_capability", _where("cc", "12.0", first_toolkit="12.6"), "first_toolkit is not the first"),
@@ -107,36 +119,60 @@ BROKEN: list[tuple[str, Edit, str]] = [
     ("binary_rules", _set(0, rule="perhaps"), "rule 'perhaps'"),
     ("ptx_portability", _where("target", "9.0", runs_on=["9.0"]), "ptx_portability 9.0: runs_on"),
     ("ptx_portability", _where("target", "10.0f", runs_on=["10.0", "12.0"]), "ptx_portability 10.0f: runs_on"),
-    ("ptx_portability", _where("target", "9.0a", target="9.1a"), "no row of 9.1"),
+    ("ptx_portability", _where("target", "9.0a", target="9.1a"), "no row for 9.1"),
     ("compute_capability", _where("cc", "9.0", open_module="required"), "9.0: open_module required"),
     ("compute_capability", _where("cc", "8.7", tegra=False), "8.7: open_module tegra"),
-    ("index_urls", _where("tag", "cu126", url="https://download.pytorch.org/whl/cu128"), "is not the address"),
+    ("index_urls", _where("tag", "cu126", url="https://download.pytorch.org/whl/cu128"), "is not the URL for its tag"),
     ("index_urls", _where("tag", "cu126", platforms=["windows"]), "no wheels for linux_x86_64"),
-    ("torch_builds", lambda rows: rows.append({**rows[0], "platform": "windows", "tag": "cu000"}), "there is none for"),
-    ("torch_releases", _where("torch", "2.8.0", cudnn="8.0.0"), "is not that of its default build"),
+    (
+        "torch_builds",
+        lambda rows: rows.append({**rows[0], "platform": "windows", "tag": "cu000"}),
+        "there is no such build for linux_x86_64",
+    ),
+    ("torch_releases", _where("torch", "2.8.0", cudnn="8.0.0"), "differs from its default build's"),
     ("toolkits", _where("version", "12.8.1", ptx_isa="8.8"), "ptx_isa 8.8 is not 8.7"),
-    ("toolkits", _where("version", "12.8.1", cuda="12.9"), "is not of this version"),
-    ("gpu_specs", _where("id", "nvidia-h200", fp8_tensor_fp32acc_tflops=1900), "is no power of two of fp16"),
-    ("gpu_specs", _where("id", "nvidia-h200", tf32_tensor_tflops=989), "is no power of two of fp16"),
+    ("toolkits", _where("version", "12.8.1", cuda="12.9"), "cuda 12.9 does not match this version"),
+    (
+        "gpu_specs",
+        _where("id", "nvidia-h200", fp8_tensor_fp32acc_tflops=1900),
+        "1900 is not fp16 989 x 1 or 2, and no note explains it",
+    ),
+    (
+        "gpu_specs",
+        _where("id", "nvidia-h200", tf32_tensor_tflops=989),
+        "989 is not fp16 989 x 0.5, and no note explains it",
+    ),
     ("gpu_specs", _where("id", "nvidia-h200", fp32_tflops=60), "cores x boost gives 66.9"),
     ("gpu_specs", _where("id", "nvidia-h200", sustained_share=0.5), "sustained_share without its derivation"),
-    ("compute_capability", _where("cc", "12.0f", first_driver=575), "first_driver 575 is not the 570 of 12.0"),
-    ("compute_capability", _where("cc", "10.3a", first_driver=None), "first_driver None is not the 580 of 10.3"),
-    ("gpus", _where("name", "NVIDIA L4", open_module="required"), "open_module required, supported for its capability"),
-    ("gpus", _where("name", "NVIDIA GH200 480GB", open_module="supported"), "open_module supported, supported for"),
+    ("compute_capability", _where("cc", "12.0f", first_driver=575), "first_driver 575 differs from 570 for 12.0"),
+    ("compute_capability", _where("cc", "10.3a", first_driver=None), "first_driver None differs from 580 for 10.3"),
+    ("gpus", _where("name", "NVIDIA L4", open_module="required"), "open_module required, but must be supported"),
+    (
+        "gpus",
+        _where("name", "NVIDIA GH200 480GB", open_module="supported"),
+        "open_module supported, but must be required",
+    ),
     ("gpus", _where("name", "NVIDIA GeForce RTX 3060 Ti", ecc="yes"), "ecc yes for a consumer GPU"),
     ("gpus", _where("name", "Quadro P5000", ecc="yes"), "ecc yes for a workstation GPU of compute capability 6.1"),
     ("boards", _where("name", "GeForce 8800 GTS 512", chips=["GA104"]), "another GA104 has compute capability 8.6"),
     ("gpu_specs", _where("id", "tesla-k20c", sm_count=15), "2496 cores are not 192 in each of 15"),
-    ("gpu_specs", _where("id", "nvidia-h200", nvlink_links=12), "nvlink has no row of 12 links"),
+    ("gpu_specs", _where("id", "nvidia-h200", nvlink_links=12), "nvlink has no row with 12 links"),
     ("nccl", _set(0, wheel_cu12="2.3"), "wheel_cu12 '2.3'"),
-    ("extensions", lambda rows: rows.append({**rows[0], "package": "tensorflow", "version": "2.22.0"}), "one home"),
-    ("extensions", lambda rows: rows.append({**rows[0], "package": "jax[cuda13]", "version": "9.0"}), "one home"),
-    ("companions", lambda rows: rows.append({**rows[0], "package": "vllm"}), "one home"),
-    ("extension_wheels", _set(0, version="9.9.9"), "extensions do not list this release"),
-    ("extension_indexes", _set(0, version="9.9.9"), "extensions do not list this release"),
+    (
+        "extensions",
+        lambda rows: rows.append({**rows[0], "package": "tensorflow", "version": "2.22.0"}),
+        "a package must be in only one table",
+    ),
+    (
+        "extensions",
+        lambda rows: rows.append({**rows[0], "package": "jax[cuda13]", "version": "9.0"}),
+        "a package must be in only one table",
+    ),
+    ("companions", lambda rows: rows.append({**rows[0], "package": "vllm"}), "a package must be in only one table"),
+    ("extension_wheels", _set(0, version="9.9.9"), "this release is not listed in extensions"),
+    ("extension_indexes", _set(0, version="9.9.9"), "this release is not listed in extensions"),
     ("boards", _set(0, device_ids=["1E82"]), "PCI device 1E82 is listed among gpus"),
-    ("nccl", lambda rows: None, "not one row in a line"),  # written anew without line ends
+    ("nccl", lambda rows: None, "not one row per line"),  # written anew without line ends
 ]
 
 
@@ -148,11 +184,11 @@ def test_lint_notices(changed: Callable[[str, Edit], Matrix], table: str, edit: 
 
 def test_lint_notices_a_date_and_a_row_that_is_never_read(changed: Callable[[str, Edit], Matrix]) -> None:
     wrong = changed("drivers", lambda rows: rows[3].update(first_release_date="last spring")).lint()
-    assert any("first_release_date 'last spring' is no date" in text for text in wrong)
+    assert any("first_release_date 'last spring' is not a date" in text for text in wrong)
     late = changed("drivers", lambda rows: rows[3].update(first_release_date="2031-01-01")).lint()
     assert any("lies after the matrix' own" in text for text in late)
     shadowed = changed("cudnn", lambda rows: rows[0].update(until="99.0.0")).lint()
-    assert any("another row answers for it" in text for text in shadowed)
+    assert any("no question reaches it; another row is returned instead" in text for text in shadowed)
 
 
 def test_lint_notices_an_unused_source(copy: Path) -> None:
@@ -160,7 +196,7 @@ def test_lint_notices_an_unused_source(copy: Path) -> None:
     path.write_text(
         json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"spare": "PyPI spare 1.0"}), encoding="utf-8"
     )
-    assert Matrix.load(str(copy)).lint() == ["sources: spare is used by no row"]
+    assert Matrix.load(str(copy)).lint() == ["sources: spare is not used by any row"]
 
 
 NOT_FOLLOWED = [
@@ -180,7 +216,7 @@ def test_lint_notices_a_source_that_nobody_can_follow(copy: Path, text: str) -> 
     path = copy / "sources.json"
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"memory": text}), encoding="utf-8")
     (problem,) = Matrix.load(str(copy)).lint()
-    assert problem.startswith("sources memory: names no host and no package"), problem
+    assert problem.startswith("sources memory: names neither a host nor a package"), problem
 
 
 def test_answers_follow_the_data(changed: Callable[[str, Edit], Matrix]) -> None:

@@ -118,7 +118,7 @@ def test_distribution_of_torch_in_full_and_others_by_name(tree: Tree) -> None:
         (b"", "metadata has no name or no version"),
         (b"\xff\xfe\x00garbage", "metadata has no name or no version"),
         (b"Name: torch\n", "metadata has no name or no version"),
-        (b"Name: other\nVersion: 1\n", "metadata is of other"),
+        (b"Name: other\nVersion: 1\n", "metadata belongs to other"),
         (None, "metadata cannot be read (absent)"),
     ],
 )

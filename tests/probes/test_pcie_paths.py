@@ -72,7 +72,9 @@ def test_registers_that_only_root_may_read(tmp_path: Path) -> None:
         bridge(tree, f"pci0000:00/0000:00:0{bus}.0", 0x1D, whole=False)
         hang(tree, f"pci0000:00/0000:00:0{bus}.0/0000:0{bus}:00.0")
     paths = known(tree.look().driver.pcie_paths) or ()
-    assert [path.acs_redirects for path in paths] == [Missing("denied", "the bridges' registers: only root can read them")] * 2
+    assert [path.acs_redirects for path in paths] == [
+        Missing("denied", "the bridges' registers: only root can read them")
+    ] * 2
 
 
 def test_one_gpu_alone_is_not_asked_for(tmp_path: Path) -> None:

@@ -68,9 +68,9 @@ def test_eight_gpus_of_which_one_is_slow_two_are_wrong_and_one_crowded(
     saved = tmp_path / "report.json"
     saved.write_text(json.dumps(found))
     text = " ".join(run(["prove", "--from", str(saved)]).stdout.split())
-    assert "products and memory on 8 GPUs all at once" in text
+    assert "with products and memory on 8 GPUs in parallel" in text
     assert "measured on cuda:0 alone; left out: cuda:1-7" in text
-    assert "right against float64, 20 repeats with the same bits" in text
+    assert "correct against float64, 20 repeats with the same bits" in text
 
 
 @pytest.mark.slow
@@ -80,8 +80,8 @@ def test_other_bits_in_a_repeat_are_looked_at_by_a_second_process(fakes: Path, s
     found = report(["prove", "--quick", "--python", str(speedy)], env)
     (finding,) = [f for f in found["findings"] if f["id"] == "gpu-results-not-repeatable"]
     assert (finding["status"], finding["subject"]) == ("warn", found["snapshot"]["gpus"][1]["key"])
-    assert "of 20 repeats differ" in finding["detail"] and "a second process saw it again" in finding["detail"]
-    assert "cuda:0: the same bits each time" in finding["detail"]
+    assert "of 20 repeats differ" in finding["detail"] and "a second process saw this too" in finding["detail"]
+    assert "The bits were the same each time on cuda:0." in finding["detail"]
     products = [(p["device"], p["what"]) for p in found["snapshot"]["measured"]["products"]]
     assert products.count(("cuda:1", "bf16")) == 2 and products.count(("cuda:0", "bf16")) == 1
     assert rates(found, "bf16")["cuda:1"]["detail"]["at_once"] == 2, "the second one's speed is none"
@@ -128,7 +128,7 @@ def test_a_list_of_gpus(fakes: Path, speedy: Path, tmp_path: Path) -> None:
     saved = tmp_path / "report.json"
     saved.write_text(json.dumps(found))
     text = " ".join(run(["prove", "--from", str(saved)]).stdout.split())
-    assert "quick run on cuda:1, cuda:3, as asked, and not on cuda:0, cuda:2" in text
+    assert "quick run on cuda:1, cuda:3, as requested, and not on cuda:0, cuda:2" in text
     assert "matmul fp4 on cuda:1, cuda:3: left out (fp4 needs compute capability 10.0" in text
 
 
@@ -205,7 +205,7 @@ def test_the_devices_that_are_asked_for(text: str, device: str) -> None:
 
 @for_each("text", ["", "0", "cuda:", "cuda:1,", "cuda:1-3", "cuda,cpu", "cpu:0", "cuda:1000"])
 def test_devices_that_are_none(text: str) -> None:
-    with pytest.raises(ValueError, match="say cuda"):
+    with pytest.raises(ValueError, match="must be cuda"):
         device_of(text)
 
 

@@ -132,7 +132,7 @@ def test_gpt2_by_ddp_on_two_titan_rtx_with_and_without_nvlink() -> None:
     words = ddp_words(Measured(ddp=(WITHOUT, WITH)))
     assert len(words) == 3 and words[0].startswith("DDP, 124 M parameters, 2 ranks, batch 4 each: 200 steps in 102 s")
     assert "DDP without peer-to-peer (NCCL_P2P_DISABLE=1)" in words[1]
-    assert words[2].startswith("102 s against 131 s for 200 steps") and "22 % less time" in words[2]
+    assert words[2].startswith("102 s instead of 131 s for 200 steps") and "22 % less time" in words[2]
     for runs in ((WITH, replace(WITHOUT, variant="no-nvls")), (WITHOUT, WITHOUT), (WITH, WITH), (WITH,)):
         assert len(ddp_words(Measured(ddp=runs))) == len(runs), "nothing else is compared"
 
@@ -170,6 +170,8 @@ def test_sums_inside_the_switch() -> None:
         At(*row).rate for row in (("", 470.0), ("no-nvls", 360.0), ("no-p2p", 22.0), ("no-p2p", 9.0, 1 << 20))
     )
     words = variant_words(Measured(link_groups=(LinkGroup(backend="nccl", ranks=8),), collective_rates=rates))
-    assert words[0].startswith("all-reduce of 64 MiB without peer-to-peer") and words[0].endswith("with it 470")
+    assert words[0].startswith("all-reduce of 64 MiB without peer-to-peer") and words[0].endswith(
+        ", compared with 470 with it"
+    )
     assert "without NVLS (NCCL_NVLS_ENABLE=0): 360 GB/s" in words[1]
     assert words[2] == "all-reduce inside the switch (NVLS): 302 GB/s, counted as (n+1)/n"

@@ -272,7 +272,7 @@ def test_a_signal_leaves_no_child_behind(fakes: Path, fake: Path, tmp_path: Path
     elif number == signal.SIGINT:  # what was measured is told: here by libcuda alone
         text = " ".join(out.decode().split())
         assert "quick run on cuda, interrupted" in text and "1x NVIDIA H100" in text
-        assert "proof by torch: interrupted" in text and "left out (interrupted before it)" in text
+        assert "test with torch: interrupted" in text and "left out (interrupted before it started)" in text
     else:
         assert out == b""
     assert children

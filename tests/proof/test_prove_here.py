@@ -81,17 +81,17 @@ def test_without_torch_there_is_nothing_to_draw(tmp_path: Path) -> None:
     ("words", "told"),
     [
         (["prove", "--device", "tpu"], "--device 'tpu'"),
-        (["prove", "--quick", "--full"], "--quick and --full"),
+        (["prove", "--quick", "--full"], "--quick cannot be used with --full"),
         (["prove", "--plot", "figures.png"], "must end in .svg or .html"),
         (["prove", "--plot", "/nowhere/x.svg"], "cannot be written"),
         (["prove", "-o", "/nowhere/x.txt"], "cannot be written"),
-        (["prove", "--from", "x.json", "--full"], "--full and --from"),
-        (["prove", "--replay", "x", "--device", "cpu"], "--device and --replay"),
-        (["prove", "--from", "x.json", "--replay", "x"], "--from and --replay"),
-        (["prove", "--python", "/nowhere/python"], "there is no Python environment"),
-        (["check", "--prove", "--no-import"], "--prove and --no-import"),
-        (["check", "--prove", "--root", "/"], "--prove and --root"),
-        (["record", "x", "--prove", "--no-import"], "--prove and --no-import"),
+        (["prove", "--from", "x.json", "--full"], "--full cannot be used with --from"),
+        (["prove", "--replay", "x", "--device", "cpu"], "--device cannot be used with --replay"),
+        (["prove", "--from", "x.json", "--replay", "x"], "--from cannot be used with --replay"),
+        (["prove", "--python", "/nowhere/python"], "no Python environment found"),
+        (["check", "--prove", "--no-import"], "--prove cannot be used with --no-import"),
+        (["check", "--prove", "--root", "/"], "--prove cannot be used with --root"),
+        (["record", "x", "--prove", "--no-import"], "--prove cannot be used with --no-import"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -118,5 +118,5 @@ def test_a_report_without_measurements_is_refused(tmp_path: Path) -> None:
     saved = tmp_path / "report.json"
     saved.write_text(run(["check", "--no-import", "--format", "json"]).stdout)
     done = run(["prove", "--from", str(saved)])
-    assert done.returncode == 2 and "holds no measurements" in done.stderr
+    assert done.returncode == 2 and "contains no measurements" in done.stderr
     assert run(["healthcheck", "--prove", "--from", str(saved)]).returncode == 1

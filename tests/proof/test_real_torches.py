@@ -39,7 +39,7 @@ def test_a_torchrun_that_dies_before_a_rank_starts_says_nothing_of_the_links(deb
     report, _ = torches.gpudoctor("prove", "--links", "--device", "cpu", "--timeout", "120", "--python", debian)
     found = [(finding["id"], finding["status"]) for finding in report["findings"]]
     assert (report["exit_code"], found) == (3, [("collective-failed", "unknown")])
-    assert "torchrun ended before a rank began" in report["findings"][0]["detail"]
+    assert "torchrun exited before any rank started" in report["findings"][0]["detail"]
     assert "unrecognized arguments" not in report["findings"][0]["detail"]
 
 

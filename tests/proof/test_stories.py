@@ -53,7 +53,7 @@ def bounds(done: Report) -> dict[int, str]:
     return {row.batch: row.bound for row in verdict(done).batches}
 
 
-CLEARED = "CUDA compatibility is not the cause: machine code for this GPU ran, the results are right"
+CLEARED = "CUDA compatibility is not the cause: native code for this GPU ran, the results are right"
 
 
 def test_a10_waits_for_launches_and_cuda_is_cleared() -> None:
@@ -75,7 +75,7 @@ def test_a5000_waits_for_a_slow_core() -> None:
     assert done.findings[1].downstream_of == ("cpu-bound",)
     assert "34 million Python operations" in said(done)["cpu-bound"] and CLEARED in said(done)["cpu-bound"]
     assert verdict(done).batches[1].gpu_percent == pytest.approx(7, abs=0.1)
-    assert any("faster processor core would help" in line for line in verdict(done).advice)
+    assert any("faster CPU core would help" in line for line in verdict(done).advice)
     for finding in done.findings:
         assert_every_fix_is_looked_at_again(s, finding)
 
@@ -87,9 +87,9 @@ def test_pro_6000_is_no_faster_than_a_3060_ti_until_the_batch_is_large() -> None
     assert verdict(big).crossover_batch == {"cuda:0": 10240} and verdict(small).crossover_batch == {"cuda:0": 4096}
     assert verdict(big).advice[0].startswith("Use a larger batch") and "from batch 10,240 on" in verdict(big).advice[0]
     assert "with the small model measured here" in verdict(big).advice[0]
-    assert "Another GPU would not help there" in said(big)["launch-bound"]
+    assert "A different GPU would not help at these sizes" in said(big)["launch-bound"]
     assert any("CUDA graphs" in line for line in verdict(big).advice)
-    assert any(line.startswith("3 trainings at once") and "MIG" in line for line in verdict(big).advice)
+    assert any(line.startswith("3 training runs at once") and "MIG" in line for line in verdict(big).advice)
     for done in (big, small):
         assert done.verdict == "pass" and verdict(done).cuda_compatibility == "cleared"
         assert CLEARED in said(done)["launch-bound"]

@@ -37,7 +37,12 @@ def judged(watch: dict[str, Any], *loads: dict[str, Any]) -> Any:
         (SPINS, {"power_w": 128.0}, "waiting", "128 of 700 W"),  # NCCL, a kernel of one thread
         (SPINS, {"power_w": 128.0, "power_idle_w": Missing("absent")}, "waiting", "128 of 700 W"),
         (SPINS, {"power_w": 150.0, "sm_activity_percent": 1.0}, "waiting", "1 % of the SMs"),
-        (SPINS, {"power_w": 210.0, "sm_activity_percent": 100.0, "memory_activity_percent": 1.0}, "unclear", "cannot"),
+        (
+            SPINS,
+            {"power_w": 210.0, "sm_activity_percent": 100.0, "memory_activity_percent": 1.0},
+            "unclear",
+            "it is unclear whether its kernels",
+        ),
         (SPINS, {"power_w": 170.0, "memory_activity_percent": 55.0}, "gpu", "55 %"),  # memory alone is work
         (SPINS, {"power_w": 170.0, "memory_busy_percent": 60.0}, "gpu", "60 %"),
         (SPINS, {"power_w": 170.0, "tensor_activity_percent": 30.0}, "gpu", ""),
@@ -49,7 +54,7 @@ def judged(watch: dict[str, Any], *loads: dict[str, Any]) -> Any:
         ({"gpu_busy_percent": 8.0}, {"power_w": 100.0, "pcie_rx_mb_s": 48_000.0}, "copies", "76 % full"),
         ({"gpu_busy_percent": 8.0}, {"power_w": 100.0, "pcie_tx_mb_s": 48_000.0}, "copies", "76 % full"),
         ({"gpu_busy_percent": 50.0}, {"power_w": 400.0, "pcie_rx_mb_s": 27_000.0}, "copies", "take turns"),
-        ({"gpu_busy_percent": 8.0}, {"power_w": 100.0, "pcie_rx_mb_s": 4_000.0}, "cpu", "without a pause"),
+        ({"gpu_busy_percent": 8.0}, {"power_w": 100.0, "pcie_rx_mb_s": 4_000.0}, "cpu", "without pause"),
         (SPINS, {"power_w": 650.0, "pcie_rx_mb_s": 48_000.0}, "gpu", "650 of 700 W"),  # they overlap
         (SPINS, {"power_w": 128.0, "pcie_rx_mb_s": 48_000.0}, "copies", "76 % full"),
     ],
@@ -61,8 +66,8 @@ def test_what_is_judged_together(watch: dict[str, Any], load: dict[str, Any], bo
 
 def test_what_waiting_means_for_a_distributed_job() -> None:
     done = judged({**SPINS, "libraries": ("libnccl.so.2",)}, {"power_w": 128.0})
-    assert "NCCL" in done.advice[0] and "watch the other ranks" in done.advice[0]
-    assert not any("faster core or more loader workers do not help" in line for line in done.advice)
+    assert "NCCL" in done.advice[0] and "Watch the other ranks" in done.advice[0]
+    assert not any("faster core or more loader workers will not help" in line for line in done.advice)
     alone = judged({**SPINS, "libraries": ("libcudart.so.12",)}, {"power_w": 128.0})
     assert alone.watch_bound == "waiting" and "NCCL" not in alone.advice[0]
 
@@ -87,7 +92,7 @@ def test_what_slow_copies_mean_for_a_program(mb_s: float, advised: bool) -> None
 def test_the_gpu_that_works_while_the_others_wait_is_named() -> None:
     done = judged({**SPINS, "gpu_keys": (KEY, OTHER)}, {"power_w": 130.0}, {"key": OTHER, "power_w": 600.0})
     assert done.watch_bound == "waiting"
-    assert "1 of its 2 GPUs waited" in done.watch_reason and f"{OTHER} was at work" in done.watch_reason
+    assert "1 of its 2 GPUs waited" in done.watch_reason and f"{OTHER} was working" in done.watch_reason
 
 
 def test_a_gpu_without_a_kernel_does_not_wait_in_one() -> None:
@@ -106,14 +111,14 @@ def test_a_board_of_70_watts_at_work_is_at_work() -> None:
 @for_each(
     ("watch", "bound", "words"),
     [
-        ({"main_cores": 0.4, "cpu_cores": 0.4, "core_wait_percent": 55.0}, "cpu", "waited for one in 55 %"),
-        ({"main_cores": 1.0}, "cpu", "1.0 cores without a pause"),
-        ({"main_cores": 0.1, "cpu_cores": 0.1, "blocked_percent": 60.0}, "dataloader", "disk in 60 %"),
+        ({"main_cores": 0.4, "cpu_cores": 0.4, "core_wait_percent": 55.0}, "cpu", "waited for a core 55 %"),
+        ({"main_cores": 1.0}, "cpu", "1.0 cores without pause"),
+        ({"main_cores": 0.1, "cpu_cores": 0.1, "blocked_percent": 60.0}, "dataloader", "disk 60 %"),
         ({"main_cores": 0.2, "workers": 4, "workers_cores": 3.9, "cpu_cores": 4.1}, "dataloader", "4 loader workers"),
         (
             {"main_cores": 0.2, "workers": 4, "workers_cores": 0.3, "workers_blocked_percent": 70.0},
             "dataloader",
-            "disk in 70 %",
+            "disk 70 %",
         ),
         # the loader's own workers have the cores, no other program
         (
@@ -126,12 +131,12 @@ def test_a_board_of_70_watts_at_work_is_at_work() -> None:
                 "core_wait_percent": 80.0,
             },
             "dataloader",
-            "8 loader workers used 3.4 cores, and its main thread waited for one in 80 %",
+            "8 loader workers used 3.4 cores, and its main thread waited for a core 80 %",
         ),
         (
             {"main_cores": 0.9, "workers": 4, "workers_cores": 0.3, "workers_blocked_percent": 60.0},
             "cpu",
-            "0.9 cores without a pause",
+            "0.9 cores without pause",
         ),
         ({"main_cores": 0.5, "cpu_cores": 3.5, "cores": 4.0, "busiest_thread": 0.5}, "cpu", "all of its 4 cores"),
         ({"main_cores": 0.01, "cpu_cores": 0.01, "busiest_thread": 0.01}, "sleep", "waited for something else"),
@@ -139,7 +144,7 @@ def test_a_board_of_70_watts_at_work_is_at_work() -> None:
         (
             {"main_cores": Missing("denied"), "cpu_cores": Missing("denied"), "busiest_thread": Missing("denied")},
             "unknown",
-            "is not known",
+            "is unknown",
         ),
     ],
 )
@@ -153,7 +158,7 @@ def test_a_program_without_a_gpu_gets_an_answer_too(watch: dict[str, Any], bound
     [
         ({"seconds": 0.2, "exit_code": 1}, "it ended with exit code 1"),
         ({"seconds": 8.0, "exit_code": 1}, "it ended with exit code 1"),
-        ({"seconds": 1.0}, "it was watched too shortly"),
+        ({"seconds": 1.0}, "it was not watched long enough"),
         ({"seconds": 9.0, "exit_code": Missing("absent"), "signal": 2}, "it was stopped early"),
         ({"seconds": 400.0, "exit_code": 1}, ""),
         ({"seconds": 40.0}, ""),

@@ -30,7 +30,7 @@ REFUSED = {
     "YAML aliases": (LAUGHS, "over 50000 nodes"),
     "YAML merge keys": ("x0: &x0 {a: 1}\n" + _MERGES + "services: {a: *x11}\n", "over 50000 nodes"),
     "YAML texts": (f"x: &x {'a' * 90_000}\ny: [{'*x, ' * 90}]\nservices: {{}}\n", "over 50000 nodes"),
-    "an alias of itself": ("services: &s\n  a: *s\n", "*s is an alias of what it stands in"),
+    "an alias of itself": ("services: &s\n  a: *s\n", "*s is an alias of a node that contains it"),
     "an alias of itself, set twice": ("a: &s [1]\nservices:\n  a: &s\n    b: *s\n", "*s is an alias of what"),
     "YAML in depth": ("services: " + "[" * 5000, "nested over 100 deep"),
 }  # fmt: skip

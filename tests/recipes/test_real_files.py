@@ -67,7 +67,7 @@ def test_each_variable_that_is_missing_is_named_once(tmp_path: Path) -> None:
 def test_a_compiler_that_is_too_old_for_the_gpu_is_said_instead(tmp_path: Path) -> None:
     text = _EXTENSION.replace("12.8.1-cudnn", "12.4.1-cudnn").replace("cu128", "cu124").replace("2.10.0", "2.6.0")
     _, out = said(tmp_path, text, "--driver", "580", "--gpu", "RTX 5090")
-    assert "Begin with a devel image whose CUDA can compile for sm_120, and add 12.0." in out
+    assert "Start from a devel image whose CUDA can compile for sm_120, and add 12.0." in out
 
 
 _D04 = f"""\
@@ -88,7 +88,7 @@ _RUNTIME = "FROM nvidia/cuda:12.1.1-runtime-ubuntu22.04\n"
     [
         (_D04, "535", "RTX 3090", 0, ""),
         (_D04.replace("cu111/", ""), "535", "RTX 3090", 1, "cu102"),  # of PyPI, as far as the line tells
-        (_D09, "525", "RTX 3090", 1, "pip takes torch 2.14.1+cu130 from PyPI, the highest version of all its indexes (as of 2"),
+        (_D09, "525", "RTX 3090", 1, "pip takes torch 2.14.1+cu130 from PyPI, the highest version on its indexes (as of 2"),
         (_D09.replace("--extra-index-url", "--index-url"), "525", "RTX 3090", 0, ""),
         (_D09.replace("pip3 install", "uv pip install --system"), "525", "RTX 3090", 0, ""),
         (_D09.replace("pip3 install", "uv pip install --index-strategy unsafe-best-match"), "525", "RTX 3090", 1, "pip takes"),

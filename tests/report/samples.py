@@ -43,7 +43,7 @@ def steps() -> tuple[Step, ...]:
 def sick(**changes: object) -> Report:
     """Three causes, one with consequences, on a machine of which not everything could be read."""
     ids = check_ids()
-    fix = Fix(id="reinstall", title="Install a version of build that fits", steps=steps(), note="Takes minutes.")
+    fix = Fix(id="reinstall", title="Install a build that fits", steps=steps(), note="Takes minutes.")
     other = Fix(id="other", title="Use another card", steps=(Step(text="Do it.", command="second-way", where="host"),))
     findings = (
         finding("driver-not-loaded", detail="No module. " * 12, facts={"modules": [], "x": None}, fixes=(fix, other)),

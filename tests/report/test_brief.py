@@ -56,7 +56,7 @@ def test_what_changed_counts_among_the_forty_lines() -> None:
 def test_a_text_that_decides_nothing_says_what_would() -> None:
     data = b"RuntimeError: CUDA error: invalid device function"
     text = brief(assess(read(excerpt(data), "text"), matrix(), POLICY))
-    assert "does not decide the cause" in text and "python -m torch.utils.collect_env" in text
+    assert "This text is not enough to find the cause" in text and "python -m torch.utils.collect_env" in text
     assert text.count("\n") <= 40
 
 
@@ -66,8 +66,10 @@ def test_it_is_markdown_and_nothing_else(tmp_path: Path) -> None:
         done = gpudoctor("check", "--from", saved, *flags)
         assert done.returncode == 0 and done.stdout.startswith(b"### gpudoctor: PASS")
     words = one_line(gpudoctor("check", "--from", saved, "--brief", "--format", "json"))
-    assert "--brief is Markdown, --format json is not" in words
-    assert "--brief is Markdown" in one_line(gpudoctor("explain", "a text of words", "--brief", "--format", "sarif"))
+    assert "--brief prints Markdown: it cannot be used with --format json" in words
+    assert "--brief prints Markdown: it cannot be used with --format sarif" in one_line(
+        gpudoctor("explain", "a text of words", "--brief", "--format", "sarif")
+    )
 
 
 def test_an_issue_tracker_takes_eight_gpus_and_many_packages() -> None:

@@ -39,14 +39,14 @@ def test_fix_is_named_with_the_flags_that_find_the_same() -> None:
     s = two_causes()
     assert "gpudoctor fix" not in end(s), "one step is all, and it stands there"
     told = end(s, replace(POLICY, require=("apex",), building=True))
-    assert "All steps: gpudoctor fix --require apex --building --python '/opt/my venv'. Then look again" in told
+    assert "All steps: gpudoctor fix --require apex --building --python '/opt/my venv'. Then check again" in told
 
 
 def test_watch_does_not_send_into_its_own_usage_error() -> None:
     """A bare `gpudoctor watch` only says what it lacks; the machine's own faults show by `check`."""
     s = two_causes().with_(measured=Measured(level="watch", watch=Watch(program="python", seconds=5.0)))
     told = end(s)
-    assert "look again: gpudoctor check" in told
+    assert "Then check again: gpudoctor check" in told
     assert "gpudoctor fix" not in told, "it measures nothing, so it would not find what was watched"
 
 
@@ -67,7 +67,7 @@ def test_who_looks_again_asks_the_same_of_the_same(asked: dict[str, Any], facts:
     assert command in end(s, policy)
     assert again_flags(policy, s) in f" {command}"
     steps = plan_text(plan(s, matrix(), policy, "", assess), Display(width=100), command)
-    last = [row for row in steps.splitlines() if "look again:" in row or "all is done:" in row]
+    last = [row for row in steps.splitlines() if "check again:" in row or "you have finished:" in row]
     assert last and all(row.endswith(f": {command}") for row in last)
 
 

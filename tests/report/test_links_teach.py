@@ -60,9 +60,9 @@ def test_ring_and_root_by_theory() -> None:
         assert sent == received == theory(ring(count, size)) == pytest.approx(2 * (count - 1) / count * size)
         assert f"2(N-1) = {2 * (count - 1)} steps, each with 1/N of the data" in way_words(ring(count, size))
     words = "; ".join(way_words(naive(8)))
-    assert "448 MiB out and 448 MiB in: its link is the hot spot" in words and "the root holds 512 MiB" in words
+    assert "448 MiB out and 448 MiB in; its link is the bottleneck" in words and "the root holds 512 MiB" in words
     words = "; ".join(way_words(ring(8)))
-    assert "every rank sends 112 MiB out and 112 MiB in" in words and "100 % of 2(N-1) times the data" in words
+    assert "every rank: 112 MiB out and 112 MiB in" in words and "100 % of 2(N-1) times the data" in words
     assert theory(SumWay(name="library", backend="gloo", ranks=2, bytes=8, us=1.0)) is None
 
 
@@ -90,7 +90,7 @@ def test_the_picture_shows_lines_as_wide_as_their_bytes() -> None:
 
 def test_what_cannot_be_drawn_is_left_out() -> None:
     odd = SumWay(name="ring", backend="x", ranks=2, bytes=8, us=1.0, links={"a>b": 5, "7>9": 3, "0>1": 1})
-    assert "One sum" in render_links(linked(odd))
+    assert "One all-reduce of" in render_links(linked(odd))
     assert render_links(report(proven("h100"))) == ""
     without = proven("h100", ways=Missing("error"), collective_rates=Missing("timeout"))
     assert render_links(report(without)) == ""

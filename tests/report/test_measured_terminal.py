@@ -72,10 +72,10 @@ def test_the_proof_is_told_in_words_under_the_header() -> None:
     assert next(i for i, row in enumerate(lines) if "hardware" in row) > head
     text = flat(full_measured())
     for words in (
-        "checked against float64: right, error at most 2.1e-04",
+        "match float64, error at most 2.1e-04",
         "ran native code",
         "NVML saw the process with 1,688 MiB",
-        "GPU up to 97 % busy",
+        "the GPU was up to 97 % busy",
         "412 times as fast as the CPU",
         "CUDA compatibility is not a problem",
     ):
@@ -85,7 +85,10 @@ def test_the_proof_is_told_in_words_under_the_header() -> None:
 @for_each(
     ("changes", "words"),
     [
-        ({"torch_devices": (), "torch": ()}, "✗ GPU path not used torch offers no GPU"),
+        (
+            {"torch_devices": (), "torch": ()},
+            "✗ GPU path not used torch sees no GPU: torch.cuda.is_available() is False",
+        ),
         ({"torch": (torch_proof(right=False, matmul_error=0.9),)}, "✗ wrong results torch's results on cuda:0"),
         (
             {"torch": (torch_proof(right=Missing("error"), fault="hang", failed_step="matmul"),)},
@@ -96,7 +99,7 @@ def test_the_proof_is_told_in_words_under_the_header() -> None:
             "? not proven torch could not compute",
         ),
         ({"torch": (torch_proof(code="ptx-jit", first_launch_ms=9100.0),)}, "compiled from PTX in 9,100 ms"),
-        ({"torch": (torch_proof(busy=True),)}, "another process was at work on it"),
+        ({"torch": (torch_proof(busy=True),)}, "another process was using it, so its speed says little"),
     ],
 )
 def test_each_verdict_of_the_path_has_its_words(changes: dict[str, object], words: str) -> None:
@@ -148,7 +151,7 @@ def test_what_is_folded_is_there_with_v() -> None:
         "pageable",
         "tensor cores",
         "FLOP/byte",
-        "our PTX kernel is right on 1,048,576 elements",
+        "gpudoctor's PTX kernel computed 1,048,576 elements correctly",
         "212 kernels",
     ):
         assert words not in closed and words in opened
@@ -168,7 +171,7 @@ def test_memory_of_a_step_is_one_bar_of_all_its_parts() -> None:
     stack = next(row for row in lines if row.strip() and set(row.strip()) <= set(SHADES))
     widths = [stack.count(shade) for shade in SHADES[:5]]
     assert sum(widths) == len(stack.strip()) and widths[4] > sum(widths[:4])
-    assert "▚ activations 3,312 MiB" in flat(full_measured()) and "17.8 bytes a parameter (rule: 18)" in flat(
+    assert "▚ activations 3,312 MiB" in flat(full_measured()) and "17.8 bytes per parameter (rule: 18)" in flat(
         full_measured()
     )
 
@@ -191,12 +194,12 @@ def test_a_step_of_unknown_device_time_has_no_split() -> None:
 
 def test_of_several_gpus_the_first_is_told_in_full_and_all_with_v() -> None:
     lines = block(two_gpus())
-    assert sum(row.lstrip().startswith("bf16 ") for row in lines) == 1
+    assert sum(row.lstrip().startswith("bf16  ") for row in lines) == 1
     assert any(row.strip().startswith("cuda:1  bf16 742 TFLOP/s, memory 4,305 GB/s") for row in lines)
-    assert "✓ GPU path used cuda:1: right too" in flat(two_gpus())
+    assert "✓ GPU path used cuda:1: also correct" in flat(two_gpus())
     assert flat(two_gpus()).count("ran native code") == 1 and flat(two_gpus(), verbose=1).count("ran native code") == 2
     opened = block(two_gpus(), verbose=1)
-    assert sum(row.lstrip().startswith("bf16 ") for row in opened) == 2
+    assert sum(row.lstrip().startswith("bf16  ") for row in opened) == 2
 
 
 def test_many_pairs_that_are_right_are_one_line() -> None:
@@ -208,18 +211,18 @@ def test_many_pairs_that_are_right_are_one_line() -> None:
     ]
     bad = replace(found[0], right=False, error="wrong data")
     many = replace(two_gpus(), pairs=(bad, *found[1:]))
-    assert "✓ 11 pairs of GPUs: data right, 300 to 303 GB/s, peer access between 8" in flat(many)
+    assert "✓ 11 pairs of GPUs: data correct, 300 to 303 GB/s, peer access between 8" in flat(many)
     assert "✗ cuda:0 to cuda:1: wrong data" in flat(many) and "cuda:2 to cuda:3" not in flat(many)
-    assert "✓ cuda:2 to cuda:3: data right, 302 GB/s, peer access" in flat(many, verbose=1)
+    assert "✓ cuda:2 to cuda:3: data correct, 302 GB/s, peer access" in flat(many, verbose=1)
     alike = tuple(replace(pair, gb_s=370.2 + n / 100) for n, pair in enumerate(found))
-    assert "12 pairs of GPUs: data right, 370 GB/s, peer access" in flat(replace(two_gpus(), pairs=alike))
+    assert "12 pairs of GPUs: data correct, 370 GB/s, peer access" in flat(replace(two_gpus(), pairs=alike))
 
 
 def test_what_is_between_gpus_is_told() -> None:
     text = flat(two_gpus())
-    assert "✓ cuda:0 to cuda:1: data right, 371 GB/s, peer access" in text
+    assert "✓ cuda:0 to cuda:1: data correct, 371 GB/s, peer access" in text
     assert "✗ cuda:1 to cuda:0: wrong data" in text
-    assert "✗ all-reduce by nccl over 2 devices: no answer within 20 s" in text
+    assert "✗ all-reduce with nccl over 2 devices: no answer within 20 s" in text
 
 
 @for_each("verbose", [0, 1])
@@ -256,9 +259,9 @@ def test_what_is_alike_on_several_gpus_is_told_once() -> None:
     assert text.count("matmul fp4") == 2 and "- matmul fp4 on cuda:0-1, cuda:3: left out (fp4 needs" in text
     assert "- matmul fp4, launch graph on cuda:2: left out (fp4 needs" in text
     second = rate("matmul", "bf16", 740.0, "TFLOP/s", device="cuda:1")
-    assert "How fast cuda:1" in flat(replace(full_measured(), rates=(second,), training=(), batches=(), products=()))
+    assert "Speed of cuda:1" in flat(replace(full_measured(), rates=(second,), training=(), batches=(), products=()))
     both = replace(full_measured(), device="cuda:0,cuda:2", torch_devices=tuple(f"cuda:{n}" for n in range(5)))
-    assert "full run on cuda:0, cuda:2, as asked, and not on cuda:1, cuda:3-4" in flat(both)
+    assert "full run on cuda:0, cuda:2, as requested, and not on cuda:1, cuda:3-4" in flat(both)
     assert "full run on cuda, torch" in flat(full_measured())
 
 
@@ -278,9 +281,9 @@ def test_what_an_interrupt_cut_short() -> None:
 def test_without_a_figure_of_speed_there_is_no_block_of_it() -> None:
     """What NVML showed meanwhile is none."""
     m = full_measured()
-    assert "How fast cuda:0" in flat(m) and "under load:" in flat(m)
+    assert "Speed of cuda:0" in flat(m) and "under load:" in flat(m)
     bare = flat(replace(m, rates=(), training=(), batches=(), products=(), copies=()))
-    assert "How fast" not in bare and "under load:" not in bare
+    assert "Speed of" not in bare and "under load:" not in bare
 
 
 def test_a_remark_of_many_gpus_is_told_once() -> None:
@@ -293,7 +296,7 @@ def test_a_remark_of_many_gpus_is_told_once() -> None:
 
 def test_measured_on_the_cpu_as_asked_is_no_failure() -> None:
     lines = block(cpu_measured())
-    assert any(row.startswith("- GPU path not used  measured on the CPU, as asked") for row in lines)
+    assert any(row.startswith("- GPU path not used  measured on the CPU, as requested") for row in lines)
     assert not any(row.lstrip().startswith("✗") for row in lines)
     assert any("fp32" in row and "112 GFLOP/s" in row for row in lines)
     assert "cpu: matrix product and convolution match float64" in flat(cpu_measured())
@@ -311,7 +314,7 @@ def test_a_watched_run_says_who_waits_for_whom() -> None:
         "1.31 cores of 4 available",
         "MainThread, full in 93 % of the samples",
         "2 loader workers with 0.22 cores",
-        "1,532 MiB of memory at most, 58 of 150 W",
+        "at most 1,532 MiB of memory, 58 of 150 W",
         "The CPU sets the pace",
     ):
         assert words in text
@@ -420,7 +423,7 @@ def test_a_shrunken_step_says_so() -> None:
     small = replace(
         full_measured(), training=(training(shrunk=True, samples_per_s=Missing("absent"), step_ms=Missing("absent")),)
     )
-    assert "made smaller, memory ran out" in flat(small) and "not timed" in flat(small)
+    assert "made smaller because memory ran out" in flat(small) and "not timed" in flat(small)
 
 
 def test_figures_of_a_finding_are_short_and_tables_are_left_to_json() -> None:

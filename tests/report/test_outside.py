@@ -44,5 +44,5 @@ def test_every_form_of_the_report_has_it(tmp_path: Path) -> None:
     text, markdown = (
         gpudoctor("check", "--from", path, "--format", form).stdout.decode() for form in ("text", "markdown")
     )
-    assert " on the host" in text and "3 of the host's 4 GPUs" in text
+    assert "on the host" in text and "3 of the host's 4 GPUs" in text
     assert "| driver | 580.95.05 |" in markdown and "3 of the host's 4 GPUs" in markdown

@@ -95,13 +95,13 @@ def test_the_page_tells_verdict_findings_fixes_pictures_figures_and_what_did_not
             "Fix: Install a build that fits",
             COMMAND,
             "Or: Use another card",
-            "This also shows as",
+            "This also causes",
             "title of cpu-only-torch",
             "Also found",
             "title of torch-not-installed",
             "A remark",
             "full run on cuda",
-            "checked against float64",
+            "match float64",
             "What would help",
             "Roofline",
             "Batch sweep",
@@ -218,7 +218,7 @@ def test_every_figure_is_in_a_table() -> None:
         "19,800",
         "62,100",
         "AMD EPYC 9654",
-        "data right, 371 GB/s, peer access",
+        "data correct, 371 GB/s, peer access",
     ):
         assert what in cells
 

@@ -132,7 +132,7 @@ def test_the_course_of_a_load_is_drawn_for_each_gpu() -> None:
     words = [t.words for t in texts(root)]
     assert {"Sustained load, 600 s", "SM clock, MHz", "Power, W", "Temperature, C", "cuda:7"} <= set(words)
     page = render_html(soaked(), LAYERS)
-    assert "Sustained load, 600 s" in page and "518 TFLOP/s at last (-30 %)" in page
+    assert "Sustained load, 600 s" in page and "518 TFLOP/s at the end (-30 %)" in page
     assert "Sustained load" in render_terminal(soaked(), LAYERS, Display()) and render_soak(sick()) == ""
 
 

@@ -35,7 +35,7 @@ def row_of(text: str, lines: list[str]) -> int:
 
 def test_the_root_cause_comes_first_and_its_consequences_under_it() -> None:
     lines = rows()
-    order = ["title of driver-not-loaded", "Fix: Install a build that fits", "This also shows as", "title of cpu-only-torch",
+    order = ["title of driver-not-loaded", "Fix: Install a build that fits", "This also causes", "title of cpu-only-torch",
              "title of driver-too-old-for-gpu", "Also found", "title of torch-not-installed", "title of no-nvidia-gpu",
              "hardware ", "A remark", "FAIL  exit 1"]  # fmt: skip
     places = [row_of(text, lines) for text in order]
@@ -88,7 +88,7 @@ def test_every_place_is_said_and_what_cannot_be_done_here_is_marked() -> None:
         "in this Python environment",
         "in the Dockerfile",
         "where the container or job is started",
-        " on the host",
+        "on the host",
         "at your provider",
         "in this shell",
         "in your program",
@@ -111,7 +111,9 @@ def test_a_group_with_something_unknown_is_not_well() -> None:
     line = lines[row_of("hardware  ", lines)]
     assert line.startswith("?")
     assert "1 unknown" in line
-    assert "1 check needs whether CUDA starts (cuInit) (no answer in time)." in waiting(("driver.cu_init: timeout",))
+    assert "1 check needs to know whether CUDA starts (cuInit) (no answer in time)." in waiting(
+        ("driver.cu_init: timeout",)
+    )
 
 
 def waiting(reasons: tuple[str, ...], path: str = "") -> str:
@@ -125,10 +127,10 @@ def waiting(reasons: tuple[str, ...], path: str = "") -> str:
 
 def test_a_reason_is_told_once() -> None:
     lost = tuple(f"gpus.{name}: error: NVML 15: GPU is lost" for name in ("name", "temperature_c", "mig_enabled"))
-    assert waiting(lost) == "? 3 checks need readings of the GPUs (an error: NVML 15: GPU is lost)."
+    assert waiting(lost) == "? 3 checks need GPU readings (error: NVML 15: GPU is lost)."
     assert (
         waiting((*lost, "host.libc: absent"), "gpus")
-        == "? 3 checks wait for the fix above. ? 1 check needs which C library this system has (not there)."
+        == "? 3 checks can run after the fix above. ? 1 check needs to know which C library this system has (missing)."
     )
     many = tuple(f"host.fact_{n}: absent" for n in range(9))
     assert waiting(many).endswith("? 6 checks are undecided for other reasons (-v lists them).")
@@ -179,7 +181,7 @@ def test_vv_tells_all_facts_with_their_witnesses() -> None:
     text = " ".join(render_terminal(report(seen), LAYERS, Display(verbose=2)).split())
     assert "driver.kernel_version: 580.82.07 [/proc/driver/nvidia/version]" in text
     assert "gpus[0].name: NVIDIA H100 80GB HBM3" in text
-    assert "host.cpu_model: not known (not-asked)" in text
+    assert "host.cpu_model: unknown (not-asked)" in text
 
 
 def test_nvidia_smi_s_cuda_version_is_explained_where_it_differs() -> None:

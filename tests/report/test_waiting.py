@@ -32,8 +32,8 @@ def may_lack(section: Struct) -> list[str]:
 def test_the_sram_limit_says_who_may_ask_and_what_to_type() -> None:
     denied = one("h100", sram_threshold_exceeded=Missing("denied", "No permission"))
     by_user, by_root = (waits(denied.replace({"host.user_is_root": root})) for root in (False, True))
-    assert "? SRAM error limit: only root may ask (sudo gpudoctor check)." in by_user, by_user
-    assert "? SRAM error limit: only root may ask." in by_root, by_root
+    assert "? SRAM error limit: only root can read this (sudo gpudoctor check)." in by_user, by_user
+    assert "? SRAM error limit: only root can read this." in by_root, by_root
 
 
 def test_every_fact_that_a_check_lacks_has_words() -> None:

@@ -47,7 +47,7 @@ def test_every_format_says_whose_work_ends_and_when() -> None:
     for name, text in texts.items():
         words = " ".join(re.sub(r"\\", "", text).split())
         assert "reboot" in words and f"ends {HOST}" in words, name
-        assert "no job on this host is needed any more" in words, name
+        assert "Once the jobs on this host are no longer needed" in words, name
 
 
 def test_the_last_screen_has_the_condition_before_the_command() -> None:
@@ -55,7 +55,7 @@ def test_the_last_screen_has_the_condition_before_the_command() -> None:
     shown = render_terminal(found, about(found)[0], Display(width=80))
     last = shown[shown.rindex("Do this first") :]
     assert f"ends {HOST}" in " ".join(last.split())
-    assert last.index("needed any more") < last.index("\n  reboot")
+    assert last.index("no longer needed") < last.index("\n  reboot")
 
 
 STARTED_ANEW = {
@@ -64,7 +64,7 @@ STARTED_ANEW = {
     "Delete the pod: its controller creates a new one.": "everything in this pod or instance",
     "On RunPod: stop this pod or instance and start it (or a new one) again.": "everything in this pod or instance",
     "Runtime > Disconnect and delete runtime, then connect again.": "everything in this session",
-    "When nothing in it is needed any more, shut down the virtual machine that uses the card.": (
+    "Once nothing in it is still needed, shut down the virtual machine that uses the card.": (
         "everything in that virtual machine"
     ),
     "Submit the job to a node whose driver works.": "",

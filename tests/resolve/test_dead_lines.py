@@ -118,8 +118,8 @@ def test_nothing_in_their_place(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert run(["resolve", "-r", str(file), "--gpu", "GTX 1080", "--driver", "580", "--format", "edited"]) == 3
     left = capsys.readouterr()
     assert left.out == before and left.err.splitlines() == [
-        "line 1 is dead here, and nothing fits in its place: torch==2.8.0",
-        "line 3 is dead here, and nothing fits in its place: vllm==0.11.0",
+        "line 1 cannot work here, and no replacement fits: torch==2.8.0",
+        "line 3 cannot work here, and no replacement fits: vllm==0.11.0",
     ]
 
 
@@ -281,4 +281,4 @@ def test_a_file_that_it_includes_is_not_read_and_said(tmp_path: Path, capsys: py
     for line in ("-r base.txt", "--requirement=base.txt", "-c base.txt"):
         file.write_text(f"numpy\n{line}\n")
         code, found, printed = ask(["-r", str(file), "--gpu", "RTX 4090", "--driver", "535"], capsys)
-        assert code == 3 and found["unknown"] == ["line 2: base.txt is not read; ask about that file too"], printed
+        assert code == 3 and found["unknown"] == ["line 2: base.txt was not read; run resolve -r on it too"], printed

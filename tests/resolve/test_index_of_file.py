@@ -83,10 +83,10 @@ def test_the_index_in_hatch_s_variables_is_named_and_not_left(
     path = tmp_path / "pyproject.toml"
     path.write_text(f'{HATCH}PIP_INDEX_URL = "{WHL}/cu118"\n')
     assert run(["resolve", "-r", str(path), *BLACKWELL]) == 1
-    assert f"Its index is in the env-vars of Hatch: change it there to  {WHL}/cu128" in capsys.readouterr().out
+    assert f"The index is set in Hatch's env-vars: change it there to  {WHL}/cu128" in capsys.readouterr().out
     assert run(["resolve", "-r", str(path), *BLACKWELL, "--format", "edited"]) == 2
     refused = capsys.readouterr()
-    assert not refused.out and "its index is in the env-vars of Hatch" in refused.err
+    assert not refused.out and "its index is set in Hatch's env-vars" in refused.err
 
 
 def test_pixi_s_python_chooses_the_wheel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

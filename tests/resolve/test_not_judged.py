@@ -29,7 +29,7 @@ def ask(path: Path, text: str, capsys: pytest.CaptureFixture[str], *more: str) -
         ("environment.yml", "dependencies:\n- numpy\n- pip:\n  - -r base.txt\n", ["line 4: base.txt is not read"]),
         ("environment.yml", "dependencies: [pip: ['-c con.txt', -e .]]\n", ["line 1: con.txt is not", "line 1: the requirements of . are"]),
         ("environment.yml", "dependencies:\n- pip:\n  - submodules/simple-knn\n", ["line 3: the requirements of submodules/simple-knn"]),
-        ("environment.yml", "dependencies:\n- pip:\n  - numpy = 1\n", ["line 3: 'numpy = 1' is no requirement, so it is not judged"]),
+        ("environment.yml", "dependencies:\n- pip:\n  - numpy = 1\n", ["line 3: 'numpy = 1' is not a valid requirement, so it was not judged"]),
         ("requirements.txt", "-e .[dev]\n..\n", ["line 1: the requirements of .[dev]", "line 2: the requirements of .."]),
         ("requirements.txt", "--editable=${HOME}/lib\n-e lib\\sub\n", ["line 1: the requirements of ${HOME}/lib", "line 2: the requirements of lib"]),
         ("requirements.txt", "sub/lib\nfile:lib\n", ["line 1: the requirements of sub/lib", "line 2: the requirements of file:lib"]),
@@ -99,7 +99,7 @@ def test_a_torch_that_no_index_has_is_not_judged(
 ) -> None:
     """Nor is another torch written beside it for what goes with torch."""
     found = ask(tmp_path / name, text, capsys)
-    assert f"line {line}: torch comes from {why}, so it is not judged" in found["unknown"], found
+    assert f"line {line}: torch comes from {why}, so it was not judged" in found["unknown"], found
     assert (found["code"], found["dead"], found["instead"], found["takes"]) == (3, [], [], ""), found
 
 

@@ -192,7 +192,7 @@ def test_a_file_that_no_index_answers_is_not_called_installable(
     file.write_text("--no-index\n--find-links wheels\ntorch==2.1.2\n-e .\n./local\ngit+https://example.org/x.git\n")
     assert run(["resolve", "-r", str(file), *BLACKWELL, "--verify"]) == 1
     told = capsys.readouterr().err
-    assert "The changed file cannot be installed. It did not before the changes either." in told
+    assert "The changed file cannot be installed. It could not be before the changes either." in told
     assert told.count("left out, because it is not on an index") == 3 and not (tmp_path / "ran").exists()
 
 

@@ -77,4 +77,6 @@ def test_an_answer_that_is_not_uvs_says_why(capsys: pytest.CaptureFixture[str], 
     found = json.loads(capsys.readouterr().out)
     tag = found["uv_backend"]
     differs = tag not in ("", found["candidates"][0]["tag"])
-    assert (f"uv's --torch-backend=auto would take {tag} by the driver alone: there the newest is " in text) is differs
+    assert (
+        f"uv's --torch-backend=auto, based on the driver alone, would choose {tag}: there the newest is " in text
+    ) is differs

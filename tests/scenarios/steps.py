@@ -17,7 +17,9 @@ from doctor.snapshot.masks import holds_mask
 from .contradictions import LAYERS
 
 ENDS = re.compile(r"reboot|shutdown|poweroff|--gpu-reset|rmmod|modprobe -r|systemctl isolate|\bkill\b|ipmitool")
-CONDITION = re.compile(r"any more|Save your work|Close what runs|^If it is yours|that are yours|not needed")
+CONDITION = re.compile(
+    r"no longer needed|still needed|any more|Save your work|Close what runs|^If it is yours|that are yours|not needed"
+)
 TOO_WIDE = re.compile(
     r"(?:chmod|chown|chgrp|setfacl)\b[^;&|]*/dev/nvidia\*|chmod (?:-R|a\+|0?777)|chown -R|--privileged|ipc=host|"
     r"seccomp[:=]unconfined|sudo pip|"

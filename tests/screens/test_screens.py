@@ -15,8 +15,8 @@ ANSWERS = {
                       "/opt/venv/bin/python3 -m pip "),
     "docker-without-gpus": ("This container was not given the GPU", "libcuda, libnvidia-ml", "docker run --gpus all"),
     "h100-cpu-torch": ("PyTorch 2.9.1+cpu is a CPU-only build", "This build has no CUDA support", "/opt/venv/bin/python3 -m pip "),
-    "gpu-lost": ("no longer answers", "NVML says", "on the host"),
-    "expect-8xh200": ("Nothing failed in what was looked at", "passed", "gpudoctor prove"),
+    "gpu-lost": ("no longer responds", "NVML reports that it is lost", "on the host"),
+    "expect-8xh200": ("No problems found", "passed", "gpudoctor prove"),
 }  # fmt: skip
 """What is wrong, why, and what to type or do."""
 

@@ -73,8 +73,8 @@ def test_a_flag_changes_the_file_or_is_refused() -> None:
 
 
 def test_what_would_break_a_file_is_refused() -> None:
-    assert "say gpu, any, none" in one_line(gpudoctor("print", "slurm-prolog", "--expect", '"; reboot #'))
-    assert "is no name of an image" in one_line(gpudoctor("print", "kubernetes", "--image", 'x" y'))
+    assert "must be gpu, any, none" in one_line(gpudoctor("print", "slurm-prolog", "--expect", '"; reboot #'))
+    assert "is not a valid image name" in one_line(gpudoctor("print", "kubernetes", "--image", 'x" y'))
     assert "is not one of" in one_line(gpudoctor("print", "cron"))
 
 

@@ -98,4 +98,4 @@ def test_a_mistyped_path_is_named_and_corrected(row: tuple[str, str]) -> None:
     first = report["findings"][0]
     commands = [step.get("command", "") for fix in first["fixes"] for step in fix["steps"]]
     assert (f"export LD_LIBRARY_PATH={right}" in commands) is bool(right), commands
-    assert ("mistyped" in first["title"]) is bool(right), first["title"]
+    assert ("a typo for" in first["title"]) is bool(right), first["title"]

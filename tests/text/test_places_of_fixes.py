@@ -180,8 +180,8 @@ def test_a_container_of_a_provider_starts_anew_in_its_console(place: str, said: 
         ("vast", "Vast.ai"),
         ("kubernetes", "Schedule the pod on a node"),
         ("slurm", "Submit the job to a node"),
-        ("ubuntu", "switch it off"),
-        ("windows", "switch it off"),
+        ("ubuntu", "turn it off"),
+        ("windows", "turn it off"),
     ],
 )
 def test_a_lost_gpu_is_left_to_whose_machine_it_is(place: str, said: str) -> None:
@@ -225,7 +225,7 @@ def test_in_a_notebook_it_is_said_how_a_cell_runs_it_and_that_the_session_starts
 
 
 def test_a_driver_that_is_not_told_is_named_with_the_build() -> None:
-    assert re.search(r"It takes NVIDIA driver \d{3}\.\d+", fix_of(NOT_COMPILED, "cpu-only-torch").note)
+    assert re.search(r"It needs NVIDIA driver \d{3}\.\d+", fix_of(NOT_COMPILED, "cpu-only-torch").note)
 
 
 def test_conda_replaces_what_it_brought_itself() -> None:

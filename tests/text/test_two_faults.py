@@ -57,7 +57,7 @@ def page(text: str) -> str:
 
 
 MACHINE = "GPU 0: NVIDIA A100-SXM4-80GB\nNvidia driver version: 550.54.15\n"
-SOUND = "I see no environment problem"
+SOUND = "No environment problem found in this text"
 
 
 @for_each(
@@ -73,14 +73,14 @@ SOUND = "I see no environment problem"
 def test_an_error_that_nobody_knows_is_named_with_its_line(line: str) -> None:
     told = page(MACHINE + line)
     assert SOUND not in told
-    assert "There is an error that I do not know: line 3" in told
+    assert "Unrecognized error on line 3" in told
     assert "line 3: " in page(f"GPU 0: NVIDIA A100-SXM4-80GB\nPyTorch version: 2.6.0+cu124\n{line}")
 
 
 @for_each("line", ["step 100: loss=0.51, error rate 0.02", "0 errors, 3 warnings", "Uncorrectable errors : 0", ""])
 def test_words_that_count_errors_are_none(line: str) -> None:
     told = page(MACHINE + line)
-    assert SOUND in told and "do not know" not in told
+    assert SOUND in told and "Unrecognized error" not in told
 
 
 def test_an_unknown_error_alone_is_nothing_that_can_be_judged() -> None:

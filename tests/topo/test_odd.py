@@ -52,12 +52,20 @@ def answer(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, *words
 @for_each(
     ("rows", "gpu", "words"),
     [
-        (mesh(8, "NV18", (2,)), "B200", "GPU2 alone has no NVLink, while the other 7 GPUs are joined by NV18"),
-        (mesh(8, "NV12", (0, 7)), "A100-SXM4-80GB", "GPU0, GPU7 alone have no NVLink, while the other 6"),
-        (mesh(4, "NV6", (3,)), "V100-SXM2-16GB", "GPU3 alone has no NVLink, while the other 3"),
-        (mesh(8, "NV18", fewer={5: "NV16"}), "H100 80GB HBM3", "GPU5 (NV16): fewer NVLinks than the others' NV18"),
-        (mesh(8, "SYS"), "H100-SXM", "These GPUs have NVLink (NV18), and the table shows none"),
-        (mesh(2, "NODE"), "H200", "These GPUs have NVLink (NV18), and the table shows none"),
+        (
+            mesh(8, "NV18", (2,)),
+            "B200",
+            "Only GPU2 has no NVLink, while the other 7 GPUs are connected by NV18: that GPU, its",
+        ),
+        (
+            mesh(8, "NV12", (0, 7)),
+            "A100-SXM4-80GB",
+            "Only GPU0, GPU7 have no NVLink, while the other 6 GPUs are connected by NV12: those GPUs, their",
+        ),
+        (mesh(4, "NV6", (3,)), "V100-SXM2-16GB", "Only GPU3 has no NVLink, while the other 3"),
+        (mesh(8, "NV18", fewer={5: "NV16"}), "H100 80GB HBM3", "GPU5 (NV16): fewer NVLinks than the others (NV18)"),
+        (mesh(8, "SYS"), "H100-SXM", "These GPUs have NVLink (NV18), but the table shows none"),
+        (mesh(2, "NODE"), "H200", "These GPUs have NVLink (NV18), but the table shows none"),
         (mesh(8, "NV18"), "H200", ""),
         (mesh(2, "SYS"), "RTX 3090", ""),  # NVLink by a bridge, which need not be there
         (mesh(8, "NODE"), "L40S", ""),

@@ -46,7 +46,7 @@ def test_rings_carry_what_the_slowest_pair_does_not(
     rows: list[list[str]], gpu: str, links: int, rate: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = answer(tmp_path, capsys, table(rows), "--gpu", gpu)
-    assert found["rate_gb_s"] == rate and f"over {links} NVLinks of each" in found["rate_words"]
+    assert found["rate_gb_s"] == rate and f"over {links} NVLinks per GPU" in found["rate_words"]
     order = [int(name[3:]) for name in found["ring"]]
     assert sorted(order) == list(range(len(rows)))
     assert all(rows[a][b].startswith("NV") for a, b in zip(order, [*order[1:], order[0]], strict=True))
@@ -69,7 +69,7 @@ def test_islands(
 ) -> None:
     found = answer(tmp_path, capsys, table(rows), "--gpu", gpu)
     assert [len(island) for island in found["islands"]] == joined and not found["ring"]
-    assert any(note.startswith("NVLink joins islands") for note in found["notes"]) == bool(joined)
+    assert any(note.startswith("NVLink connects islands") for note in found["notes"]) == bool(joined)
 
 
 def test_rings_are_of_links_of_their_own() -> None:
@@ -123,4 +123,4 @@ def test_a_matrix_of_peers_is_read_as_one(
     assert run(["topo", str(file), "--format", "svg"]) == 2
     file.write_text("\n".join(text.splitlines()[:2]) + "\n")
     assert run(["topo", str(file)]) == 2
-    assert "is truncated" in capsys.readouterr().err
+    assert "the text is cut off" in capsys.readouterr().err

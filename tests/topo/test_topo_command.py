@@ -77,7 +77,9 @@ def test_links_third_generation_nvlink_on_ga102() -> None:
     assert "4 x 14.0625 = 56.25 GB/s each way, 112.5 GB/s in all" in found["rate_words"]
     four = "\tGPU0\tGPU1\tGPU2\nGPU0\tX\tNV4\tSYS\nGPU1\tNV4\tX\tSYS\nGPU2\tSYS\tSYS\tX\n"
     more = asked(four, "--gpu", "RTX 3090")
-    assert more["slowest"] == "SYS" and any("joins two RTX 3090 at most" in note for note in more["notes"])
+    assert more["slowest"] == "SYS" and any(
+        "an NVLink bridge connects at most two RTX 3090" in note for note in more["notes"]
+    )
 
 
 def test_a_table_with_nics() -> None:
@@ -112,7 +114,7 @@ def test_tables_that_are_not_whole() -> None:
         "line 3: GPU1 has no column": "".join([lines[0].replace("\tGPU1", ""), "GPU0\tX\t0-23\tN/A\n", lines[2]]),
         "line 3: GPU1 has 1 of 2 links: columns are cut off": "".join([*lines[:2], "GPU1\tNV2\n"]),
         "line 3: GPU1 lacks its CPU": "".join([*lines[:2], "GPU1\tNV2\tX\n"]),
-        "is no link": NV2.replace("NV2\t X", "OK\t X"),
+        "is not a link": NV2.replace("NV2\t X", "OK\t X"),
         "GPU1 to GPU0 is PHB, but GPU0 to GPU1 is NV2": NV2.replace("GPU1\tNV2", "GPU1\tPHB"),
         "no table": "hello\n",
         "not in its own column": "".join([*lines[:2], "GPU1\tX\tNV2\t0-23\tN/A\n"]),
@@ -151,7 +153,7 @@ def test_a_report_that_lacks_a_pair(tmp_path: Path) -> None:
     (pair,) = known(s.gpu_pairs) or ()
     s = replace(s, gpu_pairs=(replace(pair, topology=Missing("denied")),))
     done = gpudoctor("topo", "--from", save(tmp_path, s))
-    assert "between GPU0 and GPU1 is not in these facts" in one_line(done, 3)
+    assert "these facts do not show what connects GPU0 and GPU1" in one_line(done, 3)
 
 
 def test_the_other_forms() -> None:
@@ -190,7 +192,7 @@ def test_an_hgx_without_a_fabric_manager_by_the_ends_of_its_links(tmp_path: Path
     assert done.returncode == 0 and json.loads(done.stdout)["slowest"] == "NV12"
     unknown = tuple(replace(gpu, nvlinks_to_switch=Missing("error")) for gpu in gpus)
     done = gpudoctor("topo", "--from", save(tmp_path, replace(s, gpus=unknown, gpu_pairs=pairs)))
-    assert "how many of their links join them is not in these facts" in one_line(done, 3)
+    assert "GPU0 and GPU1 are connected by NVLink, but these facts do not show by how many links" in one_line(done, 3)
 
 
 def hung() -> Snapshot:
@@ -258,7 +260,7 @@ def test_gpus_of_several_kinds(tmp_path: Path) -> None:
     s = replace(s, gpus=(one, replace(two, name="NVIDIA GeForce RTX 4090")))
     done = gpudoctor("topo", "--from", save(tmp_path, s), "--format", "json")
     assert done.returncode == 3
-    assert "one rate for GPUs of several kinds" in json.loads(done.stdout)["missing"][0]
+    assert "one rate for different GPU models" in json.loads(done.stdout)["missing"][0]
 
 
 @pytest.mark.slow
@@ -278,9 +280,9 @@ def test_the_report_of_an_explained_text_gives_the_same_matrix(tmp_path: Path) -
     ("changed", "words"),
     [
         ({"driver.pci_devices": ()}, "NVML did not list the GPUs"),
-        ({}, "no NVIDIA GPU is here (by the PCI bus)"),
-        ({"host.wsl": 2}, "NVML did not list the GPUs: gpudoctor check on that machine says why"),
-        ({"driver.device_nodes": (DeviceNode(path="/dev/nvhost-gpu", kind="tegra"),)}, "NVML has not told"),
+        ({}, "there is no NVIDIA GPU here (according to the PCI bus)"),
+        ({"host.wsl": 2}, "NVML did not list the GPUs; gpudoctor check on that machine shows why"),
+        ({"driver.device_nodes": (DeviceNode(path="/dev/nvhost-gpu", kind="tegra"),)}, "NVML did not list the GPUs"),
     ],
 )
 def test_no_list_of_gpus(tmp_path: Path, changed: dict[str, Any], words: str) -> None:

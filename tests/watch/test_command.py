@@ -109,7 +109,7 @@ def _one_line(done: subprocess.CompletedProcess[bytes]) -> str:
 
 
 NOT_FOUND = "command not found"
-WHAT = "say what to watch: gpudoctor watch -- python train.py, or gpudoctor watch --pid PID"
+WHAT = "nothing to watch: gpudoctor watch -- python train.py, or gpudoctor watch --pid PID"
 
 
 @pytest.mark.slow
@@ -121,15 +121,15 @@ WHAT = "say what to watch: gpudoctor watch -- python train.py, or gpudoctor watc
         (["--", "/"], 126, "/: is a directory"),
         ([], 2, WHAT),
         (["--"], 2, WHAT),
-        (["--pid", "1", "--", "touch", "started"], 2, "--pid and a command exclude each other"),
-        (["--pid", "4194399"], 2, "--pid 4194399: there is no such process"),
+        (["--pid", "1", "--", "touch", "started"], 2, "--pid cannot be used with a command"),
+        (["--pid", "4194399"], 2, "--pid 4194399: no such process"),
         (["--pid", "0"], 2, "Invalid value for '--pid': 0 is not in the range x>=1."),
         (["--interval", "0", "--", "touch", "started"], 2,
          "Invalid value for '--interval': 0.0 is not in the range 0.05<=x<=60."),
         (["--only", "no-such-check", "--", "touch", "started"], 2,
          "--only 'no-such-check': no such check (see gpudoctor list-checks)"),
-        (["--python", "/nowhere/python", "--", "touch", "started"], 2, "--python /nowhere/python: there is no such file"),
-        (["--python", "no-such-python", "--", "touch", "started"], 2, "--python no-such-python: there is no such file"),
+        (["--python", "/nowhere/python", "--", "touch", "started"], 2, "--python /nowhere/python: no such file"),
+        (["--python", "no-such-python", "--", "touch", "started"], 2, "--python no-such-python: no such file"),
         (["-o", "/nowhere/report", "--", "touch", "started"], 2, "--output /nowhere/report: cannot be written"),
         (["--", ""], 2, "the command's name is empty"),
     ],

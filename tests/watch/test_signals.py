@@ -167,4 +167,4 @@ def test_a_process_that_has_ended_is_refused() -> None:
             time.sleep(0.01)
         with start("--pid", str(process.pid)) as child:
             _, err = child.communicate(timeout=60)
-    assert child.returncode == 2 and b"has ended already" in err
+    assert child.returncode == 2 and b"has already exited" in err
