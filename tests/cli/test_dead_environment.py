@@ -117,7 +117,7 @@ def test_the_python_that_is_named_is_tried_too(environments: dict[str, Path]) ->
 
 def test_a_folder_without_a_python_is_none(tmp_path: Path) -> None:
     done = _run(["check", "--expect", "any", "--python", str(tmp_path)])
-    assert done.returncode == 2 and done.stderr.endswith("there is no Python environment\n") and not done.stdout
+    assert done.returncode == 2 and done.stderr.endswith("no Python environment found\n") and not done.stdout
 
 
 def test_a_variable_that_breaks_it_is_named(tmp_path: Path) -> None:

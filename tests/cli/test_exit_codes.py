@@ -71,7 +71,7 @@ def test_a_skipped_check_does_not_fail_and_is_not_sound_either(tmp_path: Path) -
         (["check", "--only", "x" * 5000], "no such check"),
         (["check", "--require", "not a package!"], "--require"),
         (["check", "--timeout", "0"], "--timeout"),
-        (["check", "--from", "a", "--replay", "b"], "exclude"),
+        (["check", "--from", "a", "--replay", "b"], "--from cannot be used with --replay"),
         (["check", "extra"], "extra"),
         (["check", "--replay", "/nonexistent"], "/nonexistent"),
         (["check", "--root", "/nonexistent"], "/nonexistent"),

@@ -80,7 +80,7 @@ def test_python_is_held_to_the_same(tmp_path: Path) -> None:
     path = save(tmp_path, H200)
     with pytest.raises(face.Refused, match="8xH200, 8xH20"):
         face.check(source=path, expect=WRONG)
-    with pytest.raises(face.Refused, match="is not the name of a package"):
+    with pytest.raises(face.Refused, match="is not a valid package name"):
         face.check(source=path, require=["flash attn; rm"])
 
 

@@ -80,10 +80,20 @@ def test_an_open_cause_exits_3_with_what_would_decide() -> None:
     jsonschema.validate(report, json.loads(gpudoctor("schema").out))
 
 
-@for_each("text", ["", "\n\n", "at com.example.Main.run(Main.java:12)\nnothing of ours\n"])
-def test_nothing_to_judge(text: str) -> None:
+@for_each(
+    ("text", "words"),
+    [
+        ("", "The text is empty.\n"),
+        ("\n\n", "The text is empty.\n"),
+        (
+            "at com.example.Main.run(Main.java:12)\nnothing of ours\n",
+            "The text names no GPU, driver, torch or known error.\n",
+        ),
+    ],
+)
+def test_nothing_to_judge(text: str, words: str) -> None:
     done = gpudoctor("explain", "-", stdin=text)
-    assert done.code == 3 and done.out.startswith("Nothing in this text that I can judge")
+    assert done.code == 3 and done.out.startswith(words)
 
 
 def test_a_folder_and_a_text_that_is_too_large(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_a_dry_run_is_what_fix_does_without_apply(tmp_path: Path) -> None:
     report = save(tmp_path, healthy())
     one, other = gpudoctor("fix", "--dry-run", "--from", report), gpudoctor("fix", "--from", report)
     assert (one.returncode, one.stdout, one.stderr) == (other.returncode, other.stdout, other.stderr)
-    assert "exclude each other" in one_line(gpudoctor("fix", "--dry-run", "--apply"))
+    assert "--apply cannot be used with --dry-run" in one_line(gpudoctor("fix", "--dry-run", "--apply"))
 
 
 def test_no_name_is_suggested_twice() -> None:

@@ -96,5 +96,5 @@ def test_colour_on_a_terminal_unless_it_is_not_wanted(tmp_path: Path) -> None:
 
 def test_a_live_line_while_looking_at_this_machine() -> None:
     seen = on_a_terminal("check", "--no-import", "--expect", "any", "--format", "json")
-    assert b"looking at" in seen
-    assert seen.index(b"looking at") < seen.index(b"schema_version")
+    assert b"gpudoctor: examining " in seen
+    assert seen.index(b"gpudoctor: examining ") < seen.index(b"schema_version")

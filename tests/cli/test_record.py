@@ -174,5 +174,5 @@ def test_a_damaged_recording_is_one_line(tmp_path: Path) -> None:
 
 def test_an_environment_that_is_not_there_is_not_recorded(tmp_path: Path) -> None:
     done = gpudoctor("record", "--python", tmp_path / "gone", tmp_path / "out")
-    assert one_line(done).endswith("gone: there is no Python environment\n")
+    assert one_line(done).endswith("gone: no Python environment found\n")
     assert not (tmp_path / "out").exists()

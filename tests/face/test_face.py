@@ -152,10 +152,10 @@ def test_another_distribution_owns_the_name_doctor(tmp_path: Path) -> None:
     start = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from gpudoctor.__main__ import main; sys.exit(main())"
     done = python("-c", start, "check", cwd=here)
     assert done.returncode == 2 and done.stdout == ""
-    assert "the package 'doctor' belongs to the distribution doctor-who here" in done.stderr
+    assert "the package 'doctor' here belongs to the distribution doctor-who" in done.stderr
     assert done.stderr.count("\n") == 1
     done = python("-c", "import gpudoctor; gpudoctor.check()", cwd=here, PYTHONPATH=str(tmp_path))
-    assert done.returncode == 1 and "belongs to the distribution doctor-who here" in done.stderr
+    assert done.returncode == 1 and "the package 'doctor' here belongs to the distribution doctor-who" in done.stderr
 
 
 @pytest.mark.notebook

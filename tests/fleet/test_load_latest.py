@@ -156,7 +156,7 @@ def test_names_with_other_zeros_agree(
     found = json.loads(gpudoctor("fleet", "report", tmp_path / "now.db", "--format", "json").stdout)
     assert [one["node"] for one in found["not_examined"]] == missing and found["answered"] == len(names)
     assert [node for one in found["remarks"] if one["kind"] == "not-requested" for node in one["nodes"]] == others
-    assert (f"{len(others)} not asked for" in done.stdout.decode()) == bool(others)
+    assert (f"{len(others)} not in --nodes" in done.stdout.decode()) == bool(others)
 
 
 def test_a_refused_files_reason_reaches_its_node(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_what_is_no_report_is_refused_and_the_rest_goes_on(tmp_path: Path) -> No
     found = refusals(tmp_path, spool)
     assert {name.partition(":")[0] for name in found} == set(wrong)
     assert {name for name in found if name.startswith("lines")} == {f"lines.jsonl:{n}" for n in (1, 2, 3, 4)}
-    assert "newer than this gpudoctor reads" in found["newer.json:0"]
+    assert "newer than this gpudoctor can read" in found["newer.json:0"]
     assert "of a pasted text" in found["text.json:0"]
     assert found["half.json.tmp:0"] == "half-written (.tmp)"
 

@@ -83,4 +83,4 @@ def test_what_torch_needs_is_told_against_the_oldest_driver_of_the_lists(tmp_pat
     file = tmp_path / "Dockerfile"
     file.write_text(text)
     words = " ".join(gpudoctor("dockerfile", str(file)).stdout.decode().split())
-    assert "needs driver 525.60.13; nvidia/cuda:11.8.0-base-ubuntu22.04 lets driver 450 start it" in words
+    assert "needs driver 525.60.13; nvidia/cuda:11.8.0-base-ubuntu22.04 starts with driver 450" in words

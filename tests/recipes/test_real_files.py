@@ -165,4 +165,4 @@ def test_a_bake_file_is_refused_by_its_name(tmp_path: Path, name: str) -> None:
     file.write_text('target "a" { dockerfile = "Dockerfile" }')
     done = gpudoctor("dockerfile", str(file))
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.count(b"\n") == 1 and b"a bake file; judge the Dockerfiles that it names" in done.stderr
+    assert done.stderr.count(b"\n") == 1 and b"a bake file; check the Dockerfiles that it names" in done.stderr

@@ -56,7 +56,7 @@ def test_keep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
                 text = capsys.readouterr().out
                 if wanted.get("change") == "":
                     assert kept["wrong"] == "" and kept["request"] is None, kept
-                    assert text.startswith("Nothing has to change"), text
+                    assert text.startswith("No change needed"), text
                     continue
                 assert kept["wrong"] and kept["changes"], kept
                 assert text.splitlines()[0] == kept["pip"]
@@ -75,9 +75,9 @@ def test_nothing_would_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     saved = tmp_path / "report.json"
     saved.write_bytes(render_json(report(machine("rtx5090", "535.261.03"))))
     assert run(["resolve", "--keep", "--from", str(saved)]) == 3
-    assert "No change of packages would do" in capsys.readouterr().out
+    assert "No change of packages would fix this" in capsys.readouterr().out
     assert run(["resolve", "--keep", "--from", str(saved), "--driver", "580"]) == 0
-    assert "Nothing has to change" in capsys.readouterr().out
+    assert "No change needed" in capsys.readouterr().out
 
 
 def test_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

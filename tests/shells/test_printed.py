@@ -67,7 +67,7 @@ def test_a_flag_changes_the_file_or_is_refused() -> None:
                 with faults.of(f"{what} {flag}"):
                     done = gpudoctor("print", what, flag, value)
                     if done.returncode:
-                        assert f"{what} has no place for {flag}" in one_line(done)
+                        assert f"{flag} cannot be used with {what}" in one_line(done)
                     else:
                         assert done.stdout.decode() != plain[what] and value in done.stdout.decode()
 

@@ -65,10 +65,10 @@ def test_an_error_leads_to_the_checks_that_judge_it(name: str, check: str) -> No
         ("container", False, "not in a container"),
         ("jetson", True, "on a Jetson"),
         ("host.wsl", [1, 2], "host.wsl is 1 or 2"),
-        ("driver.nvml_driver_version known", False, "driver.nvml_driver_version is not told"),
+        ("driver.nvml_driver_version known", False, "driver.nvml_driver_version is not known"),
         ("torch.cuda <", "12.8", "torch.cuda is below 12.8"),
         ("set", "LD_LIBRARY_PATH", "LD_LIBRARY_PATH is set"),
-        ("all", ["a", "b"], "beside a and b"),
+        ("all", ["a", "b"], "together with a and b"),
         ("host.secure_boot", True, "host.secure_boot is yes"),
         ("torch.build not", ["cpu"], "torch.build is not cpu"),
     ],
@@ -86,4 +86,4 @@ def test_every_condition_of_the_catalogue_has_words() -> None:
 
 def test_words_that_do_not_decide_ask_for_what_does() -> None:
     text = page("hang-told") or ""
-    assert "do not decide it" in text and "NCCL_DEBUG=INFO" in text
+    assert "this message alone does not decide it" in text and "NCCL_DEBUG=INFO" in text

@@ -314,7 +314,7 @@ def test_gpus_that_are_all_taken_are_offered() -> None:
     ("text", "means"),
     [
         ("ImportError: /x/_scatter_cuda.so: undefined symbol: THPVariableClass", "loaded before torch"),
-        ("RuntimeError: No such operator torchvision::nms", "not imported yet"),
+        ("RuntimeError: No such operator torchvision::nms", "has not been imported yet"),
     ],
 )
 def test_an_order_of_imports_is_no_broken_environment(text: str, means: str) -> None:
