@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .tables import TABLES
+from .tables import TABLES, row_name
 from .versions import numbers
 
 if TYPE_CHECKING:
@@ -19,7 +19,11 @@ OTHER_CUDNN = ("2.11.0",)
 _ADDRESS = re.compile(
     r"\b(?:[a-z0-9-]+\.)+(?:ai|com|cz|dev|es|io|net|org|pl)\b|\bPyPI\b|\bconda-forge\b|\bpackage index\b|\bpip\b", re.I
 )
-_OWN = re.compile(r"(?:derived:|gpudoctor\b|memory\b)")
+_OWN = re.compile(r"(?:derived:|gpudoctor\b)")
+_RECALLED = re.compile(
+    r"\b(?:from|by|content|is|are) memory\b(?! bandwidth)|(?:^|[:;+(])\s*memory\s*(?:$|[,;+)])", re.I
+)
+"""What nobody can read up: 'from memory', 'memory;', '(memory)'; 'memory bandwidth: ...' is a column."""
 
 
 def _lines(m: Store) -> list[str]:
@@ -173,14 +177,27 @@ def _ecc(m: Store) -> list[str]:
 
 
 def _sources(m: Store) -> list[str]:
-    """Every source can be traced by an outsider: its host, its package, or what it is derived from."""
+    """Every source can be traced by an outsider: its host, its package, or what it is derived from; never memory."""
     problems = []
     for key, text in m.file("sources", dict[str, str]).items():
         if not (_ADDRESS.search(text) or _OWN.match(text)):
             problems.append(f"sources {key}: names neither a host nor a package, and does not begin with derived:")
+        elif _RECALLED.search(text):
+            problems.append(f"sources {key}: memory is not a source")
     return problems
 
 
+def _notes(m: Store) -> list[str]:
+    """No note tells a fact that has no source."""
+    return [
+        f"{table} {row_name(row)[1]}: its note is from memory"
+        for table in TABLES
+        for row in m.rows(table)
+        if _RECALLED.search(row.note)
+    ]
+
+
 LAWS = (
-    _lines, _sources, _rates, _ecc, _ptx, _open_modules, _variants, _indexes, _builds, _cudnn_of_torch, _toolkits, _nccl
+    _lines, _sources, _notes, _rates, _ecc, _ptx, _open_modules, _variants, _indexes, _builds, _cudnn_of_torch,
+    _toolkits, _nccl,
 )  # fmt: skip

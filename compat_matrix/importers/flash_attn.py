@@ -75,7 +75,7 @@ def workflow(
 ) -> list[Found]:
     """.github/workflows/publish.yml at the tag of a release: what it builds. Else as `releases`. Raises ValueError."""
     source = "github.com/Dao-AILab/flash-attention/blob/v{the release}/.github/workflows/publish.yml"
-    early = re.findall(r"'((\d+\.\d+)\.\d+\.dev\d+)'", text)
+    early = sorted(set(re.findall(r"'((\d+\.\d+)\.\d+\.dev\d+)'", text)))
     own = list(_built(text, version))
     found = _rows(own, wheels, source)
     for one in found:
@@ -149,11 +149,12 @@ def _rows(found: list[File], rows: Iterable[dict[str, Any]], source: str) -> lis
     tags: dict[tuple[str, str], set[str]] = {}
     for one in found:
         tags.setdefault((one.version, one.tag[2:4]), set()).add(one.tag)
+    many = {version for (version, _), names in tags.items() if len(names) > 1}
     result = []
     for (version, major), names in sorted(tags.items(), key=lambda each: (Version(each[0][0]), each[0][1])):
         tag = min(names)
-        if len(names) > 1:
-            continue  # up to 2.3.5, with wheels for each minor release of CUDA: a row has a major
+        if version in many:
+            continue  # up to 2.3.5, wheels for each minor release of CUDA 11: a row of CUDA 12 alone would deny them
         here = [one for one in found if (one.version, one.tag) == (version, tag) and not _mislabeled(one)]
         groups: dict[tuple[Any, ...], list[str]] = {}
         for torch in sorted({one.torch for one in here}, key=numbers):

@@ -177,5 +177,8 @@ def test_a_found_file_installs_no_package_of_its_own(clone: Path) -> None:
     (clone / ".m.json").write_text("not even JSON: it is not opened")
     done = gpudoctor("fix", "--apply", "--yes", "--no-import", "--expect", "any", cwd=clone, env=env(clone))
     said = done.stderr.decode()
-    assert "strange-package was not installed: only gpudoctor.toml names it" in said and "Ignored from gpudoctor.toml: matrix" in said
+    assert (
+        "strange-package was not installed: only gpudoctor.toml names it" in said
+        and "Ignored from gpudoctor.toml: matrix" in said
+    )
     assert b"pip install strange-package" not in done.stdout and "[1/" not in said

@@ -42,6 +42,8 @@ def _named(gpu: str, metric: str, **fields: object) -> Edit:
 
 
 BROKEN: list[tuple[str, Edit, str]] = [
+    ("gpus", _set(0, note="boost clock from memory"), "its note is from memory"),
+    ("torch_releases", _set(0, note="that it was published is memory"), "its note is from memory"),
     ("performance", _where("spec_peak", "378.0", spec_peak=409.7), "spec_peak 409.7 differs from 378 in gpu_specs"),
     (
         "performance",
@@ -206,6 +208,7 @@ NOT_FOLLOWED = [
     "pytorch PR 164470",
     "README.md and topo.h, src/graph/topo.cc",
     "a secondary note, from memory",
+    "memory",
     "arithmetic",
     "",
 ]
@@ -214,9 +217,36 @@ NOT_FOLLOWED = [
 @pytest.mark.parametrize("text", NOT_FOLLOWED)
 def test_lint_notices_a_source_that_nobody_can_follow(copy: Path, text: str) -> None:
     path = copy / "sources.json"
-    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"memory": text}), encoding="utf-8")
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"arithmetic": text}), encoding="utf-8")
     (problem,) = Matrix.load(str(copy)).lint()
-    assert problem.startswith("sources memory: names neither a host nor a package"), problem
+    assert problem.startswith("sources arithmetic: names neither a host nor a package"), problem
+
+
+RECALLED = [
+    "memory; developer.download.nvidia.com/compute/redist/cudnn index",
+    "memory, unverified; PyPI torch 2.9.0",
+    "memory + NixOS/nixpkgs; github.com/NixOS/nixpkgs",
+    "docs.nvidia.com/cuda; bundled driver: memory",
+    "docs.nvidia.com/cuda; PTX 6.2 from memory: clang has 6.1",
+    "section title in docs.nvidia.com/deeplearning; content memory",
+    "derived: half of the peak (memory)",
+]
+
+
+@pytest.mark.parametrize("text", RECALLED)
+def test_lint_notices_memory_as_a_source(copy: Path, text: str) -> None:
+    path = copy / "sources.json"
+    texts = json.loads(path.read_text(encoding="utf-8")) | {"recalled": text}
+    path.write_text(json.dumps(texts), encoding="utf-8")
+    assert "sources recalled: memory is not a source" in Matrix.load(str(copy)).lint()
+
+
+def test_memory_of_a_gpu_is_no_memory_of_ours(copy: Path) -> None:
+    path = copy / "sources.json"
+    text = "fp64, memory bandwidth: nvidia.com; memory and SMs: nvidia-smi mig -lgip; memory with driver 570"
+    texts = json.loads(path.read_text(encoding="utf-8")) | {"columns": text}
+    path.write_text(json.dumps(texts), encoding="utf-8")
+    assert Matrix.load(str(copy)).lint() == ["sources: columns is not used by any row"]
 
 
 def test_answers_follow_the_data(changed: Callable[[str, Edit], Matrix]) -> None:

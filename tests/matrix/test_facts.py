@@ -180,7 +180,7 @@ def test_hosts_of_every_compat_package(m: Matrix) -> None:
 def test_cudnn_floor_of_every_release(m: Matrix) -> None:
     for row in m.cudnn_rows:
         version = numbers(row.version)
-        if row.confidence == "memory" and version < (7, 3):
+        if version < (7, 3):
             assert row.min_cc == {}
         elif version < (8, 0):
             assert set(row.min_cc.values()) == {"3.0"}

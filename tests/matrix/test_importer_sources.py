@@ -212,13 +212,17 @@ def test_a_release_with_wheels_for_each_minor_release_of_cuda(
     path.write_text(
         "        python-version: ['3.8', '3.9']\n"
         "        torch-version: ['1.13.1', '2.1.0.dev20230731']\n"
-        "        cuda-version: ['11.7.1', '11.8.0']\n"
+        "        cuda-version: ['11.7.1', '11.8.0', '12.1.0']\n"
         "        cxx11_abi: ['FALSE', 'TRUE']\n"
+        "        exclude:\n"
+        "          - torch-version: '2.1.0.dev20230731'\n"
+        "            python-version: '3.9'\n"
     )
     assert main(["flash-attn", str(path), "--version", "2.0.5"]) == 1, "a row to add"
     printed = capsys.readouterr().out
-    assert "wheels: 1.13 2.1" in printed and "wheels cu117 cu118" in printed
-    assert "those for torch 2.1 were compiled with 2.1.0.dev20230731" in printed and '"extension_wheels"' not in printed
+    assert "wheels: 1.13 2.1" in printed and "wheels cu117 cu118 cu121" in printed
+    assert printed.count("those for torch 2.1 were compiled with 2.1.0.dev20230731") == 1
+    assert "extension_wheels" not in printed, "nor of CUDA 12 alone, which would deny those of CUDA 11"
 
 
 RECIPE = '{% set version = "2.13.0" %}\n{% set build = 2 %}\n  run:\n    - __cuda  # [cuda]\n'
