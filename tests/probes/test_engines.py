@@ -204,7 +204,7 @@ def test_nothing_is_judged_in_a_container_without_an_engine_or_where_it_may_not_
     denied = Engine(kind="docker", version=Missing("denied", "no permission for its socket"))
     inside = host(DOCKER, hook=False).replace({"container.kind": "docker"})
     for s, why in (
-        (host(hook=False), "no container engine is listening here"), (healthy(), "not looked for"), (inside, "in a container"),
+        (host(hook=False), "no container engine is listening here"), (healthy(), "did not look for container engines"), (inside, "in a container"),
         (host(denied, hook=False), "docker: no permission for its socket"),
     ):  # fmt: skip
         status, words, found = run("engine-lacks-gpu-support", s)

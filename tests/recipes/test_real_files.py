@@ -88,23 +88,23 @@ _RUNTIME = "FROM nvidia/cuda:12.1.1-runtime-ubuntu22.04\n"
     [
         (_D04, "535", "RTX 3090", 0, ""),
         (_D04.replace("cu111/", ""), "535", "RTX 3090", 1, "cu102"),  # of PyPI, as far as the line tells
-        (_D09, "525", "RTX 3090", 1, "pip takes torch 2.14.1+cu130 from PyPI, the highest version on its indexes (as of 2"),
+        (_D09, "525", "RTX 3090", 1, "pip chooses torch 2.14.1+cu130 from PyPI, the highest version on its indexes (as of 2"),
         (_D09.replace("--extra-index-url", "--index-url"), "525", "RTX 3090", 0, ""),
         (_D09.replace("pip3 install", "uv pip install --system"), "525", "RTX 3090", 0, ""),
-        (_D09.replace("pip3 install", "uv pip install --index-strategy unsafe-best-match"), "525", "RTX 3090", 1, "pip takes"),
+        (_D09.replace("pip3 install", "uv pip install --index-strategy unsafe-best-match"), "525", "RTX 3090", 1, "pip chooses"),
         (_D09.replace("install torch", "install 'torch<2.6'"), "525", "RTX 3090", 0, ""),
         (_D09.replace("install torch", "install torch==2.5.1"), "525", "RTX 3090", 0, ""),
         (_D09.replace("ubuntu22.04", "ubuntu20.04"), "525", "RTX 3090", 0, ""),  # Python 3.8 has torch 2.4.1 at most
-        (f"{_RUNTIME}RUN pip3 install torch\n", "535", "A100", 1, "pip takes torch 2.14.1+cu130"),
-        (f"{_RUNTIME}RUN pip install torch -i https://pypi.tuna.tsinghua.edu.cn/simple\n", "535", "A100", 1, "pip takes"),
+        (f"{_RUNTIME}RUN pip3 install torch\n", "535", "A100", 1, "pip chooses torch 2.14.1+cu130"),
+        (f"{_RUNTIME}RUN pip install torch -i https://pypi.tuna.tsinghua.edu.cn/simple\n", "535", "A100", 1, "pip chooses"),
         # the Python that the file names
         (_D09.replace("python3-pip", "python3.8 python3-pip"), "525", "RTX 3090", 0, ""),
-        (_D09.replace("RUN apt", "ENV UV_PYTHON=3.9\nRUN apt", 1), "525", "RTX 3090", 0, "pip takes torch 2.8.0+cu128"),
+        (_D09.replace("RUN apt", "ENV UV_PYTHON=3.9\nRUN apt", 1), "525", "RTX 3090", 0, "pip chooses torch 2.8.0+cu128"),
         # a torch that is there is kept, unless it is upgraded or taken out
         (f"FROM {_KEPT}\nRUN pip install torch numpy\n", "535", "RTX 3090", 0, ""),
-        (f"FROM {_KEPT}\nRUN pip install 'torch>=2.7' numpy\n", "535", "RTX 3090", 1, "pip takes torch"),
-        (f"FROM {_KEPT}\nRUN pip install -U torch numpy\n", "535", "RTX 3090", 1, "pip takes torch"),
-        (f"FROM {_KEPT}\nRUN pip uninstall -y torch && pip install torch\n", "535", "RTX 3090", 1, "pip takes torch"),
+        (f"FROM {_KEPT}\nRUN pip install 'torch>=2.7' numpy\n", "535", "RTX 3090", 1, "pip chooses torch"),
+        (f"FROM {_KEPT}\nRUN pip install -U torch numpy\n", "535", "RTX 3090", 1, "pip chooses torch"),
+        (f"FROM {_KEPT}\nRUN pip uninstall -y torch && pip install torch\n", "535", "RTX 3090", 1, "pip chooses torch"),
         ("FROM python:3.12\nRUN pip install torch==2.6.0\nRUN pip install torch accelerate\n", "535", "RTX 3090", 0, ""),
         ("FROM nvcr.io/nvidia/pytorch:25.03-py3\nRUN pip install torch\n", "535", "A100", 0, ""),
         (f"{_RUNTIME}RUN pip install torch -i https://index.example.org/whl\n", "535", "A100", 3, ""),

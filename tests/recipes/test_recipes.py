@@ -106,7 +106,7 @@ def test_without_buildkit_s_parser_a_heredoc_is_refused_with_its_line(
     file, _ = written(tmp_path, "Dockerfile", good.DOCKERFILES["a heredoc"])
     assert read_recipe(file, Matrix.load(), {}).faults == ()
     without_buildkit(monkeypatch)
-    with pytest.raises(Unparsed, match=r"heredoc at line 3: needs the extra dockerfile: .*\[dockerfile\]") as raised:
+    with pytest.raises(Unparsed, match=r"heredoc at line 3: requires the extra dockerfile: .*\[dockerfile\]") as raised:
         read_recipe(file, Matrix.load(), {})
     assert raised.value.unknown, "exit 3: it may be right"
 
@@ -119,7 +119,7 @@ def test_build_arguments_and_stages_are_resolved(tmp_path: Path) -> None:
     given = gpudoctor("dockerfile", str(file), "--build-arg", "BASE=nvidia/cuda:12.4.1-base-ubuntu22.04")
     assert given.returncode == 1 and b"Dockerfile:3" in given.stdout
     assert gpudoctor("dockerfile", str(file), "--target", "b").returncode == 0
-    assert b"there is no stage" in gpudoctor("dockerfile", str(file), "--target", "z").stderr
+    assert b"no stage 'z' (a, b, c)" in gpudoctor("dockerfile", str(file), "--target", "z").stderr
 
 
 def test_what_it_makes_is_judged_for_hosts(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def test_the_line_that_brings_torch_is_none_of_tensorflow(tmp_path: Path, capsys
     file.write_text("tensorflow==2.21.0\nvllm==0.10.0\n")
     words = ["-r", str(file), "--gpu", "GTX 1080", "--driver", "470", "--python", "3.11"]
     _, found, _ = ask(words, capsys)
-    assert [one["number"] for one in found["dead"] if "it gives torch" in one["reason"]] == [2]
+    assert [one["number"] for one in found["dead"] if "it installs torch" in one["reason"]] == [2]
 
 
 def _numbers(found: dict[str, Any]) -> set[int]:
@@ -112,8 +112,8 @@ def test_nothing_in_their_place(tmp_path: Path, capsys: pytest.CaptureFixture[st
     file = tmp_path / "requirements.txt"
     file.write_text("torch==2.8.0\nnumpy\nvllm==0.11.0\n")
     code, found, printed = ask(["-r", str(file), "--gpu", "GTX 1080", "--driver", "580"], capsys)
-    assert code == 3 and found["instead"] == [] and "Nothing fits" in printed
-    assert [one["number"] for one in found["dead"]] == [1, 3] and "torch 2.8.0 of the default index" in found["dead"][
+    assert code == 3 and found["instead"] == [] and "No replacement fits" in printed
+    assert [one["number"] for one in found["dead"]] == [1, 3] and "torch 2.8.0 from the default index" in found["dead"][
         1
     ]["reason"], found
     before = file.read_text()
@@ -260,7 +260,10 @@ def test_another_kind_of_file_is_named_in_one_line(
     (tmp_path / name).write_text("torch==1.11.0\n")
     assert run(["resolve", "-r", str(tmp_path / name), "--gpu", "T4"]) == 2
     printed = capsys.readouterr()
-    assert "it reads requirements.txt, pyproject.toml, environment.yml" in printed.err and printed.err.count("\n") == 1
+    assert (
+        "supported files are requirements.txt, pyproject.toml, environment.yml" in printed.err
+        and printed.err.count("\n") == 1
+    )
 
 
 def test_a_file_without_torch_gets_a_line_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

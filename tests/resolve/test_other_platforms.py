@@ -84,7 +84,10 @@ def test_what_cannot_be_split_is_refused(tmp_path: Path) -> None:
     )
     torch = '[{ version = "2.2.2", platform = "win32" }, { version = "2.2.2", platform = "linux" }]'
     poetry = f'{PYTHON}torch = {torch}\n[tool.poetry.dependencies.torchvision]\nversion = "0.17.2"\n'
-    for text, why in ((pdm, "PDM takes torch from one index"), (poetry, "also applies to other platforms")):
+    for text, why in (
+        (pdm, "PDM uses one torch index for all platforms, and the file has a different torch"),
+        (poetry, "also applies to other platforms"),
+    ):
         (tmp_path / "pyproject.toml").write_text(text)
         words = ("resolve", "-r", tmp_path / "pyproject.toml", "--gpu", "RTX 5090", "--driver", "575")
         refused = gpudoctor(*words, "--format", "edited")

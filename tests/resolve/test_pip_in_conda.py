@@ -97,7 +97,7 @@ def test_a_refusal_names_the_line_of_the_user_s_file(tmp_path: Path, capsys: pyt
     path = tmp_path / "environment.yml"
     path.write_text("dependencies:\n- pytorch-gpu=2.7.1\n- cuda-version=12.8\n- pip:\n  - flash-attn==2.8.3\n")
     assert run(["resolve", "-r", str(path), "--gpu", "V100", "--driver", "535", "--format", "edited"]) == 2
-    assert "(line 5 would be dead: flash-attn" in capsys.readouterr().err
+    assert "(line 5 could not work: flash-attn" in capsys.readouterr().err
 
 
 @for_each(

@@ -78,5 +78,5 @@ def test_an_answer_that_is_not_uvs_says_why(capsys: pytest.CaptureFixture[str], 
     tag = found["uv_backend"]
     differs = tag not in ("", found["candidates"][0]["tag"])
     assert (
-        f"uv's --torch-backend=auto, based on the driver alone, would choose {tag}: there the newest is " in text
+        f"uv's --torch-backend=auto, based on the driver alone, would choose {tag}, where the newest torch is " in text
     ) is differs

@@ -81,9 +81,9 @@ def test_another_dead_extra_is_named_and_stays(tmp_path: Path) -> None:
     lists = '\n[project.optional-dependencies]\ntrain = ["torch==2.4.0", "xformers==0.0.27.post2"]\ninfer = ["torch==2.4.0"]\n'
     file.write_text(PROJECT + lists)
     words = ("resolve", "-r", file, "--gpu", "RTX 5090", "--driver", "580")
-    assert "extra infer: line 8 is dead here: torch==2.4.0" in gpudoctor(*words).stdout.decode()
+    assert "extra infer: line 8 cannot work here: torch==2.4.0" in gpudoctor(*words).stdout.decode()
     edited = gpudoctor(*words, "--format", "edited")
-    assert edited.returncode == 1 and edited.stderr == b"extra infer: line 8 is dead here: torch==2.4.0\n"
+    assert edited.returncode == 1 and edited.stderr == b"extra infer: line 8 cannot work here: torch==2.4.0\n"
     assert b'infer = ["torch==2.4.0"]' in edited.stdout and b'train = ["torch==2.4.0"' not in edited.stdout
 
 
