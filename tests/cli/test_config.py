@@ -168,7 +168,7 @@ def test_a_broken_pyproject_of_somebody_else_is_passed_by(project: Path, content
             ("only = [1]", ["list of strings"]),
             ("expect = true", ["expect"]),
             ("expect = '0xH100'", ["0xH100"]),
-            ("require = ['!']", ["not the name"]),
+            ("require = ['!']", ["not a valid package name"]),
             ("fail-on = 'never'", ["fail, unknown or warn"]),
             ("building = 'yes'", ["building"]),
             ("thresholds = 3", ["thresholds"]),

@@ -67,7 +67,7 @@ DEAD: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "removed by pyenv": (_link("/nowhere/.pyenv/versions/3.12.1/bin/python3"), "gone", "3.12.1"),
     "no file at all": (_gone, "gone", "There is no "),
     "not executable": (_script("#!/bin/sh\n", 0o644), "refused", "Permission denied"),
-    "another processor": (_of_another_processor, "refused", "another processor"),
+    "another processor": (_of_another_processor, "refused", "for a different processor"),
     "its interpreter is gone": (_script("#!/nowhere/python3.9\n"), "gone", "does not exist"),
     "crashes": (_script("#!/bin/sh\nkill -SEGV $$\n"), "crash", "signal 11"),
     "a library is missing": (
@@ -75,7 +75,7 @@ DEAD: dict[str, tuple[Callable[[Path], None], str, str]] = {
         "crash",
         "libpython3",
     ),
-    "is no Python": (_script("#!/bin/sh\nexit 0\n"), "crash", "did not do what a Python does"),
+    "is no Python": (_script("#!/bin/sh\nexit 0\n"), "crash", "did not behave like Python"),
 }
 
 

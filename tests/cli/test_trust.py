@@ -155,7 +155,7 @@ def test_the_users_own_folder_counts_in_full(clone: Path) -> None:
 @for_each(
     ("words", "says"),
     [
-        ([], "say which FILE"),
+        ([], "give a FILE, or --list"),
         (["nothing.toml"], "nothing.toml"),
         (["broken.toml"], "broken.toml is not valid TOML"),
         (["unknown.toml"], "unknown key 'skp'"),

@@ -79,7 +79,7 @@ BAD: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("resolve", {"gpus": "A100"}, "gpus"),
     ("resolve", {"gpus": ["A100"], "packages": ["-r", "/etc/passwd"]}, "-r"),
     ("resolve", {"verify": True}, "verify"),
-    ("what_if", {}, "name what is to change"),
+    ("what_if", {}, "nothing to change: give --driver"),
     ("what_if", {"driver": "580", "report": "/no/such.json"}, "No such file"),
     ("fit", {"gpus": "A100-40GB"}, "--params"),
     ("fit", {"params": "7B", "gpus": "A100-40GB", "batch": 0}, "batch"),

@@ -30,7 +30,7 @@ def test_a_wrong_expectation_is_refused(tmp_path: Path, on_machine: Callable[...
     env = on_machine("healthy-h100")
     model, package = anyio.run(_ask, tmp_path, env, {"expect": "8xH20O"}, {"require": ["flash attn; rm"]})
     assert model.is_error and "did you mean 8xH200, 8xH20?" in model.content[0].text
-    assert package.is_error and "is not the name of a package" in package.content[0].text
+    assert package.is_error and "is not a valid package name" in package.content[0].text
 
 
 def test_a_check_that_the_configuration_names_is_required(

@@ -122,9 +122,9 @@ def test_why_a_pod_cannot_be_asked(tmp_path: Path, then: str, code: int, words: 
 @for_each(
     ("target", "words"),
     [
-        ("docker:-x", "this is no name"), ("docker:a b", "this is no name"), ("docker:a;reboot", "this is no name"),
-        ("ssh:-oProxyCommand=x", "this is no name"), ("ssh:a$(id)", "this is no name"), ("ssh:", "this is no name"),
-        ("kubectl:pod", "this is no name"), ("kubectl:a/-n", "this is no name"), ("podman:../x", "this is no name"),
+        ("docker:-x", "not a valid name for"), ("docker:a b", "not a valid name for"), ("docker:a;reboot", "not a valid name for"),
+        ("ssh:-oProxyCommand=x", "not a valid name for"), ("ssh:a$(id)", "not a valid name for"), ("ssh:", "not a valid name for"),
+        ("kubectl:pod", "not a valid name for"), ("kubectl:a/-n", "not a valid name for"), ("podman:../x", "not a valid name for"),
         ("rsh:host", "one of docker:NAME"), ("host", "one of docker:NAME"),
     ],
 )  # fmt: skip
@@ -161,8 +161,8 @@ def test_another_machine_over_ssh(over_ssh: dict[str, str]) -> None:
 @pytest.mark.sshd
 def test_why_ssh_cannot_ask(over_ssh: dict[str, str]) -> None:
     for alias, code, words in (
-        ("unknown-key", 3, "its host key is not known here"),
-        ("no-login", 3, "ssh has no key that it takes"),
+        ("unknown-key", 3, "its host key is unknown here"),
+        ("no-login", 3, "ssh has no key that it accepts"),
         ("closed", 3, "ssh cannot reach it"),
         ("no.such.host.invalid", 2, "no host has this name"),
     ):
@@ -255,6 +255,6 @@ def test_whatever_inspect_says_is_one_line(tmp_path: Path, inspect: str) -> None
 @pytest.mark.slow
 def test_neither_a_hanging_inspect_nor_an_endless_stderr_is_waited_for(tmp_path: Path) -> None:
     line = refused(asked("docker:web", docker(tmp_path, "exec sleep 600"), "--timeout", "0.5"), 3)
-    assert "python3 is needed there" in line
+    assert "python3 is required there but not installed" in line
     line = refused(asked("kubectl:team/pod-1", kubectl(tmp_path, "exec yes x >&2"), "--timeout", "0.5"), 3)
     assert "no answer in time" in line

@@ -118,16 +118,16 @@ def test_secrets_of_the_history_are_masked(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_what_cannot_be_judged_is_refused_in_one_line(torch_26: Path, tmp_path: Path) -> None:
     for arguments, words in (
-        ([torch_26, "--gpu", "H100"], "--gpu needs the driver of that host"),
-        ([torch_26, "--driver", "none", "--gpu", "H100"], "runs on no host without a driver"),
-        ([torch_26, "--platform", "linux/s390x"], "is for linux/amd64 alone"),
+        ([torch_26, "--gpu", "H100"], "--gpu requires the host's driver"),
+        ([torch_26, "--driver", "none", "--gpu", "H100"], "does not run on a host without a driver"),
+        ([torch_26, "--platform", "linux/s390x"], "is only for linux/amd64, not for linux/s390x"),
         ([f"{torch_26}:nope"], "holds no image named nope"),
         ([tmp_path / "absent"], "no such file or folder"),
-        (["bad-.example/x:1"], "is no registry"),
+        (["bad-.example/x:1"], "is not a valid registry"),
         (["nvidia/CUDA:12"], "lower case"),
-        (["a b"], "is no name of an image"),
-        (["x@sha256:12"], "is no digest"),
-        ([""], "is no name of an image"),
+        (["a b"], "is not a valid image name"),
+        (["x@sha256:12"], "is not a valid digest"),
+        ([""], "is not a valid image name"),
         ([torch_26, "--against", tmp_path / "none.json"], "cannot read"),
         (["127.0.0.1:9/a", "--ca", tmp_path / "none.pem"], "none.pem: No such file"),
     ):

@@ -52,4 +52,4 @@ def test_every_form_on_a_machine_with_a_gpu(on_machine: Callable[..., dict[str, 
         for wrong in ("three", "2.7", "3", "/usr/bin/python3", "python3.12"):
             with faults.of(wrong):
                 said = one_line(gpudoctor("resolve", "--python", wrong, env=env))
-                assert "is no version of Python 3, such as 3.12" in said
+                assert "is not a Python 3 version, such as 3.12" in said

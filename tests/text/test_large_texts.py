@@ -72,7 +72,7 @@ def test_bytes_that_are_no_text_are_called_so() -> None:
     ):
         done = gpudoctor("explain", "-", data=data)
         assert done.returncode == 3 and not done.stderr
-        assert done.stdout.decode() == "Nothing that I can judge: this is no text, but bytes of another kind.\n"
+        assert done.stdout.decode() == "This is not text but binary data.\n"
         report = json.loads(gpudoctor("explain", "-", "--format", "json", data=data).stdout)
         assert report["exit_code"] == 3 and not report["possible"] and not report["snapshot"].get("symptoms")
 
@@ -96,7 +96,7 @@ def test_one_line_that_matters_is_found_among_a_hundred_thousand(tmp_path: Path)
 def test_repetitions_that_are_not_read_are_told_and_change_nothing(tmp_path: Path) -> None:
     code, report = judged(tmp_path / "log", SOUND + steps(100_000))
     words = json.dumps(report["remarks"])
-    assert code == 3 and "no environment problem" in gpudoctor("explain", str(tmp_path / "log")).stdout.decode()
+    assert code == 3 and "No environment problem" in gpudoctor("explain", str(tmp_path / "log")).stdout.decode()
     assert "Of its 100,008 lines" in words and "differ only in numbers from a line that was read" in words
 
 
@@ -107,7 +107,7 @@ def test_what_could_matter_and_was_not_read_is_never_sound(tmp_path: Path) -> No
     told = next(f for f in report["findings"] if f["title"] == "Not all of this text was read")  # type: ignore[attr-defined]
     assert "are too many to read (lines " in told["detail"] and told["facts"]["not_read"] > 30_000
     shown = gpudoctor("explain", str(tmp_path / "log")).stdout.decode()
-    assert "Not all of this text was read" in shown and "no environment problem" not in shown
+    assert "Not all of this text was read" in shown and "No environment problem" not in shown
     (tmp_path / "saved").write_text(json.dumps(report))
     again = gpudoctor("check", "--from", str(tmp_path / "saved"))
     assert again.returncode == 3 and b"Not all of this text was read" in again.stdout, "a saved report knows it too"
