@@ -81,9 +81,9 @@ def forward_compat(
         why = f"{row.package} does not list driver branch {host} as a host"
         return ForwardCompatGrade(grade="not-on-this-driver", reason=why, rows=cited, packages=packages)
     if eligible == "unknown":
-        why = f"branch {host} is a listed host, but it is unknown whether this GPU is eligible"
+        why = f"driver branch {host} is listed, but it is unknown whether this GPU is eligible"
         return ForwardCompatGrade(grade="unknown", reason=why, rows=cited, packages=packages)
-    why = f"branch {host} is a listed host for CUDA {cuda}, and this GPU is eligible"
+    why = f"driver branch {host} is listed for CUDA {cuda}, and this GPU is eligible"
     return ForwardCompatGrade(grade="possible", reason=why, rows=cited, packages=packages)
 
 

@@ -46,7 +46,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     version = known(s.driver.version)
     detail = "CUDA returns error 802 (system not yet initialized): the GPUs are waiting for the NVSwitch fabric."
     if seen:
-        detail += " This machine has NVSwitches; the fabric manager must have exactly the driver's version"
+        detail += " This machine has NVSwitches; the fabric manager's version must match the driver exactly"
         detail += f", {version}." if version else "."
     else:
         detail += " No NVSwitch is visible from here: in a virtual machine or container, the NVSwitches belong to the "

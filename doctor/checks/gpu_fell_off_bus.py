@@ -2,7 +2,7 @@
 
 What is wrong: the GPU is bound to the driver, but NVML, the driver or the kernel log reports that it is lost.
 
-Symptoms: `nvidia-smi` prints `Unable to determine the device handle ... GPU is lost` or lists one GPU fewer; the
+Symptoms: `nvidia-smi` prints `Unable to determine the device handle ... GPU is lost` or lists one fewer GPU; the
 kernel log has `NVRM: Xid 79, GPU has fallen off the bus`.
 
 Why it happens: power (supply, cables, load peaks), heat, a bad riser or slot, PCIe errors, a defective board.

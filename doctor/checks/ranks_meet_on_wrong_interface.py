@@ -98,7 +98,7 @@ def _each_to_itself(s: Snapshot, make: Callable[..., Finding], address: str) -> 
         first = '"$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)"'
     return make(
         f"MASTER_ADDR is {address}, which points each node to itself",
-        "On every node this address is a different machine, so the ranks of each node wait for the others in vain.",
+        "On every node this address is a different machine, so the ranks on each node wait forever for the others.",
         facts={"address": address},
         subject="MASTER_ADDR",
         fixes=(

@@ -38,7 +38,7 @@ def run_load(flags: dict[str, Any]) -> int:
         loaded = load(draft, read, requested, "files", flags["judge"], jobs)
         if not loaded.pieces:
             others = f" ({_passed(passed)})" if passed else ""
-            raise Refusal(f"no reports found (.json, .jsonl, or these as .gz): nothing was written{others}")
+            raise Refusal(f"no reports found (.json or .jsonl, plain or gzipped): nothing was written{others}")
         draft.finish()
     echo(_words(loaded))
     if passed:

@@ -45,8 +45,12 @@ def driver_for_gpu(m: Matrix, query: Query) -> Found:
     name = f"{row.architecture} (compute capability {row.cc})"
     if row.tegra:
         return Found((), (f"{name}: the driver is part of the board's JetPack release",), (row.source,))
-    first = f"branch {row.first_driver} or newer" if row.first_driver else "any branch in the matrix"
-    lines = [f"{name}: {first}" + (f"; the last is {row.last_driver}" if row.last_driver else "")]
+    first, last = row.first_driver, row.last_driver
+    if first:
+        words = f"branch {first} or newer" + (f"; the last is {last}" if last else "")
+    else:
+        words = f"any listed branch up to {last}" if last else "any branch in the matrix"
+    lines = [f"{name}: {words}"]
     lines.append(f"open kernel module: {row.open_module}")
     best = m.branch_to_install([row.cc], platform=query.os)
     if best:

@@ -151,7 +151,8 @@ def _image(flags: dict[str, Any], m: Matrix, platform: str) -> tuple[Snapshot, I
     layers = flags["layers"] or flags["all_layers"]
     if opened.source is None and layers:
         raise Refusal(
-            f"{flags['reference']} is an unpacked root folder: it has no layers, and its files are read anyway"
+            f"{flags['reference']} is an unpacked root folder, which has no layers: leave out the option, its files "
+            "are read in any case"
         )
     if opened.source is None:
         s = _root(opened.root)

@@ -81,7 +81,7 @@ def level(flags: dict[str, Any]) -> Level:
 def measured_in(snapshot: Snapshot, name: str) -> Snapshot:
     """The Snapshot, if it has measurements; Refusal with one line if nothing was measured."""
     if isinstance(snapshot.measured.level, Missing):
-        raise Refusal(f"{name} contains no measurements (use gpudoctor check for it; gpudoctor prove measures)")
+        raise Refusal(f"{name} contains no measurements (gpudoctor check judges it; gpudoctor prove measures a GPU)")
     return snapshot
 
 

@@ -15,9 +15,9 @@ from .write import echo
 def trust(config: str | None, remove: bool, list_: bool) -> int:
     """Trust a gpudoctor.toml or pyproject.toml as it is now, so that all of it applies.
 
-    An untrusted file that gpudoctor finds (in this folder or above) may add and tighten: require, expect, fail-on. It
-    can silence notes and warnings, but never a failure, and it cannot choose a matrix. Read a file before you trust it;
-    after each change, trust it again.
+    An untrusted file that gpudoctor finds (in this folder or above) can only add requirements or make them stricter
+    (require, expect, fail-on). It can silence notes and warnings, but never a failure, and it cannot choose a matrix.
+    Read a file before you trust it; after each change, trust it again.
     """
     from ..guard import Refusal
     from . import config_files, trusted

@@ -76,4 +76,4 @@ def _native(s: Snapshot, m: Knows, proofs: list[TorchProof]) -> str:
 def _speed(products: list[Ranged]) -> str:
     best = next((r for what in _PLAIN for r in products if r.rate.what == what), products[0])
     share = f"{100 * best.rate.value / best.band.peak:.0f} % of the peak" if best.band.peak else "the normal rate"
-    return f"large {best.rate.what} products reach {share}"
+    return f"large {best.rate.what} matrix products reach {share}"

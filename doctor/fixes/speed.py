@@ -107,7 +107,7 @@ def local_data() -> Fix:
     """Take the disk out of the loop."""
     return in_code(
         "local-data",
-        "Keep the data, decoded, on a local disk",
+        "Store the decoded data on a local disk",
         "Many small files and remote disks are slow: copy the files once, or pack them (WebDataset, Parquet, one "
         "tensor).",
     )

@@ -95,8 +95,10 @@ def alike(root: Finding, under: list[Finding]) -> list[tuple[Finding, str]]:
         counts[words] = counts.get(words, 0) + 1
     rows = []
     for key, finding in first.items():
-        more = " more" if key == (root.id, root.status, root.title) else ""
-        times = f", {counts[key]}{more} of them" if counts[key] > 1 else ", 1 more of them" if more else ""
+        if key == (root.id, root.status, root.title):
+            times = f", {counts[key]} more like it"
+        else:
+            times = f", {counts[key]} of them" if counts[key] > 1 else ""
         rows.append((finding, times))
     return rows
 

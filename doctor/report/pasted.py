@@ -23,7 +23,7 @@ _OPEN = {
     "not-proven": "This text does not prove the cause", "undecided": "This text is not enough to find the cause",
     "unknown-error": _UNKNOWN_ERROR, "sound": "No environment problem found in this text",
 }  # fmt: skip
-_DECIDE = "Run this on that machine, then explain the text with its output added:"
+_DECIDE = "Run this on that machine, add its output to the text, and run gpudoctor explain again:"
 
 
 def worth_telling(report: Report) -> tuple[Finding, ...]:
