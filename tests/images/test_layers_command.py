@@ -57,7 +57,7 @@ def test_what_lies_in_the_layers_beats_what_the_config_says(tmp_path: Path) -> N
     assert (without["torch"], without["layers_read"]) == ("2.5.1", None)
     found = about(folder, *HOST, "--layers")
     assert (found["torch"], found["python"]) == ("2.6.0+cu124", "3.11")
-    assert found["torch_source"] == f"/{SITE}/torch (the config speaks of 2.5.1)"
+    assert found["torch_source"] == f"/{SITE}/torch (the config says 2.5.1)"
     read = found["layers_read"]
     assert isinstance(read, list) and [one["digest_checked"] for one in read] == [True, False]
 
@@ -135,7 +135,7 @@ def test_what_cannot_be_read_ends_in_one_line(tmp_path: Path) -> None:
     assert last.startswith("gpudoctor: layer sha256:") and "damaged gzip" in last
     root = tmp_path / "root"
     (root / "etc").mkdir(parents=True)
-    assert "it has no layers" in one_line(gpudoctor("image", root, "--layers"))
+    assert "which has no layers: leave out the option" in one_line(gpudoctor("image", root, "--layers"))
 
 
 class Cutting:

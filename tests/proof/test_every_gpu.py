@@ -63,7 +63,7 @@ def test_eight_gpus_of_which_one_is_slow_two_are_wrong_and_one_crowded(
     wrong = {gpu for check, gpu in by_gpu if check == "gpu-wrong-results"}
     assert wrong == {"cuda:3", "cuda:6"} and found["exit_code"] == 1
     assert "bf16 products" in by_gpu["gpu-wrong-results", "cuda:3"]["detail"]
-    assert "copies inside the GPU's memory" in by_gpu["gpu-wrong-results", "cuda:6"]["detail"]
+    assert "copies within the GPU's memory" in by_gpu["gpu-wrong-results", "cuda:6"]["detail"]
     assert {gpu for check, gpu in by_gpu if check == "gpu-slower-than-siblings"} == {"cuda:5"}
     saved = tmp_path / "report.json"
     saved.write_text(json.dumps(found))
@@ -186,7 +186,7 @@ def test_a_device_that_torch_does_not_offer(fakes: Path, tmp_path: Path) -> None
     assert [p["device"] for p in found["snapshot"]["measured"]["torch"]] == ["cuda:0"]
     ends = {(e["agent"], e.get("device")): e["detail"] for e in found["snapshot"]["measured"]["ended"]}
     assert ends["torch_proof", "cuda:7"] == "torch offers 1 CUDA devices"
-    assert found["measured"]["gpu_path_reason"] == "cuda:7 was asked for, and torch offers cuda:0"
+    assert found["measured"]["gpu_path_reason"] == "cuda:7 was requested, but torch sees cuda:0"
 
 
 @for_each(

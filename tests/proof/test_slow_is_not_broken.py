@@ -81,7 +81,7 @@ def test_a_healthcheck_and_a_proof_on_a_slow_disk_know_nothing(fakes: Path, tmp_
     measured = parse_measured(proof, {"level": "quick", "device": "cuda"}, True)
     (end,) = [one for one in measured.ended if one.agent == "torch_proof"]
     assert end.fault == "slow" and "the disk is slow" in end.detail
-    assert "proof by torch: import torch: the disk is slow" in said
+    assert "test with torch: import torch: the disk is slow" in said
     done_report = report(machine("3090").replace({"measured": measured}))
     assert (done_report.verdict, done_report.exit_code) == ("unknown", 3)
     assert [f.id for f in done_report.findings] == ["gpu-path-unused"]
@@ -98,7 +98,7 @@ def test_what_the_end_of_the_time_cuts_off_does_not_hang(pause_s: float, fault: 
     measured = parse_measured(proof, {"level": "quick", "device": "cuda"}, True)
     (end,) = [one for one in measured.ended if one.agent == "torch_proof"]
     assert (end.step, end.fault) == ("convolution", fault), end
-    assert fault == "hang" or "the 4.5 s for the proof were over; --timeout gives more" in end.detail
+    assert fault == "hang" or "the 4.5 s for the test were used up; --timeout allows more" in end.detail
 
 
 def slow(agent: str, fault: str, device: str = "", **more: Any) -> StepEnd:

@@ -29,7 +29,11 @@ def test_every_command_with_an_answer_has_a_page(tmp_path: Path) -> None:
             "It does not fit on one GPU",
             "Options, simplest first",
         ),
-        ("resolve", "--gpu", "RTX 5090", "--driver", "575"): ("To paste", "torch==2.13.0+cu129", "Why not the others"),
+        ("resolve", "--gpu", "RTX 5090", "--driver", "575"): (
+            "To copy and paste",
+            "torch==2.13.0+cu129",
+            "Why not the others",
+        ),
         ("resolve", "--gpu", "RTX 5090", "--driver", "470"): ("No build runs on this machine.",),
         ("image", layout.folder, "--driver", "535.183.01", "--gpu", "RTX 5090"): ("Hosts", "driver-too-old-for-gpu"),
         ("what-if", "--from", sick, "--torch", "none"): ("torch is not installed", "Root cause"),

@@ -81,7 +81,7 @@ def test_a_line_for_other_pythons_is_named_where_nobody_named_one(
                 words = ["resolve", "-r", str(path), "--gpu", "RTX 5090", "--driver", "575", "--format", "json"]
                 assert run(words) == 3
                 found = json.loads(capsys.readouterr().out)
-                assert len(found["unknown"]) == 1 and f"--python {python} judges it" in found["unknown"][0], found
+                assert len(found["unknown"]) == 1 and f"(try --python {python})" in found["unknown"][0], found
                 assert run([*words, "--python", python]) == 1
                 assert len(json.loads(capsys.readouterr().out)["dead"]) == 1
                 assert run([*words, "--python", "3.12"]) == 0

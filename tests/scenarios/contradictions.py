@@ -124,12 +124,12 @@ def _sentences(report: Report) -> Iterator[str]:
         found = re.match(r"(?:Py)?[Tt]orch (\d+\.\d+\S*) (?:is|does|was|sees|supports)", f.title)
         if found and version and found[1] != version:
             yield f"{f.title!r} beside torch {version}"
-        for cuda in re.findall(r"[Dd]river \S+ reports CUDA (\d+\.\d+)", said):
+        for cuda in re.findall(r"[Dd]river \S+ (?:reports|supports) CUDA (\d+\.\d+)", said):
             if highest and cuda != highest:
                 yield f"{said!r} beside CUDA up to {highest}"
         for step in (step for fix in f.fixes for step in fix.steps):
             if re.search(r"[Pp]ower (?:the machine )?(?:off|cycle)", step.text) and "reboot" in step.command:
                 yield f"{step.text!r} beside {step.command!r}"
-        clock = re.search(r"at its power limit.*?(\d+) MHz of at most (\d+) MHz", said)
+        clock = re.search(r"at its power limit.*?(\d+) MHz \(maximum: (\d+) MHz\)", said)
         if clock and int(clock[1]) < int(clock[2]) / 2:
             yield said

@@ -82,7 +82,9 @@ def _of_finding(report: Report, finding: Finding) -> list[str]:
         found.append("a milder fix does not come first")
     found += [f"nothing of {fix.id} changes anything" for fix in finding.fixes if _only_looks(fix)]
     hidden = any(gpu.key == finding.subject and is_hidden(s, gpu) for gpu in known(s.gpus) or ())
-    if (hidden or "GPUs of this session are not affected" in finding.detail) and any(worst(fix) for fix in finding.fixes):
+    if (hidden or "GPUs of this session are not affected" in finding.detail) and any(
+        worst(fix) for fix in finding.fixes
+    ):
         found.append("ends others' work, and this session is not affected")
     for fix in finding.fixes:
         first = next((i for i, step in enumerate(fix.steps) if step.ends in OTHERS and step.ends != WSL), None)

@@ -119,7 +119,7 @@ def _driver(s: Snapshot, finding: Finding, fix: Fix, policy: Policy) -> Iterator
             if last and numbers(last.cuda) < numbers(found[1]):
                 yield f"no driver of {gpu.name} reports CUDA {found[1]}"
     if fix.id == "use-forward-compatibility":
-        package = re.search(r"of CUDA (\d+\.\d)", fix.title)
+        package = re.search(r"from CUDA (\d+\.\d)", fix.title)
         for gpu, full in zip(boards, known(s.gpus) or (), strict=False):
             grade = m.forward_compat(
                 package[1] if package else "",
