@@ -232,7 +232,7 @@ def test_a_connection_that_the_engine_resets_is_a_container_without_python(tmp_p
 
 @pytest.mark.docker
 def test_why_a_container_cannot_be_asked(engine: dict[str, str]) -> None:
-    assert "there is no such container" in refused(asked("docker:nobody", engine), 2)
+    assert "no such container" in refused(asked("docker:nobody", engine), 2)
     assert "the container is not running" in refused(asked("docker:ended", engine), 2)
     nowhere = {**engine, "DOCKER_HOST": "unix:///nowhere/docker.sock"}
     assert "the engine does not answer" in refused(asked("docker:app", nowhere), 3)

@@ -94,7 +94,7 @@ def test_another_tag_is_offered_after_it_was_read_and_judged(plain_registry: Run
     done = gpudoctor("image", reference, "--other-tags", *host)
     assert done.returncode == 1, done.stderr
     fix = json.loads(done.stdout)["hosts"][0]["findings"][0]["fixes"][0]
-    assert fix["id"] == "other-tag" and "line/cuda:12.4.1-base-ubuntu22.04: by" in fix["title"]
+    assert fix["id"] == "other-tag" and "line/cuda:12.4.1-base-ubuntu22.04: according to its config" in fix["title"]
     assert fix["steps"][0]["command"].endswith("/line/cuda:12.4.1-base-ubuntu22.04")
     with plain_registry.counted() as seen:
         gpudoctor("image", reference, *host)
@@ -127,10 +127,10 @@ def test_a_token_is_fetched_with_the_stored_login(
 
 def test_without_a_login_or_with_a_wrong_one_it_is_one_line(token_registry: Running, tmp_path: Path) -> None:
     reference = f"{token_registry.address}/private/other:1"
-    with pytest.raises(ImageError, match=r"does not show this image without a login \(docker login 127\.0\.0\.1"):
+    with pytest.raises(ImageError, match=r"denies access to this image without a login \(docker login 127\.0\.0\.1"):
         source(reference).image("")
     login(tmp_path, token_registry.address, {"username": USER, "password": "wrong-password-1"})
-    with pytest.raises(ImageError, match="does not show this image with these credentials") as caught:
+    with pytest.raises(ImageError, match="denies access to this image with these credentials") as caught:
         source(reference).image("")
     assert "wrong-password-1" not in str(caught.value) and not caught.value.unknown
 

@@ -113,4 +113,4 @@ def test_a_node_whose_name_has_no_address_is_told_at_once(cluster: Cluster) -> N
         "srun", "-N2", "-n2", sys.executable, "-m", "doctor", "prove", "--links", "--device", "cpu", timeout=30
     )
     assert done.returncode == 2, done
-    assert done.stderr.count("gpudoctor: n1, the first of Slurm's nodes, has no address on this machine") == 2
+    assert done.stderr.count("gpudoctor: n1 (the first of Slurm's nodes) cannot be resolved on this machine") == 2
