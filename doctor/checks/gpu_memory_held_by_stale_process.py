@@ -10,8 +10,8 @@ Why it happens: a worker from an earlier run that was not killed with its parent
 process that is just exiting. Inside a container the list is often empty, because processes on the host and in other
 containers are not shown, so in a container it is only a note.
 
-How to fix it: `fuser -v /dev/nvidia*` shows which processes have the devices open; stop them. If there is none, reset
-the GPU.
+How to fix it: `sudo fuser -v /dev/nvidia*` shows which processes have the devices open (without root, only your own);
+stop them. If there is none, reset the GPU.
 
 Threshold: stale_memory_mib (500).
 

@@ -44,7 +44,7 @@ _VERBOSE = Flag(
     ("-v", "--verbose"), "verbose", "count", "Show every check and all notes; -vv adds all facts and their sources.",
     default=0,
 )  # fmt: skip
-_ASCII = Flag(("--ascii",), "ascii_", "on", "ASCII only.", default=False)
+_ASCII = Flag(("--ascii",), "ascii_", "on", "ASCII only (text output).", default=False)
 _NO_COLOR = Flag(("--no-color",), "no_color", "on", "No color (same as setting NO_COLOR).", default=False)
 _QUIET = Flag(("-q", "--quiet"), "quiet", "on", "Print only the verdict and the first step.", default=False)
 _JSON = Flag(("--json",), "json_", "json", "Same as --format json.")

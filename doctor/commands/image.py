@@ -52,8 +52,9 @@ def image(**flags: Any) -> int:
     gpudoctor image vllm/vllm-openai:v0.10.0 --driver 535.183 --driver 570 --gpu 'RTX A5000'
     gpudoctor image ./image.tar --against report.json              what docker save or an OCI build wrote
 
-    REF is a name as for docker pull, an OCI layout or archive (a path), or an unpacked root folder. An image that a
-    local engine has is read there; any other is read from its registry: only manifest and config, nothing is pulled.
+    REF is a name as for docker pull, an OCI layout or archive, or an unpacked root folder (a path with a slash:
+    ./NAME). An image that a local engine has is read there; any other is read from its registry: only manifest and
+    config, nothing is pulled.
     Exit codes: 0 it runs on every host, 1 it does not run on at least one, 2 wrong usage or no such image, 3 unknown
     (for a host, or because the registry or engine does not answer).
     """

@@ -23,7 +23,7 @@ from .write import echo
 @click.option(
     "--timeout", type=click.FloatRange(0.1, 3600), help="Seconds for the probes (torch import: 3x). Default: 20."
 )
-@click.option("--no-redact", is_flag=True, help="Save user names, paths, addresses and UUIDs as they are.")
+@click.option("--no-redact", is_flag=True, help="Save names, paths, UUIDs and secrets as they are, for you alone.")
 def record(**flags: Any) -> int:
     """Save the collected facts (masked) to a folder, to judge them elsewhere: gpudoctor check --replay DIR."""
     from ..probes.collect import gather_all, snapshot_of

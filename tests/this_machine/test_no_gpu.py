@@ -111,4 +111,4 @@ def test_the_sample_in_the_readme_is_what_is_printed(with_torch: Path, tmp_path:
 def _finding(text: str) -> list[str]:
     lines = text.splitlines()
     first = next(number for number, line in enumerate(lines) if " FAIL  " in line)
-    return lines[first : next(number for number, line in enumerate(lines) if "Why and how" in line)]
+    return lines[first : next(number for number, line in enumerate(lines) if "Details: gpudoctor explain" in line)]
