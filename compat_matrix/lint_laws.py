@@ -23,7 +23,7 @@ _OWN = re.compile(r"(?:derived:|gpudoctor\b)")
 _RECALLED = re.compile(
     r"\b(?:from|by|content|is|are) memory\b(?! bandwidth)|(?:^|[:;+(])\s*memory\s*(?:$|[,;+)])", re.I
 )
-"""What nobody can read up: 'from memory', 'memory;', '(memory)'; 'memory bandwidth: ...' is a column."""
+"""A source that cannot be looked up: 'from memory', 'memory;', '(memory)'; 'memory bandwidth: ...' is a column."""
 
 
 def _lines(m: Store) -> list[str]:

@@ -70,7 +70,7 @@ def _overwrite(path: str, data: Iterable[bytes], flags: int, mode: int = 0o666) 
 
 
 def _replace(path: str, data: Iterable[bytes], mode: int) -> None:
-    """All or nothing: a full disk must not leave half a report behind, and nobody must be able to guess the name."""
+    """All or nothing: a full disk must not leave half a report behind, and the temporary name must be unpredictable."""
     beside = f"{path}.{os.urandom(8).hex()}.part"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
     descriptor = os.open(beside, flags, 0o600)

@@ -1,4 +1,4 @@
-"""One `fix --apply` at a time per environment: its folder is locked, and a second run is told who holds the lock."""
+"""One `fix --apply` at a time per environment: its folder is locked, and a second run prints who holds the lock."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _FORCE_BUILD = {
     "mamba-ssm": "MAMBA_FORCE_BUILD",
     "causal-conv1d": "CAUSAL_CONV1D_FORCE_BUILD",
 }
-"""Their setup.py uses the project's published wheel even if pip was told to build, unless this is TRUE."""
+"""Their setup.py uses the project's published wheel even if pip is asked to build from source, unless this is TRUE."""
 
 
 def gone(s: Snapshot, names: Sequence[str]) -> dict[str, Any]:

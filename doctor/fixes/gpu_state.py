@@ -103,7 +103,7 @@ def replace_board(s: Snapshot, key: str) -> tuple[Fix, ...]:
 
 
 def elsewhere(s: Snapshot) -> Fix:
-    """A different host; the provider is told about this one."""
+    """Switch to a different host, and report this one to the provider."""
     return other_host(s, "with healthy GPUs (and tell the provider about this one)")
 
 

@@ -79,7 +79,7 @@ def _read(fed: Fed, streams: tuple[IO[bytes], ...], data: bytes, until: float, m
 
 
 def _written(stream: Any, data: bytes) -> bytes:
-    """What is left after a write; nothing if nobody reads any more."""
+    """What is left after a write; nothing if the reader is gone."""
     try:
         return data[os.write(stream.fileno(), data[: 1 << 16]) :]
     except BlockingIOError:
