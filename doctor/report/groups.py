@@ -58,7 +58,9 @@ def sound_words(report: Report) -> str:
     """A sentence for a report without findings."""
     if nothing := nothing_to_check(report):
         return f"{nothing[0].upper()}{nothing[1:]}."
-    return f"No problems found: {counted(report.checks)}."
+    # what could not be examined may be the problem
+    found = "No check failed" if any(c.status == "unknown" for c in report.checks) else "No problems found"
+    return f"{found}: {counted(report.checks)}."
 
 
 def group_lines(report: Report, layers: Mapping[str, Layer], width: int, verbose: int) -> list[Line]:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
+from doctor.report.brief import render_brief
+from doctor.report.groups import counted
 from doctor.report.markdown import escape, fenced, render_markdown
 
 from ..healthy import healthy
@@ -29,8 +33,19 @@ def test_it_tells_verdict_cause_consequences_fixes_and_machine() -> None:
 def test_nothing_failed_is_said_with_counts() -> None:
     calm = report(healthy())
     text = render_markdown(calm, LAYERS)
-    assert "No problems found: " in text
+    assert "No check failed: " in text
     assert f"{sum(c.status == 'pass' for c in calm.checks)} passed" in text
+
+
+def test_what_was_not_examined_may_be_the_problem() -> None:
+    """'No problems found' only where no check is unknown, in a report and in its forty lines."""
+    calm = report(healthy())
+    assert any(check.status == "unknown" for check in calm.checks)
+    known = replace(calm, checks=tuple(replace(c, status="pass") if c.status == "unknown" else c for c in calm.checks))
+    for render in (render_markdown, render_brief):
+        assert f"No check failed: {counted(calm.checks)}." in render(calm, LAYERS)
+        assert "No problems found" not in render(calm, LAYERS)
+        assert f"No problems found: {counted(known.checks)}." in render(known, LAYERS)
 
 
 def test_details_are_closed_and_fences_are_even() -> None:
