@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 NODES = ("n1", "n2")
+_NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=4 Gres=gpu:1 State=UNKNOWN"
 _CONF = """
 ClusterName=gpudoctor
 SlurmctldHost={host}(127.0.0.1)
@@ -33,8 +34,7 @@ SelectTypeParameters=CR_CPU
 SlurmdParameters=config_overrides
 GresTypes=gpu
 Prolog={folder}/prolog.sh
-NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs=4 Gres=gpu:1 State=UNKNOWN
-NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=4 Gres=gpu:1 State=UNKNOWN
+{more}{nodes}
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
@@ -46,8 +46,9 @@ _BUSY = ("comp", "drng", "alloc", "mix", "resv")
 class Cluster:
     """folder: with slurm.conf, prolog.sh and the logs."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, nodes: tuple[str, ...] = NODES) -> None:
+        self.folder, self.nodes = folder, nodes
+        self.slurmd: dict[str, subprocess.Popen[bytes]] = {}
         self.env = {**os.environ, "SLURM_CONF": str(folder / "slurm.conf")}
 
     def run(self, *words: str, timeout: float = 60, **more: str) -> subprocess.CompletedProcess[str]:
@@ -62,14 +63,16 @@ class Cluster:
         said = self.run("sinfo", "-h", "-N", "-o", "%N %t %E").stdout
         return {line.split()[0]: line.split(maxsplit=1)[1].strip() for line in said.splitlines()}
 
-    def heal(self) -> None:
+    def heal(self, seconds: float = 30) -> None:
         """All nodes idle again, no job left."""
         self.run("scancel", "--user=root")
-        self.wait(lambda states: all(state.split()[0].strip("*~#") not in _BUSY for state in states.values()))
+        self.wait(lambda states: all(state.split()[0].strip("*~#") not in _BUSY for state in states.values()), seconds)
         for name, state in self.states().items():
             if not state.startswith("idle"):
                 self.run("scontrol", "update", f"nodename={name}", "state=resume")
-        self.wait(lambda states: all(state.startswith("idle") for state in states.values()))
+        self.wait(
+            lambda states: all(state.split()[0] == "idle" for state in states.values()), seconds
+        )  # idle*: not yet
 
     def wait(self, done: object, seconds: float = 30) -> dict[str, str]:
         """Until the states are as wanted. Raises TimeoutError with the last ones and the log."""
@@ -77,15 +80,15 @@ class Cluster:
         end = time.monotonic() + seconds
         while True:
             states = self.states()
-            if len(states) == len(NODES) and done(states):
+            if len(states) == len(self.nodes) and done(states):
                 return states
             if time.monotonic() > end:
                 raise TimeoutError(f"{states}\n{(self.folder / 'slurmctld.log').read_text()[-3000:]}")
             time.sleep(0.2)
 
 
-def _free() -> tuple[int, ...]:
-    holders = [socket.socket() for _ in range(3)]
+def _free(count: int) -> tuple[int, ...]:
+    holders = [socket.socket() for _ in range(count)]
     for holder in holders:
         holder.bind(("127.0.0.1", 0))
     ports = tuple(holder.getsockname()[1] for holder in holders)
@@ -95,11 +98,14 @@ def _free() -> tuple[int, ...]:
 
 
 @contextmanager
-def slurm(folder: Path, prolog: str) -> Iterator[Cluster]:
-    """The cluster, ready; each of its programs is ended again."""
+def slurm(folder: Path, prolog: str, nodes: tuple[str, ...] = NODES, more: str = "") -> Iterator[Cluster]:
+    """The cluster, ready; each of its programs is ended again. more: lines for slurm.conf."""
     host = socket.gethostname().split(".")[0]
-    (folder / "slurm.conf").write_text(_CONF.format(host=host, ports=_free(), folder=folder))
-    (folder / "gres.conf").write_text("NodeName=n[1-2] Name=gpu File=/dev/null\n")
+    ports = _free(1 + len(nodes))
+    lines = [_NODE.format(name=name, host=host, port=port) for name, port in zip(nodes, ports[1:], strict=True)]
+    conf = _CONF.format(host=host, ports=ports, folder=folder, nodes="\n".join(lines), more=more)
+    (folder / "slurm.conf").write_text(conf)
+    (folder / "gres.conf").write_text(f"NodeName={','.join(nodes)} Name=gpu File=/dev/null\n")
     (folder / "prolog.sh").write_text(prolog)
     (folder / "prolog.sh").chmod(0o755)
     (folder / "munge.key").write_bytes(secrets.token_bytes(1024))
@@ -107,18 +113,20 @@ def slurm(folder: Path, prolog: str) -> Iterator[Cluster]:
     for above in (folder, *folder.parents):  # Slurm and munge refuse to trust less
         if (mode := above.stat().st_mode) & 0o055 != 0o055:
             above.chmod(mode | 0o055)
-    cluster = Cluster(folder)
+    cluster = Cluster(folder, nodes)
     files = [f"--{name}-file={folder}/munge.{name}" for name in ("key", "pid", "log", "seed")]
     commands = [
         ["munged", "--foreground", "--force", f"--socket={folder}/munge.socket", *files],
         ["slurmctld", "-D", "-f", str(folder / "slurm.conf")],
-        *(["slurmd", "-D", "-N", name, "-f", str(folder / "slurm.conf")] for name in NODES),
+        *(["slurmd", "-D", "-N", name, "-f", str(folder / "slurm.conf")] for name in nodes),
     ]
     children: list[subprocess.Popen[bytes]] = []
     try:
         for words in commands:
             out = (folder / "out.log").open("ab")
             children.append(subprocess.Popen(words, env=cluster.env, stdout=out, stderr=out, cwd=folder))
+            if words[0] == "slurmd":
+                cluster.slurmd[words[3]] = children[-1]
             out.close()
             if words[0] == "munged":
                 end = time.monotonic() + 10

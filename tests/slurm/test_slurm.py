@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from ..cli.command import gpudoctor
+from ..reaction import HANG_S
 from .cluster import Cluster, slurm
 
 pytestmark = pytest.mark.slurm
@@ -88,13 +90,11 @@ def test_srun_starts_the_ranks_of_prove_links(cluster: Cluster, with_torch: Path
         "cpu",
         "--python",
         str(with_torch),
-        "--timeout",
-        "40",
         "--format",
         "json",
     )
     ranks = ("srun", "-N2", "-n3", sys.executable, *words)
-    done = cluster.run(*ranks, timeout=200, MASTER_ADDR="127.0.0.1")
+    done = cluster.run(*ranks, timeout=600, MASTER_ADDR="127.0.0.1")
     assert done.returncode == 0, done
     report = json.loads(done.stdout)
     measured = report["snapshot"]["measured"]
@@ -114,3 +114,37 @@ def test_a_node_whose_name_has_no_address_is_told_at_once(cluster: Cluster) -> N
     )
     assert done.returncode == 2, done
     assert done.stderr.count("gpudoctor: n1 (the first of Slurm's nodes) cannot be resolved on this machine") == 2
+
+
+def test_the_health_check_keeps_a_report_of_each_node(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """An idle node and one with a job, by slurmd itself; what fails or does not end replaces no report."""
+    folder = tmp_path_factory.mktemp("health")
+    for name in ("bin", "spool"):
+        (folder / name).mkdir()
+    script = gpudoctor("print", "slurm-healthcheck", "--expect", "any").stdout.decode()
+    for there, here in (("/opt/gpudoctor/bin", "bin"), ("/shared/gpudoctor", "spool")):
+        assert there in script
+        script = script.replace(there, str(folder / here))
+    (folder / "health.sh").write_text(script)
+    (folder / "health.sh").chmod(0o755)
+    more = f"HealthCheckProgram={folder}/health.sh\nHealthCheckInterval=2\nHealthCheckNodeState=ANY\n"
+    with slurm(folder, "#!/bin/sh\n", more=more) as cluster:
+        cluster.run("sbatch", "-N1", "--nodelist=n1", "--wrap", "sleep 600")
+        cluster.wait(lambda states: states["n1"].startswith(("alloc", "mix")))
+        install(cluster, f'exec {sys.executable} -m doctor "$@"')
+        reports = {folder / "spool" / f"{name}.json" for name in cluster.nodes}
+        until(lambda: all(path.exists() for path in reports))
+        assert cluster.states()["n1"].startswith(("alloc", "mix")), "its job goes on"
+        done = gpudoctor("fleet", "load", folder / "spool", "-o", folder / "now.db", "--nodes", "n[1-2]")
+        assert (done.returncode, done.stdout) == (0, b"2 nodes have answered\n"), done
+        install(cluster, 'echo garbage > "$8"; touch ' + str(folder / "tried") + "; exit 2")
+        until((folder / "tried").exists)
+        cluster.run("scancel", "--user=root")
+    assert all(json.loads(path.read_text())["schema_version"] == 1 for path in reports)
+
+
+def until(done: Callable[[], bool]) -> None:
+    end = time.monotonic() + HANG_S
+    while not done():
+        assert time.monotonic() < end
+        time.sleep(0.2)

@@ -1,0 +1,209 @@
+"""What `fleet run` does once its flags are known."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
+
+from ..fleet.gather import CHUNK, Limits, Probe, Roster, Wish, probe_for
+from ..guard import Refusal
+from ..report.progress import Progress
+from ..snapshot import Missing, Snapshot
+from ..targets.interrupts import forget
+from .ended import Ended, ending_children, held
+from .write import echo
+
+if TYPE_CHECKING:
+    from ..findings import Policy
+    from ..fleet.gather import Engine
+    from ..fleet.store.growing import Growing
+
+AGENT_S = 20.0
+"""How long the agent waits for each driver library; it waits no longer than the node's own time lasts."""
+_INTERRUPTED = 130
+OF_ENGINE = {
+    "hostfile": "ssh", "partition": "slurm", "wait": "slurm", "drain": "slurm",
+    **dict.fromkeys(("selector", "namespace", "image", "runtime_class", "print"), "kubernetes"),
+}  # fmt: skip
+"""Flags of one engine alone."""
+
+
+def run_fleet(flags: dict[str, Any]) -> int:
+    """Gather, store, print the report; returns the exit code."""
+    from .config import with_spec
+    from .options import make_policy
+
+    if flags["output"] in (None, "", "-") and not flags["print"]:
+        raise Refusal("fleet run needs -o FILE, the database to write")
+    engine = cast("Engine", import_module(f"..fleet.engines.{flags['on']}", __package__))
+    _only_where_it_counts(flags)
+    python = flags["python_"]
+    if python and not python.startswith("/"):
+        raise Refusal(f"--python {python!r}: must be an absolute path on the nodes")
+    policy = make_policy(expect=flags["expect"])
+    with_spec(policy, flags["spec"])  # a spec that cannot be read is refused before any node is examined
+    names = ("nodes", "hostfile", "partition", "selector", "namespace", "image", "runtime_class")
+    wish = Wish(**{name: flags[name] or "" for name in names}, wait_s=flags["wait"] or 0.0, print_only=flags["print"])
+    roster = engine.nodes(wish)
+    if flags["print"]:
+        return _print(flags, roster)
+    limits = Limits(flags["timeout"], flags["deadline"], flags["retry"])
+    left: list[str] = []
+    with ending_children():
+        try:
+            interrupted = _gather(flags, policy, engine, roster, limits, left)
+        finally:
+            for words in left:
+                echo(f"gpudoctor: {words}", err=True)
+    code = _report(flags)
+    if flags["drain"] and not interrupted:
+        _drain(flags["output"], roster)
+    return _INTERRUPTED if interrupted else code
+
+
+def _only_where_it_counts(flags: dict[str, Any]) -> None:
+    """Raises Refusal for a flag that the engine does not know."""
+    for name, engine in OF_ENGINE.items():
+        if flags[name] and flags["on"] != engine:
+            raise Refusal(f"--{name.replace('_', '-')} needs --on {engine}")
+
+
+def _gather(
+    flags: dict[str, Any], policy: Policy, engine: Engine, roster: Roster, limits: Limits, left: list[str]
+) -> bool:
+    """Fill the database; returns whether Ctrl-C ended it. `left` gets what the engine could not end."""
+    from ..fleet.collect import collect
+    from ..fleet.store.draft import Draft
+    from ..fleet.store.growing import Growing
+
+    asking = probe(limits.node_s, flags["python_"])
+    with Draft(flags["output"]) as draft, Progress() as progress:
+        growing = Growing(draft, [*roster.names, *roster.left_out], roster.source)
+        take = _Take(growing, roster, policy, flags, progress, left)
+        try:
+            collect(engine, roster, asking, limits, take)
+        except KeyboardInterrupt:
+            forget()
+            growing.end()
+            return True
+        except Ended:
+            growing.end()
+            raise
+        growing.end()
+    return False
+
+
+def _print(flags: dict[str, Any], roster: Roster) -> int:
+    """Print what a run would create."""
+    from ..fleet.engines.kubernetes import manifest_of
+
+    asking = probe(flags["timeout"], flags["python_"])
+    echo(manifest_of(roster, roster.names, asking, asking.run), nl=False)
+    return 0
+
+
+def probe(node_s: float, python: str | None = None) -> Probe:
+    """The agent, as one text that is a tenth of its size. python: the environment to examine there."""
+    import base64
+    import zlib
+
+    from ..targets.far import check_version, sent
+
+    run = secrets.token_hex(6)
+    limit_s = min(AGENT_S, max(1.0, node_s / 5))
+    text = sent({"limit_s": limit_s, "torch": True, "run": run, "chunk": CHUNK, "python": python}, "far_answer")
+    packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode("ascii")
+    script = f"{check_version(run)}import base64, zlib\nexec(zlib.decompress(base64.b64decode('{packed}')))\n"
+    return probe_for(run, script.encode(), node_s)
+
+
+def got_no_gpu(s: Snapshot) -> bool:
+    """Whether the probe was given no GPU: none is there, or access is denied. A driver that fails is another matter."""
+    if isinstance(s.gpus, Missing):
+        return s.gpus.reason in ("absent", "denied", "not-asked")
+    return not s.gpus
+
+
+def no_gpu_words(count: int, hint: str = "") -> str:
+    """Why such a node was not examined. hint: what may help besides."""
+    several = "1 GPU" if count == 1 else f"{count} GPUs"
+    return (
+        f"the probe got no GPU, but the scheduler counts {several} there ({hint}examine the node itself with --on ssh)"
+    )
+
+
+def _report(flags: dict[str, Any]) -> int:
+    """Print what `fleet report` prints; returns its exit code."""
+    from .fleet_report import run_report
+
+    shown = {name: flags[name] for name in ("quiet", "no_color", "ascii_", "verbose", "spec")}
+    return run_report({
+        **shown, "database": flags["output"], "output": None, "format_": "text", "node": None, "query": None,
+        "since": None, "fail_on": None, "mask_nodes": False,
+    })  # fmt: skip
+
+
+def _drain(database: str, roster: Roster) -> None:
+    """Drain the nodes that failed, and only those on which the scheduler counts GPUs. Each is listed before."""
+    from ..fleet.drain import drain, failed_nodes
+
+    for nodeset, reason in failed_nodes(database, roster.gpus):
+        echo(f"Draining {nodeset} in Slurm: {reason}")
+        if error := drain(nodeset, reason):
+            echo(f"gpudoctor: {nodeset} was not drained: {error}", err=True)
+
+
+class _Take:
+    """Where the collector's answers go: each is parsed, judged and stored."""
+
+    def __init__(
+        self,
+        growing: Growing,
+        roster: Roster,
+        policy: Policy,
+        flags: dict[str, Any],
+        progress: Progress,
+        left: list[str],
+    ) -> None:
+        self._growing, self._gpus, self._policy, self._flags = growing, roster.gpus, policy, flags
+        self.say, self.left = progress, left.append
+
+    def answer(self, node: str, data: bytes, received: float) -> str:
+        """Store the agent's lines as a report without a verdict; returns why they are none, or show nothing."""
+        import msgspec
+
+        from ..judge.report import REPORT_SCHEMA_VERSION
+        from ..probes.collect import snapshot_of
+        from ..targets.far import read_answer
+        from ..targets.far_target import Unreachable
+        from ..targets.recording import Recording
+
+        try:
+            found = read_answer(node, data)
+        except Unreachable as error:
+            return str(error).removeprefix(f"{node}: ")
+        made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(found.clock or received))
+        manifest = {"kind": self._flags["on"], "name": node, "gathered_at": made, "import_torch": True}
+        snapshot = snapshot_of(Recording(found.files, found.agents, manifest))
+        if self._gpus.get(node) and got_no_gpu(snapshot):
+            hint = self._flags["on"] == "kubernetes" and not self._flags["runtime_class"]
+            return no_gpu_words(self._gpus[node], "try --runtime-class nvidia, or " if hint else "")
+        report = msgspec.json.encode({
+            "schema_version": REPORT_SCHEMA_VERSION, "generated_at": made, "target": snapshot.target,
+            "policy": self._policy, "redacted": False, "snapshot": snapshot,
+        })  # fmt: skip
+        with held():
+            self._growing.answered(node, received, report)
+        return ""
+
+    def failed(self, node: str, reason: str) -> None:
+        """Store why there is no answer."""
+        with held():
+            self._growing.not_examined(node, time.time(), reason)
+
+    def store(self) -> None:
+        """Keep what came."""
+        with held():
+            self._growing.commit()

@@ -1,0 +1,196 @@
+"""`fleet run --on slurm`, under a real slurmctld and 16 slurmd: busy, drained, dying, hanging and stopped nodes."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ..cli.command import COMMAND
+from ..fleet import fleets
+from ..fleet.canned import H100, canned_python, recorded
+from ..reaction import HANG_S
+from .cluster import Cluster, slurm
+
+pytestmark = pytest.mark.slurm
+NAMES = tuple(f"n{number:02d}" for number in range(1, 17))
+TASK_PROLOG = """#!/bin/sh
+# What it prints as `export` is the task's: nodes have the canned python3, or one of their own.
+own={folder}/own-$SLURMD_NODENAME
+test -e "$own" && echo "export PATH=$own:$PATH" || echo "export PATH={folder}/canned:$PATH"
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("slurm")
+    canned_python(folder / "canned", recorded(H100, time.time()))
+    prolog = folder / "task_prolog.sh"
+    prolog.write_text(TASK_PROLOG.format(folder=folder))
+    prolog.chmod(0o755)
+    with slurm(folder, "#!/bin/sh\nexit 0\n", NAMES, f"TaskProlog={prolog}\n") as made:
+        yield made
+
+
+def own(cluster: Cluster, node: str, script: str) -> None:
+    """The python3 that a node has instead."""
+    folder = cluster.folder / f"own-{node}"
+    folder.mkdir(exist_ok=True)
+    (folder / "python3").write_text(f"#!/bin/sh\n{script}\n")
+    (folder / "python3").chmod(0o755)
+
+
+@pytest.fixture(autouse=True)
+def healed(cluster: Cluster) -> Iterator[None]:
+    yield
+    for folder in cluster.folder.glob("own-*"):
+        (folder / "python3").unlink()
+        folder.rmdir()
+    cluster.heal(HANG_S)  # where a slurmstepd has died, Slurm cleans up for more than a minute
+
+
+def begun(cluster: Cluster, *words: str | Path) -> subprocess.Popen[str]:
+    line = [COMMAND, "fleet", "run", "--on", "slurm", *words]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(line, env=cluster.env, cwd=cluster.folder, stdout=pipe, stderr=pipe, text=True)
+
+
+def run(cluster: Cluster, *words: str | Path) -> tuple[int, str, str]:
+    child = begun(cluster, *words)
+    out, err = child.communicate(timeout=HANG_S)
+    return child.returncode, out, err
+
+
+def reasons(found: dict[str, Any]) -> dict[str, str]:
+    return {one["node"]: one["reason"] for one in found["not_examined"]}
+
+
+def nothing_left(cluster: Cluster, but: int = 0) -> None:
+    """No job (`but` those of the test itself) but what Slurm is still cleaning up, and no process of a probe."""
+    jobs = cluster.run("squeue", "-h", "-o", "%j %T").stdout.splitlines()
+    assert not [job for job in jobs if "gpudoctor" in job and "COMPLETING" not in job], jobs
+    assert len([job for job in jobs if "gpudoctor" not in job]) == but, jobs
+    lines = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert not [line for line in lines if line.startswith("srun --job-name=gpudoctor") or "98765" in line]
+
+
+def busy(cluster: Cluster, node: str, seconds: int = 600) -> None:
+    cluster.run("sbatch", "-N1", "--exclusive", f"--nodelist={node}", "--job-name=theirs", "--wrap", f"sleep {seconds}")
+    cluster.wait(lambda states: states[node].startswith("alloc"))
+
+
+def stepd_of(node: str, cluster: Cluster) -> int:
+    """The slurmstepd of the probe on a node, once its python3 runs."""
+    mark = cluster.folder / f"pid-{node}"
+    end = time.monotonic() + HANG_S
+    while not mark.exists() or not mark.read_text().strip():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    pid = int(mark.read_text())
+    for _ in range(10):
+        status = Path(f"/proc/{pid}/status").read_text()
+        if "slurmstepd" in status.splitlines()[0]:
+            return pid
+        found = re.search(r"PPid:\s*(\d+)", status)
+        assert found
+        pid = int(found[1])
+    raise AssertionError("no slurmstepd above the task")
+
+
+def test_sixteen_nodes_of_which_four_cannot_answer(cluster: Cluster, tmp_path: Path) -> None:
+    busy(cluster, "n03")
+    cluster.run("scontrol", "update", "nodename=n07", "state=drain", "reason=bad gpu")
+    own(cluster, "n11", f"echo $$ > {cluster.folder}/pid-n11; exec sleep 98765")
+    own(cluster, "n15", "exec sleep 98765")
+    database = tmp_path / "now.db"
+    child = begun(cluster, "--timeout", "12s", "-o", database)
+    os.kill(stepd_of("n11", cluster), signal.SIGKILL)
+    out, err = child.communicate(timeout=HANG_S)
+    found, _ = fleets.report(database)
+    assert child.returncode == 3 and not err, (out, err)
+    assert found["source"] == "Slurm" and found["answered"] == 12 and found["requested"] == 16
+    why = reasons(found)
+    assert set(why) == {"n03", "n07", "n11", "n15"}
+    assert why["n03"] == "busy: jobs run there (--wait 10m gives it time to become free)"
+    assert why["n07"].startswith("drained in Slurm since ") and why["n07"].endswith(': "bad gpu"')
+    assert why["n15"] == "no answer in 12 s" and why["n11"]
+    assert "UNKNOWN  exit 3" in out
+    with suppress(OSError):
+        os.kill(int((cluster.folder / "pid-n11").read_text()), signal.SIGKILL)  # nothing of Slurm's ends it any more
+    nothing_left(cluster, but=1)
+
+
+def test_a_busy_node_gets_time_and_then_its_reason(cluster: Cluster, tmp_path: Path) -> None:
+    busy(cluster, "n01", 4)
+    busy(cluster, "n02")
+    code, out, err = run(cluster, "--nodes", "n[01-03],n99", "--wait", "25s", "-o", tmp_path / "now.db")
+    found, _ = fleets.report(tmp_path / "now.db")
+    why = reasons(found)
+    assert code == 3 and found["answered"] == 2 and set(why) == {"n02", "n99"}, (out, err)
+    assert why["n02"].startswith("busy: not free in the time that --wait gave it (") and "not list" in why["n99"]
+    nothing_left(cluster, but=1)
+
+
+def test_the_page_s_commands(cluster: Cluster, tmp_path: Path) -> None:
+    """With the names of this cluster, as if from within a job."""
+    page = (Path(__file__).parents[2] / "docs" / "fleet.md").read_text("utf-8")
+    (block,) = re.findall(r"<!-- slurm -->\n```sh\n(.*?)```", page, re.S)
+    env = {**cluster.env, "SLURM_JOB_ID": "999", "PATH": f"{COMMAND.parent}:{cluster.env['PATH']}"}
+    for line, answered in zip(block.splitlines(), (16, 4), strict=True):
+        command = line.replace("--partition gpu", "--partition all").replace("gpu-[1-4]", "n[01-04]")
+        subprocess.run(["sh", "-c", command], env=env, cwd=tmp_path, check=True, capture_output=True, timeout=HANG_S)
+        assert fleets.report(tmp_path / "now.db")[0]["answered"] == answered, line
+        cluster.heal(HANG_S)
+
+
+def test_a_stopped_slurmd_and_a_node_without_python(cluster: Cluster, tmp_path: Path) -> None:
+    own(cluster, "n05", "exit 1")
+    cluster.run("scontrol", "update", "nodename=n06", "state=down", "reason=fan")
+    code, *_ = run(cluster, "--nodes", "n[04-06]", "--retry", "0", "-o", tmp_path / "now.db")
+    found, _ = fleets.report(tmp_path / "now.db")
+    assert code == 3 and found["answered"] == 1
+    why = reasons(found)
+    assert "down in Slurm" in why["n06"] and '"fan"' in why["n06"] and "code 1" in why["n05"]
+
+
+def test_a_probe_without_the_gpus_that_slurm_counts_is_not_a_failure(cluster: Cluster, tmp_path: Path) -> None:
+    """The real agent: this machine has no GPU, and Slurm counts one. A node that fails is drained, and no other."""
+    own(cluster, "n01", f'export PATH={os.environ["PATH"]}; exec python3 "$@"')
+    code, out, _ = run(cluster, "--nodes", "n[01-02]", "--expect", "4", "--drain", "-o", tmp_path / "now.db")
+    found, _ = fleets.report(tmp_path / "now.db")
+    assert code == 1 and reasons(found)["n01"].startswith("the probe got no GPU, but the scheduler counts 1 GPU there")
+    assert "Draining n02 in Slurm: gpudoctor: " in out and "n01 in Slurm" not in out
+    cluster.wait(lambda states: states["n01"].startswith("idle") and states["n02"].startswith("drain gpudoctor: "))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_cancels_all(cluster: Cluster, tmp_path: Path, number: signal.Signals) -> None:
+    own(cluster, "n16", f"echo $$ > {cluster.folder}/pid-n16; exec sleep 98765")
+    database = tmp_path / "now.db"
+    child = begun(cluster, "-o", database)
+    while not (database.exists() and fleets.report(database)[0]["answered"] == 15):
+        assert child.poll() is None, child.communicate()
+        time.sleep(0.3)
+    child.send_signal(number)
+    out, err = child.communicate(timeout=HANG_S)
+    assert child.returncode == (130 if number == signal.SIGINT else -number), (out, err)
+    found, _ = fleets.report(database)
+    assert found["answered"] == 15 and reasons(found) == {"n16": "the run was ended before this node answered"}
+    nothing_left(cluster)
+
+
+def test_without_slurm_it_is_one_line(tmp_path: Path) -> None:
+    env = {**os.environ, "PATH": str(COMMAND.parent)}
+    done = subprocess.run(
+        [COMMAND, "fleet", "run", "--on", "slurm", "-o", tmp_path / "now.db"], env=env, capture_output=True, text=True, check=False
+    )  # fmt: skip
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "sinfo is not on PATH" in done.stderr
+    assert not list(tmp_path.iterdir())
