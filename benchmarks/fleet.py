@@ -235,6 +235,7 @@ def main() -> int:
     parser.add_argument("--seeds", metavar="1-20", help="make, load, report and compare for each of these seeds")
     parser.add_argument("--measure", action="store_true", help="seconds, memory and bytes of load and report")
     parser.add_argument("--judge", action="store_true", help="with --measure: also judge all reports")
+    parser.add_argument("--raw", action="store_true", help="with --measure: also load as many recordings")
     parser.add_argument("-o", "--output", type=Path, metavar="DIR")
     asked = parser.parse_args()
     if asked.check:
@@ -246,11 +247,13 @@ def main() -> int:
     if asked.seeds:
         return _seeds(asked.nodes, list(seeds_of(asked.seeds)), asked.healthy, machines)
     if asked.measure:
-        from benchmarks.fleet_cost import measure
+        from benchmarks.fleet_cost import measure, measure_raw
 
         with tempfile.TemporaryDirectory(dir=asked.output) as folder:
             size = make(asked.nodes, asked.seed, False, Path(folder) / "spool", machines)["bytes"]
-            print("\n".join(measure(Path(folder), asked.nodes, size, asked.judge)))
+            print("\n".join(measure(Path(folder), asked.nodes, size, asked.judge)), flush=True)
+            if asked.raw:
+                print(measure_raw(Path(folder) / "raw", machines.recording(MAIN), asked.nodes))
         return 0
     if not asked.output:
         parser.error("where to? -o DIR")

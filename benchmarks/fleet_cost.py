@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,3 +53,19 @@ def measure(folder: Path, nodes: int, size: int, judge: bool = False) -> Iterato
     yield f"| report --format html | {html.cpu_s:.1f} | {html.peak_mib:.0f} | {page.stat().st_size / 1e6:.2f} MB |"
     if again:
         yield f"| load --judge | {again.cpu_s:.1f} | {again.peak_mib:.0f} | |"
+
+
+_UUID = re.compile(rb"GPU-[0-9a-f]{8}(?=-)")
+
+
+def measure_raw(folder: Path, recording: Path, nodes: int) -> str:
+    """A row of the table: so many recordings of one machine, each with GPUs of its own, loaded and judged."""
+    files = {file.name: file.read_bytes() for file in recording.iterdir()}
+    for node in range(nodes):
+        place = folder / f"gpu-{node:06}"
+        place.mkdir(parents=True)
+        for name, data in files.items():
+            own = _UUID.sub(lambda found, node=node: b"GPU-%06x%b" % (node, found[0][-2:]), data)
+            (place / name).write_bytes(own)
+    load = cost("fleet", "load", str(folder), "-o", str(folder.with_suffix(".db")))
+    return f"| load of recordings | {load.cpu_s:.1f} | {load.peak_mib:.0f} | |"

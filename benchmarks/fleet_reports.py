@@ -209,6 +209,11 @@ class Machines:
             self.reports[model, fault] = report
         return self.reports[model, fault]
 
+    def recording(self, model: str) -> Path:
+        """The folder of raw answers that the sound machine's report comes from."""
+        self.report(model)
+        return self.folder / f"{model}-sound" / "recording"
+
     def template(self, model: str, fault: str = "") -> Template:
         """The same with figures, cut at its slots."""
         if (model, fault) not in self.templates:

@@ -17,6 +17,25 @@ class Ended(BaseException):
 
 
 @contextmanager
+def held() -> Iterator[None]:
+    """SIGINT, SIGTERM and SIGHUP wait until this is done: nothing is left half written. In the main thread."""
+    came: list[int] = []
+    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {
+        number: signal.signal(number, lambda one, frame: came.append(one))
+        for number in numbers
+        if callable(signal.getsignal(number))
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in came[:1]:
+            signal.raise_signal(number)
+
+
+@contextmanager
 def ending_children() -> Iterator[None]:
     """SIGTERM and SIGHUP unwind this process so that child processes are stopped first; then the signal ends it."""
 

@@ -7,21 +7,33 @@ from typing import Any
 import click
 
 from .click_flags import options
-from .flags import report_flags
+from .duration import Duration
+from .flags import DISPLAY, SPEC, report_flags
+
+ENGINES = ("ssh", "slurm", "kubernetes")
 
 
 @click.group()
 def fleet() -> None:
-    """Compare reports from many nodes: what is broken, which node differs, which is slow, what changed."""
+    """Examine many nodes and compare their reports: what is broken, which node differs, which is slow, what changed."""
 
 
 @fleet.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATHS...")
 @click.option("-o", "--output", metavar="FILE", help="The database to write. Required.")
-@click.option("--nodes", metavar="NODESET", help="The nodes you asked, such as gpu-[001-512]; missing ones are listed.")
-@click.option("--jobs", type=click.IntRange(1, 256), metavar="N", help="Processes for judging. Default: one per core.")
 @click.option(
-    "--judge", is_flag=True, help="Judge all reports again, even those from this version of gpudoctor and its matrix."
+    "--nodes", metavar="NODESET", help="The nodes you expect, such as gpu-[001-512]; missing ones are listed."
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 256),
+    metavar="N",
+    help="Number of judging processes. Default: one per core, at most 8.",
+)
+@click.option(
+    "--judge",
+    is_flag=True,
+    help="Judge all reports again, even those already judged by this version of gpudoctor and its matrix.",
 )
 def load(**flags: Any) -> int:
     """Load reports from folders, files and standard input ('-') into a database.
@@ -31,15 +43,79 @@ def load(**flags: Any) -> int:
     gpudoctor fleet load spool/ --nodes 'gpu-[001-512]' -o now.db
 
     Reads .json files (one report or envelope), .jsonl and .ndjson files (one per line), folders written by gpudoctor
-    record, and anything that begins like a report, also gzipped (.gz), in all subfolders. The node's name comes from
-    the envelope, from the name that pdsh or clush puts before a line, from the file's or recording's name, or from a
-    line's "node" field. Anything that is not a report is listed as refused; the rest is loaded.
+    record, and anything that begins like a report, plain or gzipped (.gz), in all subfolders. The node's name comes
+    from the envelope, from the name that pdsh or clush puts before a line, from the file's or recording's name, or from
+    a line's "node" field. Anything that is not a report is listed as refused; the rest is loaded.
 
     Exit codes: 0 written, 2 wrong usage or nothing written, 3 written, but no node has answered.
     """
     from .fleet_load import run_load
 
     return run_load(flags)
+
+
+@fleet.command()
+@click.option("--on", required=True, type=click.Choice(ENGINES), help="How nodes are reached.")
+@click.option("-o", "--output", metavar="FILE", help="The database to write. Required.")
+@click.option("--nodes", metavar="NODESET", help="The nodes, such as gpu-[001-512]; ssh: also @groups.")
+@click.option("--hostfile", metavar="FILE", help="ssh: a file with one nodeset per line.")
+@click.option("--partition", metavar="NAME", help="Slurm: the nodes of this partition.")
+@click.option("--wait", type=Duration(), metavar="TIME", help="Slurm: how long busy nodes may take to become free.")
+@click.option("--drain", is_flag=True, help="Slurm: drain the nodes that failed; each is listed first.")
+@click.option(
+    "--selector", metavar="LABELS", help="Kubernetes: the nodes with these labels, such as nvidia.com/gpu.present=true."
+)
+@click.option("--namespace", metavar="NAME", help="Kubernetes: where the pods run. Default: that of kubectl's context.")
+@click.option("--image", metavar="REF", help="Kubernetes: an image with python3 and a shell. Default: python:3-slim.")
+@click.option("--runtime-class", metavar="NAME", help="Kubernetes: the runtime class of the pods, such as nvidia.")
+@click.option("--print", is_flag=True, help="Kubernetes: only print the objects that a run creates, as YAML.")
+@click.option("--expect", metavar="WHAT", help="What each node must have: gpu (default), any, none, 8, H100 or 8xH100.")
+@options((SPEC,))
+@click.option("--python", "python_", metavar="PATH",
+              help="The Python environment to examine on each node; its findings count then.")  # fmt: skip
+@click.option("--timeout", type=Duration(1), default=120, metavar="TIME", help="Time for one node. Default: 120s.")
+@click.option("--deadline", type=Duration(1), metavar="TIME", help="Time for the whole run. Default: none.")
+@click.option("--retry", type=click.IntRange(0, 10), default=1, metavar="N",
+              help="How often to ask a node again after its connection was lost. Default: 1.")  # fmt: skip
+@click.option("-v", "--verbose", count=True, help="Show all nodes, all repair steps and all lagging GPUs.")
+@options(DISPLAY)
+def run(**flags: Any) -> int:
+    """Examine many nodes once, store their answers, and print the report.
+
+    \b
+    gpudoctor fleet run --on ssh --nodes '@gpu,login[1-2]' -o now.db
+    gpudoctor fleet run --on slurm --partition gpu --wait 10m -o now.db
+    gpudoctor fleet run --on kubernetes --selector nvidia.com/gpu.present=true -o now.db
+
+    The nodes need python3 (3.8 or newer) and nothing else: a script is sent to that Python; nothing is installed or
+    left behind. In Kubernetes, one pod per node runs it; all pods are deleted at the end. Answers are stored as they
+    arrive: even a killed run keeps them for gpudoctor fleet report. A node that cannot be examined is listed with the
+    reason.
+
+    Exit codes: 0 all nodes answered and none failed, 1 a node failed, 2 wrong usage or nothing written, 3 none failed,
+    but a node could not be examined, 130 interrupted.
+    """
+    from .fleet_run import run_fleet
+
+    return run_fleet(flags)
+
+
+@fleet.command()
+@click.option("--on", required=True, type=click.Choice(("kubernetes",)), help="Where to look.")
+@click.option("--namespace", metavar="NAME", help="Where the pods ran. Default: the namespace of kubectl's context.")
+def clean(**flags: Any) -> int:
+    """Delete what a killed fleet run left behind: its DaemonSet and ConfigMap, found by their label gpudoctor/run.
+
+    
+    gpudoctor fleet clean --on kubernetes
+
+    Each object is listed. A run that is still going in this namespace is ended too.
+
+    Exit codes: 0 nothing is left, 2 wrong usage, or something could not be deleted.
+    """
+    from .fleet_clean import run_clean
+
+    return run_clean(flags["namespace"] or "")
 
 
 @fleet.command()
@@ -50,15 +126,18 @@ def load(**flags: Any) -> int:
 @options(report_flags("text", "json", "markdown", "html", "csv"))
 @click.option("-v", "--verbose", count=True, help="Show all nodes, all repair steps and all lagging GPUs.")
 @click.option("--fail-on", type=click.Choice(("slow", "odd", "unknown")),
-              help="Also exit 1 for slow nodes, for slow or odd nodes, or for nodes without a verdict.")  # fmt: skip
+              help="Also exit 1 for slow nodes (slow), slow or odd nodes (odd), or nodes without a verdict "
+                   "(unknown).")  # fmt: skip
+@options((SPEC,))
 @click.option("--mask-nodes", is_flag=True,
-              help="Replace node names with pseudonyms, for sharing; the same in all reports from DB.")  # fmt: skip
+              help="Replace node names with pseudonyms (for sharing), the same in all reports from DB.")  # fmt: skip
 def report(**flags: Any) -> int:
     """Show what is broken and what to repair first, which nodes are odd, which are slow, and what changed.
 
     \b
     gpudoctor fleet report now.db --since last.db
     gpudoctor fleet report now.db --node gpu-038
+    gpudoctor fleet report now.db --spec team.toml
     gpudoctor fleet report now.db --query 'select node, driver from node where gpus < 8'
 
     Exit codes: 0 all nodes answered and none failed, 1 a node failed (--fail-on lowers the bar), 2 wrong usage or

@@ -39,16 +39,25 @@ def run_load(flags: dict[str, Any]) -> int:
         if not loaded.pieces:
             others = f" ({_passed(passed)})" if passed else ""
             raise Refusal(f"no reports found (.json or .jsonl, plain or gzipped): nothing was written{others}")
+        if not loaded.answered and not loaded.missing and os.path.exists(flags["output"]):  # noqa: PTH110
+            raise Refusal(f"no report could be read, so {flags['output']} is as it was ({_refused(loaded)})")
         draft.finish()
     echo(_words(loaded))
     if passed:
         echo(f"gpudoctor: {_passed(passed)}", err=True)
     if loaded.first_refused is not None:
-        one = loaded.first_refused
-        where = f"{one.file}:{one.line}" if one.line else one.file
-        others = f" (and {loaded.refused - 1:,} more; see the table 'refused')" if loaded.refused > 1 else ""
-        echo(f"gpudoctor: refused {where}: {one.reason}{others}", err=True)
+        named = _refused(loaded, "; see the table 'refused'")
+        echo(f"gpudoctor: {named}", err=True)
     return 0 if loaded.answered else 3
+
+
+def _refused(loaded: Loaded, more: str = "") -> str:
+    """The first file or line that was refused, and how many more there are. more: where those are named."""
+    one = loaded.first_refused
+    if one is None:
+        return "nothing was refused"
+    where = f"{one.file}:{one.line}" if one.line else one.file
+    return f"refused {where}: {one.reason}{f' (and {loaded.refused - 1:,} more{more})' if loaded.refused > 1 else ''}"
 
 
 def _report_of(folder: str) -> bytes:

@@ -11,15 +11,18 @@ from .display import display
 from .write import echo, write, write_parts
 
 if TYPE_CHECKING:
+    from ..findings.spec import SpecLine
     from ..fleet.report import FleetReport
+    from ..fleet.spec import FleetSpec
     from ..fleet.store.read import Store
+    from ..judge.saved import Saved
 
 ALONE = ("since", "mask_nodes", "fail_on")
 """Flags of the report on the whole fleet, which make no sense for one node or a query."""
 
 _MOST_OF_A_PAGE = 100_000
 """Rows."""
-KEPT = ("format_", "output", "quiet", "verbose", "no_color", "ascii_")
+KEPT = ("spec", "format_", "output", "quiet", "verbose", "no_color", "ascii_")
 """Flags that mean the same for `check`."""
 
 
@@ -31,29 +34,56 @@ def run_report(flags: dict[str, Any]) -> int:
     for name in ALONE:
         if one and flags[name]:
             raise Refusal(f"{one} cannot be used with --{name.replace('_', '-')}")
+    _keep_inputs(flags)
     if flags["query"] is not None:
+        if flags["spec"]:
+            raise Refusal("--query cannot be used with --spec")
         if flags["quiet"]:
             raise Refusal("--query prints rows: it cannot be used with --quiet")
         return _query(flags)
     return _node(flags) if flags["node"] is not None else _fleet(flags)
 
 
+def _keep_inputs(flags: dict[str, Any]) -> None:
+    """Raises Refusal if the report would replace what it is made of."""
+    from os.path import realpath
+
+    for path in (flags["database"], flags["since"], *flags["spec"]):
+        if flags["output"] and path and realpath(path) == realpath(flags["output"]):
+            raise Refusal(f"-o {flags['output']} would replace {path}, which the report is made of")
+
+
 def _fleet(flags: dict[str, Any]) -> int:
     from compat_matrix import Matrix
 
     from .. import __version__
+    from ..findings import Policy
     from ..fleet.report import FleetTool
     from ..fleet.summary import Wanted, summarize
+    from .config import with_spec
 
     tool = FleetTool("gpudoctor", __version__, Matrix.load().version)
+    spec = with_spec(Policy(), flags["spec"]).spec
     wanted = Wanted(tool, flags["fail_on"] or "fail", flags["mask_nodes"])
     with ExitStack() as files:
         before = None if flags["since"] is None else files.enter_context(_opened(flags["since"]))
         store = files.enter_context(_opened(flags["database"]))
-        report = summarize(store, wanted, before)
+        report = summarize(store, wanted, before, _judged(spec, flags["database"]))
     how = display({**flags, "no_color": flags["no_color"], "ascii_": flags["ascii_"]})
     write(_rendered(report, flags), flags["output"], styled=how.colour and flags["format_"] == "text")
     return report.exit_code
+
+
+def _judged(lines: tuple[SpecLine, ...], database: str) -> FleetSpec | None:
+    """What all nodes say to the spec; None without one."""
+    if not lines:
+        return None
+    from compat_matrix import Matrix
+
+    from ..fleet.spec import judge_nodes
+    from ..fleet.store.query import kinds_of
+
+    return judge_nodes(kinds_of(database), lines, Matrix.load())
 
 
 @contextmanager
@@ -107,15 +137,25 @@ def _few(rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
     for number, row in enumerate(rows):
         if number >= _MOST_OF_A_PAGE:
             raise Refusal(
-                f"--query returns over {_MOST_OF_A_PAGE:,} rows, too many for a page: use --format csv or json"
+                f"--query returns over {_MOST_OF_A_PAGE:,} rows, too many for an HTML page: use --format csv or json"
             )
         yield row
 
 
+def worst_of(database: str, node: str) -> Saved:
+    """The report of a node; of several machines with its name one in the worst state, with a line that says so. Raises
+    Refusal."""
+    from ..fleet.store.query import saved_of
+
+    several = saved_of(database, node)
+    if len(several) > 1:
+        echo(f"gpudoctor: {len(several)} machines are named {node}; this is one in the worst state", err=True)
+    return several[-1]
+
+
 def _node(flags: dict[str, Any]) -> int:
     """The node's own report, judged now, as `check --from` judges a file."""
-    from ..fleet.store.query import saved_of
-    from .config import base_policy
+    from .config import base_policy, with_spec
     from .flags import CHECK, read_flags
     from .options import make_policy
     from .run_check import policy_flags, print_report
@@ -123,10 +163,8 @@ def _node(flags: dict[str, Any]) -> int:
     formats = ("text", "json", "markdown", "html")
     if flags["format_"] not in formats:
         raise Refusal(f"--node can be printed as {', '.join(formats)}, not as {flags['format_']}")
-    several = saved_of(flags["database"], flags["node"])
-    if len(several) > 1:
-        echo(f"gpudoctor: {len(several)} machines are named {flags['node']}; this is the last one read", err=True)
-    saved = several[-1]
+    saved = worst_of(flags["database"], flags["node"])
     flags = {**(read_flags(CHECK, []) or {}), **{name: flags[name] for name in KEPT}}
     policy = make_policy(saved=base_policy(flags, saved.policy), **policy_flags(flags))
+    policy = with_spec(policy, flags["spec"])
     return print_report(saved.snapshot, policy, flags, saved.redacted)

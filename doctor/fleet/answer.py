@@ -1,11 +1,4 @@
-"""The wire format: an answer as lines of text that come through a shell, a log or `srun` together with anything else.
-
-    @gpudoctor1 RUN SHA256 PART/PARTS BYTES LENGTH CRC BASE64;
-
-RUN names the run that asked. SHA256 and BYTES are those of the whole answer; BASE64 is a part of its zlib-compressed
-bytes, LENGTH characters of it, and CRC is the CRC-32 of them in hexadecimal. A line that was cut, or into which
-another program wrote, does not fit its own length and sum, and is dropped: the answer is then incomplete.
-"""
+"""The wire format, read: answers put together from lines that came with anything else (patient/answer_lines.py)."""
 
 from __future__ import annotations
 
@@ -14,34 +7,19 @@ import binascii
 import hashlib
 import re
 import zlib
-from collections.abc import Iterator
 
-MARK = b"@gpudoctor1 "
-MOST_BYTES = 64 << 20
-"""Of one answer."""
-_CHUNK = 7600
-"""Characters of base64 in a line, so that it stays below 8 kB."""
-_MOST_PARTS = 2 * MOST_BYTES // _CHUNK
+from ..patient.answer_lines import CHUNK, MARK, MOST_BYTES, lines
+
+__all__ = ["MARK", "MOST_BYTES", "Reader", "lines"]
+
+_LEAST_CHUNK = 500
+_MOST_PARTS = 2 * MOST_BYTES // _LEAST_CHUNK
 _MOST_OPEN = 128 << 20
 """Bytes of parts whose answers are not complete yet, all together."""
-_RUN = re.compile(r"[A-Za-z0-9-]{1,32}")
 _LINE = re.compile(
     rb"@gpudoctor1 ([A-Za-z0-9-]{1,32}) ([0-9a-f]{64}) (\d{1,6})/(\d{1,6}) (\d{1,9}) (\d{1,4}) ([0-9a-f]{8}) "
-    rb"([A-Za-z0-9+/=]{0,7600});"
+    rb"([A-Za-z0-9+/=]{0,%d});" % CHUNK
 )
-
-
-def lines(answer: bytes, run: str) -> Iterator[bytes]:
-    """The lines of an answer, each with its line end. Raises ValueError for a run or a size that cannot be sent."""
-    if not _RUN.fullmatch(run) or len(answer) > MOST_BYTES:
-        raise ValueError("a run's name has at most 32 letters and digits, and an answer at most 64 MiB")
-    text = base64.b64encode(zlib.compress(answer, 6))
-    digest = hashlib.sha256(answer).hexdigest()
-    parts = max(1, -(-len(text) // _CHUNK))
-    for part in range(parts):
-        chunk = text[part * _CHUNK : (part + 1) * _CHUNK]
-        head = f"{run} {digest} {part + 1}/{parts} {len(answer)} {len(chunk)} {zlib.crc32(chunk):08x} "
-        yield MARK + head.encode("ascii") + chunk + b";\n"
 
 
 class Reader:

@@ -11,10 +11,22 @@ import re
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pkgutil import get_data
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 from msgspec import Struct, convert
 
+Group: TypeAlias = Literal[
+    "driver",
+    "container",
+    "CUDA libraries",
+    "Python packages",
+    "environment variables",
+    "hardware",
+    "limits",
+    "system",
+]
+GROUPS: tuple[Group, ...] = get_args(Group)
+"""In the order in which they are shown."""
 _KEY = re.compile(r"\[(.*?)\](?=[.\[]|$)")
 
 
@@ -30,20 +42,29 @@ class Compared(Struct, frozen=True):
     """Path of the fact that it repeats or follows: where both are odd on the same nodes, they are one line."""
     other: tuple[str, ...] = ()
     """Patterns of keys that differ by nature."""
+    words: dict[str, str] = {}
+    """Of a number that stands for a state: what each means."""
     users: bool = False
     """Of a user's Python and CUDA, of which a node has many: it makes no node odd."""
 
 
 class Facts(Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole file: every field of a Snapshot is in one of the three, itself or below one of its paths.
+    """The whole file: every field of a Snapshot is in one of the first three, itself or below one of its paths.
 
     by_nature: path to why it differs between healthy nodes, or from minute to minute: never compared, by nothing.
     covered: path to what already compares or judges it: a whole comparison of two machines may show it.
+    groups: path to the group of it and of all facts below it that have no other, each one of `GROUPS`.
+    answers: what a driver or torch answered when it was asked, here or below. Nobody changes these themselves: they
+    explain nothing that another fact explains.
+    names: path to what a fact that is not compared is called, and of a list to what one of its items is.
     """
 
     compared: dict[str, Compared]
     by_nature: dict[str, str]
     covered: dict[str, str]
+    groups: dict[str, Group]
+    answers: tuple[str, ...]
+    names: dict[str, str]
 
 
 @lru_cache(maxsize=1)
@@ -73,8 +94,23 @@ def _is_named(field: str) -> bool:
 
 def label(path: str) -> str:
     """What to call a fact: `driver`, `variable CC`; the path itself where it has no name."""
-    row = _row(path)
-    return f"{row.label} {key_of(path)}".rstrip() if row else path
+    row = None if path.endswith("]") and field_of(path) in facts().names else _row(path)
+    name = row.label if row else facts().names.get(field_of(path))
+    return f"{name} {key_of(path)}".rstrip() if name else path
+
+
+def is_answer(path: str) -> bool:
+    """Whether it is what a driver or torch answered; of the GPUs only their list is."""
+    field = field_of(path)
+    return any(field == name or (name != "gpus" and field.startswith(f"{name}.")) for name in facts().answers)
+
+
+@lru_cache(maxsize=4096)
+def group_of(path: str) -> Group:
+    """The group that a fact belongs to; `system` if none of its path has one."""
+    parts = field_of(path).split(".")
+    names = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
+    return next((facts().groups[name] for name in names if name in facts().groups), "system")
 
 
 def field_of(path: str) -> str:

@@ -13,6 +13,9 @@ State: TypeAlias = Literal["answered", "no-answer", "not-examined"]
 MIXED = "mixed"
 """The model of a node with GPUs of several models."""
 
+CLOCK_OFF_S = 300.0
+"""A clock that is further off than this is odd, and a verdict by it does not count."""
+
 
 class Cohort(NamedTuple):
     """Nodes that are compared with each other."""
@@ -64,6 +67,8 @@ class NodeFinding(NamedTuple):
     """Of the user's Python environment: it fails no node."""
     fix: Fix | None
     """The first one that somebody can carry out."""
+    gpu: int | None = None
+    """Index of the GPU whose UUID is its subject."""
 
 
 class Value(NamedTuple):

@@ -122,14 +122,14 @@ def without_repeats(found: Iterable[tuple[str, frozenset[Node]]]) -> dict[str, t
         nodes[path] = nodes.get(path, frozenset()) | some
     lines: dict[str, list[str]] = {}
     for path in nodes:
-        first = _first(path, nodes)
+        first = first_of(path, nodes)
         lines.setdefault(first, [])
         if first != path:
             lines[first].append(path)
     return {path: tuple(more) for path, more in lines.items()}
 
 
-def _first(path: str, nodes: Mapping[str, frozenset[Node]]) -> str:
+def first_of(path: str, nodes: Mapping[str, frozenset[Node]]) -> str:
     """The fact at the beginning of the chain of those that this one follows from."""
     first, at, seen = path, path, {path}
     while (row := compared(at)) and row.same_as and row.same_as not in seen:

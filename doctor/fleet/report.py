@@ -254,6 +254,33 @@ class SinceAbout(Struct, frozen=True, kw_only=True):
     new: tuple[str, ...] = ()
 
 
+class SpecDeviation(Struct, frozen=True, kw_only=True):
+    """A line of the spec that some nodes do not meet, or of which it is unknown, with what they have."""
+
+    name: str
+    """`driver`, `torch`; a package by its name."""
+    allowed: str
+    found: str
+    """What is there instead, or why that is unknown."""
+    nodes: tuple[str, ...] = ()
+
+
+class SpecAbout(Struct, frozen=True, kw_only=True):
+    """The nodes against a spec (`--spec`)."""
+
+    files: tuple[str, ...] = ()
+    lines: int
+    judged: int
+    """Nodes that answered."""
+    met: int
+    """Nodes that meet every line."""
+    deviations: tuple[SpecDeviation, ...] = ()
+    """Those of most nodes first."""
+    unknown: tuple[SpecDeviation, ...] = ()
+    counts: dict[str, int] = {}
+    """Node to its number of deviations, the most first; nodes without one are omitted."""
+
+
 class NodeRow(Struct, frozen=True, kw_only=True):
     """A node that is not healthy."""
 
@@ -312,6 +339,8 @@ class FleetReport(Struct, frozen=True, kw_only=True):
     refused: tuple[RefusedAbout, ...] = ()
     remarks: tuple[RemarkAbout, ...] = ()
     since: SinceAbout | None = None
+    spec: SpecAbout | None = None
+    """Of `--spec`; None without it."""
     nodes: tuple[NodeRow, ...] = ()
     """All nodes that are not healthy, by name."""
     healthy: tuple[str, ...] = ()

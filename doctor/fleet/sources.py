@@ -211,12 +211,15 @@ def _read(path: str, descriptor: int, inside: bool) -> Iterator[Piece | Refused]
     modified = about.st_mtime if regular else 0.0
     name = os.path.basename(path)  # noqa: PTH119
     kind = _kind(name)
-    packed = name.lower().endswith(".gz")
+    blocks = iter(lambda: os.read(descriptor, _BLOCK), b"")
+    first = next(blocks, b"")
+    blocks = _joined(first, blocks)
+    packed = name.lower().endswith(".gz") or first.startswith(_GZIP)
     document = kind == "document" or (inside and kind == "unsure" and not name.lower().endswith(_LOGS))
     if regular and not packed and document and about.st_size > MAX_BYTES:
         yield Refused(path, 0, f"{TOO_LARGE} ({about.st_size >> 20} MiB)")
         return
-    blocks = _unpacked(descriptor) if packed else iter(lambda: os.read(descriptor, _BLOCK), b"")
+    blocks = _unpacked(blocks) if packed else blocks
     if inside and kind == "unsure":
         first = next(blocks, b"")
         if not _begins(first):
@@ -237,6 +240,10 @@ def _read(path: str, descriptor: int, inside: bool) -> Iterator[Piece | Refused]
         yield Piece(path, 0, hint_of(name), modified, plain)
 
 
+_GZIP = b"\x1f\x8b"
+"""How a gzip file begins. Source: RFC 1952, 2.3.1."""
+
+
 def _begins(first: bytes) -> bool:
     """Whether a file with any name begins as reports do: with one, or with lines that hold some."""
     plain = text_bytes(first).lstrip()
@@ -250,11 +257,11 @@ def _joined(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
     yield from rest
 
 
-def _unpacked(descriptor: int) -> Iterator[bytes]:
+def _unpacked(packed: Iterator[bytes]) -> Iterator[bytes]:
     """The blocks of a gzip file of any number of members. Raises zlib.error, EOFError."""
     taken, given = 0, 0
     inflate = zlib.decompressobj(31)
-    while block := os.read(descriptor, _BLOCK):
+    for block in packed:
         taken += len(block)
         while block:
             if inflate.eof:
@@ -265,7 +272,7 @@ def _unpacked(descriptor: int) -> Iterator[bytes]:
             part = inflate.decompress(block, _BLOCK)
             given += len(part)
             if given > MAX_BYTES + _RATIO * taken:
-                raise EOFError("it unpacks to far more data than reports have")
+                raise EOFError("it unpacks to far more data than any report contains")
             if part:
                 yield part
             block = inflate.unconsumed_tail or inflate.unused_data

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from .cohorts import name_of
-from .kinds import Cohort, Duplicate, Node, NodeFinding
+from .kinds import CLOCK_OFF_S, Cohort, Duplicate, Node, NodeFinding
 from .nodesets import in_order
 from .report import (
     ClockOff,
@@ -21,6 +21,7 @@ from .report import (
     NodeRow,
     NotExamined,
 )
+from .spec import SPEC_NOT_MET, FleetSpec, spec_about
 from .store.read import Store
 from .summary_odd import OddFacts, odd_facts
 from .summary_parts import contradictions, grouped, mask_of, remarks, repairs, unreadable, why_not_examined
@@ -29,8 +30,6 @@ from .summary_slow import SlowFigures, slow_figures
 from .times import moment
 
 FailOn: TypeAlias = Literal["fail", "slow", "odd", "unknown"]
-CLOCK_OFF_S = 300.0
-"""A clock that is further off than this is odd."""
 
 
 class Wanted(NamedTuple):
@@ -50,8 +49,9 @@ class _Found(NamedTuple):
     warned: dict[int, list[str]]
 
 
-def summarize(store: Store, wanted: Wanted, before: Store | None = None) -> FleetReport:
-    """The report of a database; `before` is an earlier one of the same fleet (`--since`)."""
+def summarize(store: Store, wanted: Wanted, before: Store | None = None, spec: FleetSpec | None = None) -> FleetReport:
+    """The report of a database; `before` is an earlier one of the same fleet (`--since`), `spec` what its nodes say to
+    a spec (`--spec`)."""
     nodes = store.nodes()
     mask = mask_of(store.mask_key()) if wanted.mask_nodes else None
     names = {node.id: mask(node.name) if mask else node.name for node in nodes}
@@ -64,6 +64,8 @@ def summarize(store: Store, wanted: Wanted, before: Store | None = None) -> Flee
     slow = slow_figures(store, cohorts, names)
     off = [node for node in nodes if abs(node.clock_off_s or 0.0) > CLOCK_OFF_S]
     duplicates = store.duplicates()
+    if spec is not None:
+        found = _with_spec(found, spec)
     states = _states(nodes, found, odd, slow, off, duplicates, wanted.mask_nodes)
     counts = _counts(nodes, states)
     refused = store.refused()
@@ -129,6 +131,7 @@ def summarize(store: Store, wanted: Wanted, before: Store | None = None) -> Flee
         refused=unreadable(refused, mask),
         remarks=remarks(store.remarks(), mask),
         since=since,
+        spec=None if spec is None else spec_about(spec, names, wanted.mask_nodes),
         nodes=_rows(nodes, states, names, cohorts),
         healthy=tuple(sorted((names[node.id] for node in nodes if node.id not in states), key=in_order)),
     )
@@ -151,6 +154,16 @@ def _found(nodes: Iterable[Node], findings: Iterable[NodeFinding]) -> _Found:
             why = by_verdict[one.status][one.node]
             why += [one.id] if one.id not in why else []
     return _Found(by_verdict["fail"], by_verdict["unknown"], by_verdict["warn"])
+
+
+def _with_spec(found: _Found, spec: FleetSpec) -> _Found:
+    """A node that does not meet the spec fails; one of which that is unknown is unknown."""
+    failing, unknown = ({node: [*why] for node, why in some.items()} for some in (found.failing, found.unknown))
+    for node, of in spec.nodes.items():
+        states = failing if of.off else unknown if of.unknown else None
+        if states is not None and SPEC_NOT_MET not in states.setdefault(node, []):
+            states[node].append(SPEC_NOT_MET)
+    return found._replace(failing=failing, unknown=unknown)
 
 
 def _states(

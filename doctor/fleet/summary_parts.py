@@ -27,18 +27,10 @@ def mask_of(key: bytes) -> Mask:
     return masked
 
 
-_GPU = re.compile(r"\(GPU (\d{1,3})\)")
-"""How the title of a finding names the GPU whose key is its subject."""
-
-
 def repairs(findings: Sequence[NodeFinding], mask: Mask | None) -> tuple[RepairAbout, ...]:
     """In order; those of users' Python environments are listed separately, as findings."""
     found = [one for one in order(findings) if not one.users]
-    gpus = {
-        (one.name, one.subject): f"GPU {number[1]}"
-        for one in findings
-        if one.subject and (number := _GPU.search(one.title))
-    }
+    gpus = {(one.name, one.subject): f"GPU {one.gpu}" for one in findings if one.gpu is not None}
     named = mask or str
     return tuple(
         RepairAbout(
@@ -74,8 +66,8 @@ def grouped(findings: Iterable[NodeFinding], names: Mapping[int, str]) -> tuple[
     for one in findings:
         nodes = found.setdefault((one.id, one.status, _WHICH_GPU.sub("", one.title)), {})
         gpus = nodes.setdefault(names[one.node], set())
-        if one.subject and (number := _GPU.search(one.title)):
-            gpus.add(int(number[1]))
+        if one.gpu is not None:
+            gpus.add(one.gpu)
     return tuple(
         FindingAbout(
             finding=key[0],

@@ -52,6 +52,11 @@ def _rows(report: FleetReport) -> Iterator[tuple[str, ...]]:
                 about = (f"{kind}{finding.status}", finding.finding, finding.title)
                 gpus = words.folded_numbers(finding.gpus.get(node, ()))
                 yield node, gpus, states.get(node, "healthy"), *about, "", ""
+    if report.spec:
+        for state, lines in (("spec", report.spec.deviations), ("spec unknown", report.spec.unknown)):
+            for line in lines:
+                for node in line.nodes:
+                    yield node, "", states.get(node, "healthy"), state, line.name, line.found, line.allowed, ""
     for fact in (*report.odd, *report.odd_on_failing):
         yield from _odd(fact, states)
     for unread in report.unknown:

@@ -19,9 +19,18 @@ def first_step(report: FleetReport) -> str:
     return f"First, on {_pieces_cut(doable.nodes, 40)}: {title[0].lower() + title[1:] if lower else title}"
 
 
+def first_node(report: FleetReport) -> str:
+    """The node to look at first: one of the first repair, else one in the worst state; empty if all are healthy."""
+    repaired = next((one.nodes[0] for one in report.repairs if one.fix and one.nodes), "")
+    worst = ("fail", "unknown", "slow", "odd", "warn")
+    return repaired or next((one.node for state in worst for one in report.nodes if one.state == state), "")
+
+
 def verdict(report: FleetReport) -> str:
     """A sentence for a fleet of which nothing has a first step."""
     c = report.counts
+    if report.spec and report.spec.counts and not report.repairs:
+        return f"{several(len(report.spec.counts), 'node')} to change; check --spec on a node shows its steps."
     if report.verdict == "fail":
         return "No fix is known for these failures." if c.fail else "No node failed; --fail-on makes this exit 1."
     if not report.answered:

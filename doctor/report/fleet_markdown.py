@@ -9,7 +9,7 @@ from . import fleet_slow as slow
 from . import fleet_words as words
 from .blocks import marks
 from .fleet_sheets import sheets
-from .markdown import escape, fenced
+from .markdown import escape, fenced, sheet_rows
 
 
 def fleet_markdown(report: FleetReport) -> str:
@@ -28,9 +28,7 @@ def fleet_markdown(report: FleetReport) -> str:
             block = fenced(step.command) if step.command else []
             rows += ["", *("     " + row for part in block for row in part.split("\n")), ""] if block else [""]
     for sheet in sheets(report):
-        rows += [f"#### {escape(sheet.title)}", "", f"| {' | '.join(map(escape, sheet.header))} |"]
-        rows += [f"| {' | '.join('---:' if n in sheet.numeric else '---' for n in range(len(sheet.header)))} |"]
-        rows += [*(f"| {' | '.join(map(escape, row))} |" for row in sheet.rows), ""]
+        rows += [f"#### {escape(sheet.title)}", "", *sheet_rows(sheet)]
     notes = [*slow.slow_notes(report), *filter(None, (slow.hides(report), slow.since_words(report)))]
     rows += [*(f"- {escape(note)}" for note in notes), *([""] if notes else [])]
     first = ending.first_step(report)

@@ -30,6 +30,7 @@ def sheets(report: FleetReport) -> list[Sheet]:
     ]
     clocks = [("", "clock", words.clock_words(one.seconds), "", one.node) for one in report.clocks]
     found = [
+        *_spec(report),
         _findings("Unknown", (one for one in report.findings if one.status == "unknown")),
         _findings("Warnings", (one for one in report.findings if one.status != "unknown")),
         _odd("Odd nodes", report.odd, clocks),
@@ -61,10 +62,26 @@ def sheets(report: FleetReport) -> list[Sheet]:
         Sheet("Contradictory answers", ("what",), [(words.duplicate(one),) for one in report.duplicates]),
         Sheet("Remarks", ("what",), [(words.remark(one),) for one in report.remarks]),
         Sheet(words.since_title(report), ("what", "change", "nodes"), since),
-        _findings("Python environments (these fail no node)", report.python),
-        _odd("Odd values in Python environments (these make no node odd)", report.odd_python),
+        _findings("Python environments (these do not make a node fail)", report.python),
+        _odd("Odd values in Python environments (these do not make a node odd)", report.odd_python),
     ]
     return [sheet for sheet in found if sheet.rows]
+
+
+def _spec(report: FleetReport) -> list[Sheet]:
+    one = report.spec
+    if one is None:
+        return []
+    header = ("line", "allowed", "found", "nodes")
+    off, unknown = (
+        [(row.name, row.allowed, row.found, folded(row.nodes)) for row in some]
+        for some in (one.deviations, one.unknown)
+    )
+    return [
+        Sheet(words.spec_title(one), header, off or [("", "", "no deviations", "")]),
+        Sheet("Deviations from the spec by node", ("count", "nodes"), words.spec_counts(one)),
+        Sheet("Unknown whether these meet the spec", header, unknown),
+    ]
 
 
 def _findings(title: str, found: Iterable[FindingAbout]) -> Sheet:

@@ -27,7 +27,7 @@ def slow_cells(one: SlowFigure) -> SlowCells:
     where = f"GPU {one.gpu}" if one.gpu >= 0 else f"all {one.gpus}" if one.gpus > 1 else "node"
     note = f"(median {number(one.median)} ± {one.spread_percent:.1f} %)"
     note = "node: check its cooling" if one.gpu < 0 and one.gpus > 1 and one.kind == "matmul" else note
-    note = f"slow before too; {note}" if one.before else note
+    note = f"also slow before; {note}" if one.before else note
     return SlowCells(
         one.node, where, one.label, f"{number(one.value)} {one.unit}", f"{one.change_percent:+.0f} %", note
     )
@@ -68,7 +68,7 @@ def hides(report: FleetReport) -> str:
     if not worst:
         return ""
     words = ", ".join(f"{percent:.0f} % ({kind_words(kind)})" for kind, percent in sorted(worst.items()))
-    return f"Not detectable at this spread: losses below {words}."
+    return f"With this spread, losses below {words} cannot be detected."
 
 
 KINDS = {"matmul": "matmul", "memory": "device memory", "copy": "copies"}
@@ -99,7 +99,7 @@ def since_lines(report: FleetReport) -> list[str]:
     failed = len({node for nodes in since.failed.values() for node in nodes})
     cured = len({node for nodes in since.cured.values() for node in nodes})
     found = [f"new failures on {several(failed, 'node')}"] if failed else []
-    found += [f"failures cured on {several(cured, 'node')}"] if cured else []
+    found += [f"failures fixed on {several(cured, 'node')}"] if cured else []
     found += [f"{several(len(since.slow_again), 'node')} slow for the second time"] if since.slow_again else []
     found += [f"{several(len(since.gone), 'node')} gone"] if since.gone else []
     found += [several(len(since.new), "new node")] if since.new else []

@@ -32,8 +32,8 @@ def render_fleet(report: FleetReport, path: str, display: Display = Display()) -
     if display.quiet:
         return display.written(_ending(report, how))
     sections = (
-        _head(report, how), _repairs(report, how), _findings(report, how), _odd(report, how), _slow(report, how),
-        _not_examined(report, how), _loaded(report, how), _since(report, how), _ending(report, how),
+        _head(report, how), _repairs(report, how), _spec(report, how), _findings(report, how), _odd(report, how),
+        _slow(report, how), _not_examined(report, how), _loaded(report, how), _since(report, how), _ending(report, how),
     )  # fmt: skip
     rows: list[Line] = []
     for section in filter(None, sections):
@@ -89,13 +89,24 @@ def _steps(one: RepairAbout, how: Shown) -> list[Line]:
     return rows
 
 
+def _spec(report: FleetReport, how: Shown) -> list[Line]:
+    """What does not meet the spec, and how much of it on which nodes."""
+    one = report.spec
+    if one is None:
+        return []
+    rows = wrap(words.spec_title(one), how.width, style="bold")
+    found = [words.spec_row(row) for row in one.deviations] + [words.spec_row(row, True) for row in one.unknown]
+    rows += columns(found if how.all_ else found[:MOST], how) + more(len(found), how)
+    return rows + columns([Row(text, "", nodes) for text, nodes in words.spec_counts(one)], how)
+
+
 def _findings(report: FleetReport, how: Shown) -> list[Line]:
     """Warnings, unknown facts, and what concerns the users' Python alone."""
     rows: list[Line] = []
     groups = (
         ("Unknown", [one for one in report.findings if one.status == "unknown"]),
         ("Warnings", [one for one in report.findings if one.status != "unknown"]),
-        ("Python environments (these fail no node)", list(report.python)),
+        ("Python environments (these do not make a node fail)", list(report.python)),
     )
     for title, found in groups:
         if found:
@@ -135,7 +146,7 @@ def _odd(report: FleetReport, how: Shown) -> list[Line]:
         rows += [line(Span("Odd values on failing nodes", "bold"))]
         rows += columns([words.odd_row(one) for one in report.odd_on_failing], how)
     if how.all_ and report.odd_python:
-        rows += [line(Span("Odd values in Python environments (these make no node odd)", "bold"))]
+        rows += [line(Span("Odd values in Python environments (these do not make a node odd)", "bold"))]
         rows += columns([words.odd_row(one) for one in report.odd_python], how)
     return rows
 
@@ -145,7 +156,7 @@ def _slow(report: FleetReport, how: Shown) -> list[Line]:
     notes = slow.slow_notes(report)
     if not found and not notes and not how.all_:
         return []
-    rows = wrap("(in all 3 measurements; ± shows the spread of the kind)" if found else "none", how.width,
+    rows = wrap("(in all 3 measurements; ± is the spread among nodes of that kind)" if found else "none", how.width,
                 first=Span("Slow for their kind " if found else "Slow for their kind: ", "bold"))  # fmt: skip
     rows += cells(found if how.all_ else found[:MOST], how) + more(len(found), how)
     for note in notes:
@@ -219,7 +230,7 @@ def _ending(report: FleetReport, how: Shown) -> list[Line]:
     first = ending.first_step(report)
     text = f"exit {report.exit_code}" + f". {first or ending.verdict(report)}"
     rows = wrap(text, how.width, first=Span(f"{word}  ", style), hang=2)
-    node = next((one.node for one in report.nodes if one.state in ("fail", "slow", "odd", "unknown", "warn")), "")
+    node = ending.first_node(report)
     if node and not report.masked:
         from shlex import quote
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..findings import Fix
+from ..findings.spec import instead
 from ..fleet.nodesets import folded, parts
 from ..fleet.report import (
     CohortAbout,
@@ -16,6 +17,8 @@ from ..fleet.report import (
     RefusedAbout,
     RemarkAbout,
     RepairAbout,
+    SpecAbout,
+    SpecDeviation,
     Split,
 )
 
@@ -138,18 +141,26 @@ def cures(index: int, one: RepairAbout, report: FleetReport) -> str:
     of = f" of {report.counts.fail:,}" if index == 0 else ""
     if one.fix is None:
         return f"{len(one.nodes):,}{of}, no known fix"
-    return f"cures {one.cures:,}{of}" if one.cures else f"also needed on {several(len(one.nodes), 'node')}"
+    return f"fixes {one.cures:,}{of}" if one.cures else f"also needed on {several(len(one.nodes), 'node')}"
 
 
 def about(one: RepairAbout) -> str:
     """The nodes; where each has a subject of its own and they are few, with it."""
     if one.subjects and len(one.subjects) == len(one.nodes) and len(set(one.subjects.values())) == 1:
-        return f"{folded(one.nodes)}: {', '.join(next(iter(one.subjects.values())))}"
+        return f"{folded(one.nodes)}: {_subjects(next(iter(one.subjects.values())))}"
     if one.subjects and len(one.nodes) <= 3:
         return ", ".join(
-            f"{node}: {', '.join(one.subjects[node])}" if node in one.subjects else node for node in one.nodes
+            f"{node}: {_subjects(one.subjects[node])}" if node in one.subjects else node for node in one.nodes
         )
     return folded(one.nodes)
+
+
+def _subjects(some: Sequence[str]) -> str:
+    """`GPU 0-7`; others as they are."""
+    numbers = [subject[4:] for subject in some if subject.startswith("GPU ")]
+    if len(numbers) < len(some):
+        return ", ".join(some)
+    return f"GPU {folded_numbers(map(int, numbers))}"
 
 
 def odd_row(one: OddFact) -> Row:
@@ -157,6 +168,28 @@ def odd_row(one: OddFact) -> Row:
     value, usual = shown(one.value, one.unit, one.label), shown(one.usual, one.unit, one.label)
     others = "1 node has" if one.usual_nodes == 1 else f"{one.usual_nodes:,} nodes have"
     return Row(one.label, f"{value}; {others} {usual}", with_gpus(one.nodes, one.gpus))
+
+
+def spec_title(one: SpecAbout) -> str:
+    """`3 of 64 nodes do not meet the spec team.toml (8 lines)`."""
+    name = f"the spec {', '.join(one.files)}" if one.files else "the spec"
+    off = len(one.counts)
+    words = f"{off:,} of {several(one.judged, 'node')} {'does' if off == 1 else 'do'} not meet"
+    words = words if off else f"{one.met:,} of {several(one.judged, 'node')} {'meets' if one.met == 1 else 'meet'}"
+    return f"{words} {name} ({several(one.lines, 'line')})"
+
+
+def spec_row(one: SpecDeviation, unknown: bool = False) -> Row:
+    """`driver   535.104.05 (the spec requires >=570)   gpu-[001-003]`."""
+    return Row(one.name, instead(one.found, one.allowed, unknown), folded(one.nodes))
+
+
+def spec_counts(one: SpecAbout) -> list[tuple[str, str]]:
+    """(`2 deviations`, nodes), the most first."""
+    nodes: dict[int, list[str]] = {}
+    for node, count in one.counts.items():
+        nodes.setdefault(count, []).append(node)
+    return [(several(count, "deviation"), folded(some)) for count, some in sorted(nodes.items(), reverse=True)]
 
 
 def split_words(one: Split) -> str:
@@ -237,7 +270,7 @@ def remark(one: RemarkAbout) -> str:
 REMARKS = {
     "skipped": "{detail} was skipped (--skip) on {nodes}",
     "not-requested": "{nodes} answered but are not listed in --nodes",
-    "answered-as": "{nodes} answered for {detail}",
+    "answered-as": "{nodes} answered (requested as {detail})",
     "silent-before": "{nodes} answered after an earlier report: {detail}",
 }
 

@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from doctor.fleet.odd import Odd, judge
+from doctor.fleet.store.read import open_store
 from doctor.snapshot import Measured, Rate, Snapshot, known
 
 from ..rows import for_each
@@ -106,3 +108,13 @@ def test_a_value_of_as_many_nodes_as_the_usual_one_is_not_odd() -> None:
     found: Callable[..., Any] = judge
     assert not [one for one in found("gpus.vbios", {"a": 2, "b": 2}, 0, 2) if isinstance(one, Odd)]
     assert [one.value for one in found("gpus.vbios", {"a": 3, "b": 2}, 0, 3) if isinstance(one, Odd)] == ["b"]
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_a_query_that_nobody_finishes_is_silent(tmp_path: Path) -> None:
+    """Ctrl-C leaves one suspended in the traceback while its database is closed."""
+    store = open_store(str(database(tmp_path, fleet({"gpu-001": 4, "gpu-002": 4}))))
+    counts = store.value_counts(store.nodes()[0].cohort)
+    next(counts)
+    store.close()
+    counts.close()

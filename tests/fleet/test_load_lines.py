@@ -150,3 +150,14 @@ def test_a_recording_is_judged_here_under_its_folders_name(tmp_path: Path) -> No
 
 def _without_times(text: bytes) -> bytes:
     return re.sub(rb'"generated_at": "[^"]*"|"duration_ms": [\d.]+', b"", text)
+
+
+@for_each("name", ["-", "spool/gpu-1.json", "spool/answers.log", "spool/no-end"])
+def test_a_gzip_file_is_known_by_how_it_begins(name: str, tmp_path: Path) -> None:
+    """A stream has no name, and what copied the file may have changed it."""
+    packed = gzip.compress(envelope("gpu-1", report(machine(1))))
+    (tmp_path / "spool").mkdir()
+    if name != "-":
+        (tmp_path / name).write_bytes(packed)
+    done = gpudoctor("fleet", "load", name, "-o", "now.db", data=packed, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"1 node has answered\n", b"")

@@ -20,6 +20,7 @@ from doctor.fleet.names import is_name, unfold
 from doctor.guard import Refusal
 from doctor.report.clean import visible
 
+from ..cli.command import gpudoctor, one_line
 from ..rows import for_each
 from .spool import envelope, load, machine, measured, report, rows
 
@@ -304,3 +305,19 @@ def test_what_is_no_nodeset_is_refused(nodeset: str) -> None:
 
 def test_an_unknown_option_is_wrong_usage() -> None:
     assert run(["fleet", "load"]) == 2
+
+
+@for_each("words", ["-", "empty.jsonl", "broken.json", "other.db"])
+def test_a_database_is_not_replaced_by_nothing(words: str, tmp_path: Path) -> None:
+    """Nothing answered, and no node was requested: most likely a pipe that broke."""
+    (tmp_path / "one.json").write_bytes(report(machine(1)))
+    for name in ("now.db", "other.db"):
+        assert gpudoctor("fleet", "load", "one.json", "-o", name, cwd=tmp_path).returncode == 0
+    (tmp_path / "empty.jsonl").touch()
+    (tmp_path / "broken.json").write_text('{"schema_version": 1')
+    before = (tmp_path / "now.db").read_bytes()
+    done = gpudoctor("fleet", "load", words, "-o", "now.db", cwd=tmp_path)
+    assert "now.db is as it was" in one_line(done) and not done.stdout
+    assert (tmp_path / "now.db").read_bytes() == before
+    done = gpudoctor("fleet", "load", words, "-o", "now.db", "--nodes", "n1", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (3, b"0 nodes have answered, 1 did not\n")

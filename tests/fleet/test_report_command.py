@@ -49,6 +49,7 @@ EXITS: dict[str, tuple[tuple[str, ...], tuple[tuple[str, int], ...]]] = {
 """What is planted, and the exit code of the report with these flags."""
 
 
+@pytest.mark.slow
 def test_exit_codes(tmp_path: Path) -> None:
     with Faults() as faults:
         for name, (kinds, codes) in EXITS.items():

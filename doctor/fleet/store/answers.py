@@ -10,12 +10,13 @@ from msgspec.structs import replace
 from ... import __version__
 from ...snapshot import known
 from ..envelope import Answer, Report
+from ..kinds import CLOCK_OFF_S
 from ..lines import Piece
 from .judged import node_verdict, our_matrix
 from .judges import Judges
 from .judging import Judging
 from .look import Look
-from .machines import Known, Machines, seconds_of
+from .machines import Known, Machines, digests, seconds_of, share
 from .sections import Reader, Sections, real_snapshot
 from .tables import Tables, node_row
 
@@ -44,7 +45,7 @@ class Answers:
 
     def take(self, piece: Piece, answer: Answer, report: Report, sections: Sections) -> None:
         """One more answer; report, sections: its own."""
-        uuids = frozenset(uuid for uuid in sections.uuids if uuid)
+        uuids = digests(sections.uuids)
         machines, name = self.machines, answer.node
         hinted = answer.hinted and piece.namesakes > 1
         if hinted and machines.nameless(name):
@@ -56,7 +57,7 @@ class Answers:
         made = seconds_of(report.generated_at)
         one = Known(self.number + 1, received, answer.received, made, uuids, digest, hinted, repeat=answer.repeat)
         same = machines.same(name, uuids)
-        if hinted and any(m.hinted for m in machines.of(name)) and (same is None or not same.uuids & uuids):
+        if hinted and any(m.hinted for m in machines.of(name)) and (same is None or not share(same.uuids, uuids)):
             for number in machines.unname(name, 1):
                 self.drop(number)
             return
@@ -73,7 +74,7 @@ class Answers:
         if same is not None:
             old, new = (one, same) if one.before(same) else (same, one)
             detail = f"of {old.identity(new)} and of {new.identity(old)}"
-            if not same.uuids & uuids:
+            if not share(same.uuids, uuids):
                 detail += "; one of them has no UUIDs"
             self._tables.duplicate("answer", [name], detail)
             if new is same:
@@ -144,6 +145,7 @@ class Answers:
     def _judge(self, look: Look, report: Report, sections: Sections, received: float) -> None:
         """Its own verdict where that counts; else it is judged here, perhaps later."""
         ours = report.tool.version == __version__ and report.matrix.version == self.matrix
+        ours &= abs(_clock_off(report.generated_at, look.sent) or 0.0) <= CLOCK_OFF_S
         if ours and not self._judge_all and sections.verdict:
             self._judged(look, sections, sections.findings, sections.verdict, "there")
         elif self._judges.alone or not self._judging.differ(sections):

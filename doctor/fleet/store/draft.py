@@ -1,4 +1,5 @@
-"""A database that is being written: next to its final name, locked, and moved there whole or not at all."""
+"""A database that is being written: next to its final name, locked, and moved there whole or not at all; or put there
+first, where a long run fills it, so that a killed run leaves what it had stored."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from pkgutil import get_data
 
 from ...formats.given import Unopened
 from ...guard import Refusal
-from .opened import APPLICATION_ID, SCHEMA_VERSION, refuse_other
+from .opened import APPLICATION_ID, SCHEMA_VERSION, is_growing, refuse_other
 
 _DRAFT_ID = 0x67706470
 """`gpdp` in the header of what is not finished."""
@@ -28,6 +29,7 @@ class Draft:
         self._path = os.path.realpath(path)
         self._part = f"{self._path}.part"
         self._mode = _mode(path, self._path)
+        self._kept = False
         self._lock = self._locked()
         try:
             self.db = sqlite3.connect(self._part, isolation_level=None)
@@ -52,14 +54,41 @@ class Draft:
     def finish(self) -> None:
         """Put it in its place. Raises Refusal if that cannot be done; the old file is intact then."""
         try:
-            self.db.execute(f"pragma application_id = {APPLICATION_ID}")
-            self.db.execute("commit")
-            self.db.close()
-            os.fsync(self._lock)
-            os.fchmod(self._lock, self._mode)
-            os.replace(self._part, self._path)  # noqa: PTH105
+            if self._kept:
+                self.db.execute("commit")
+                self.db.close()
+                return
+            self._put()
         except (sqlite3.Error, OSError) as error:
             raise self._refusal(error) from None
+
+    def commit(self) -> None:
+        """Store what came since the last one, in its place: it stays, whatever ends this process.
+
+        Raises Refusal if that cannot be done; the first time, the old file is intact then.
+        """
+        try:
+            if self._kept:
+                self.db.execute("commit")
+            else:
+                self._put()
+                self._kept = True
+                self.db = sqlite3.connect(self._path, isolation_level=None)
+                for pragma in (f"cache_size = -{_CACHE_KIB}", "temp_store = memory", "synchronous = normal"):
+                    self.db.execute(f"pragma {pragma}")
+            self.db.execute("begin")
+        except (sqlite3.Error, OSError) as error:
+            raise self._refusal(error) from None
+
+    def _put(self) -> None:
+        self.db.execute(f"pragma application_id = {APPLICATION_ID}")
+        self.db.execute("commit")
+        self.db.close()
+        os.fsync(self._lock)
+        os.fchmod(self._lock, self._mode)
+        with contextlib.suppress(FileNotFoundError):  # of a killed run: it must not be taken for the new file's
+            os.unlink(f"{self._path}-journal")  # noqa: PTH108
+        os.replace(self._part, self._path)  # noqa: PTH105
 
     def _locked(self) -> int:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -122,6 +151,8 @@ def _mode(shown: str, path: str) -> int:
     if about.st_size:
         try:
             refuse_other(path)
+            if is_growing(path):
+                raise Refusal(f"cannot write {shown}: another run of gpudoctor fleet is writing it")
         except Unopened as error:
             raise Refusal(f"{str(error).replace(path, shown, 1)}; it is not replaced") from None
     return stat.S_IMODE(about.st_mode)

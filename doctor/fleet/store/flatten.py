@@ -71,16 +71,16 @@ def _walk(found: list[Fact], path: str, value: Any) -> None:
             _walk(found, f"{path}.{name}"[:_LONGEST_PATH], inner)
     elif isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
         found.append(Fact(path, str(len(value))))
-        for key, item in _keyed(value):
+        for key, item in keyed(value):
             _walk(found, f"{path}[{key}]"[:_LONGEST_PATH], item)
     elif isinstance(value, list):
-        found.append(Fact(path, _text(", ".join(_text(item) for item in value))))
+        found.append(Fact(path, as_text(", ".join(as_text(item) for item in value))))
     else:
-        found.append(Fact(path, _text(value)))
+        found.append(Fact(path, as_text(value)))
 
 
-def _keyed(items: list[dict[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """Each item of a list under its key, without that key; several of one key are counted."""
+def keyed(items: list[dict[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Each item of a list under its key, in the list's order, without that key; several of one key are counted."""
     key = next((name for name in _KEYS if all(name in item for item in items)), None)
     seen: dict[str, int] = {}
     for number, item in enumerate(items):
@@ -94,7 +94,7 @@ def _keyed(items: list[dict[str, Any]]) -> Iterator[tuple[str, Any]]:
         yield name if seen[name] == 1 else f"{name}#{seen[name]}", lone
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
     """A value as it is compared and shown; a long one is cut and told from others by its hash."""
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "none"}[value]

@@ -172,7 +172,7 @@ def fill(text: bytes, uuids: list[bytes], numbers: Iterator[bytes]) -> bytes:
         if piece[:1] == b"#":
             number = next(numbers, None)
             if number is None:
-                raise ValueError("a section has more numbers than the data")
+                raise ValueError("a section refers to more numbers than are stored")
             out += (number, piece[1:])
         else:
             position, _, rest = piece.partition(b";")

@@ -55,10 +55,10 @@ def result_of(data: bytes) -> tuple[tuple[Finding, ...], str]:
 
 
 def node_verdict(findings: Sequence[Finding], word: str, snapshot: Snapshot, policy: Policy) -> Verdict:
-    """The node's part of a verdict. Findings of the user's Python count where somebody named an environment or a
-    package."""
+    """The node's part of a verdict. Findings of the user's Python count where somebody named an environment, a package
+    or a spec."""
     chosen = known(snapshot.python.chosen_because) or ""
-    users_count = bool(policy.require) or chosen.startswith("--python")
+    users_count = bool(policy.require or policy.spec) or chosen.startswith("--python")
     marked = [(finding, not users_count and _is_users(finding)) for finding in findings]
     own = [finding for finding, users in marked if not users]
     found = plain = verdict_of(own)

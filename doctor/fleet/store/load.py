@@ -41,7 +41,7 @@ def load(
 ) -> Loaded:
     """Fill a draft. `requested`: nodes that were asked for; `source`: where the answers come from, as text."""
     with Judges(jobs) as judges:
-        filling = _Filling(Tables(draft.db), judges, judge_all, requested)
+        filling = Filling(Tables(draft.db), judges, judge_all, requested)
         for piece in pieces:
             if isinstance(piece, Refused):
                 filling.refuse(piece)
@@ -50,8 +50,11 @@ def load(
         return filling.end(source)
 
 
-class _Filling:
+class Filling:
+    """Takes pieces in any order; `end` when all have come."""
+
     def __init__(self, tables: Tables, judges: Judges, judge_all: bool, requested: list[str]) -> None:
+        """`requested`: nodes that were asked for."""
         self._tables, self._judges = tables, judges
         self._answers = Answers(tables, judges, judge_all)
         self._machines = self._answers.machines
@@ -114,14 +117,21 @@ class _Filling:
             self._remark(name, number)
         for name, one in self._machines.all():
             self._remark(name, one.number)
-        answers = self._answers
-        counts = (len(self._wanted.names), here, len(answers.seen) - here)
-        self._tables.run((*answers.times, source, __version__, answers.matrix, *counts))
+        self.run(source, here)
         for file, count in self._of_file.items():
             if count > _MOST_REFUSED:
-                self._tables.refused(Refused(file, 0, f"and {count - _MOST_REFUSED:,} more of its lines"))
+                self._tables.refused(Refused(file, 0, f"and {count - _MOST_REFUSED:,} more lines in this file"))
         others = len(self._wanted.others)
         return Loaded(len(answered), missing, others, self._refused_count, self._pieces, here, self._first)
+
+    def run(self, source: str, judged_here: int) -> None:
+        """The row of the run, as far as it has come."""
+        answers = self._answers
+        counts = (len(self._wanted.names), judged_here, len(answers.seen) - judged_here)
+        self._tables.run((*answers.times, source, __version__, answers.matrix, *counts))
+
+    def has_answered(self, node: str) -> bool:
+        return bool(self._machines.of(node))
 
     def _silenced(self) -> set[str]:
         """The nodes that answered, and were not to be examined later; of the others it is said what was before."""

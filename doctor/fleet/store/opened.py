@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import sqlite3
 import urllib.parse
@@ -13,6 +15,8 @@ APPLICATION_ID = 0x67706466
 SCHEMA_VERSION = 2
 DAMAGE = (sqlite3.Error, UnicodeError, OverflowError)
 """What reading a damaged file raises; sqlite3's own messages may be no UTF-8 then."""
+_PATIENCE_S = 10.0
+"""For a run that is just storing."""
 HEAP_BYTES = 256 << 20
 """What SQLite may hold in memory, whatever a query makes of its words."""
 
@@ -20,8 +24,12 @@ HEAP_BYTES = 256 << 20
 def connect(path: str) -> sqlite3.Connection:
     """A read-only connection. Raises Unopened with one line if there is no database of this kind and schema."""
     refuse_other(path)
+    growing = is_growing(path)
+    if not growing:
+        _roll_back(path)
     quoted = urllib.parse.quote(os.path.abspath(path))  # noqa: PTH100
-    db = sqlite3.connect(f"file:{quoted}?mode=ro&immutable=1", uri=True)
+    how = "" if growing else "&immutable=1"
+    db = sqlite3.connect(f"file:{quoted}?mode=ro{how}", uri=True, timeout=_PATIENCE_S)
     try:
         db.execute("pragma trusted_schema = off")
         db.execute("pragma temp_store = memory")
@@ -32,6 +40,38 @@ def connect(path: str) -> sqlite3.Connection:
         db.close()
         raise Unopened(f"{path} cannot be read as a fleet database: {error}") from None
     return db
+
+
+def is_growing(path: str) -> bool:
+    """Whether a run of `gpudoctor fleet` still writes this database."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # a file system without locks
+        return False
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _roll_back(path: str) -> None:
+    """A run that was killed while it stored left a journal: undo what is half stored. Raises Unopened if it cannot."""
+    try:
+        if not os.stat(f"{path}-journal").st_size:  # noqa: PTH116
+            return
+        with contextlib.closing(sqlite3.connect(path, timeout=_PATIENCE_S)) as db:
+            db.execute("select count(*) from sqlite_master").fetchone()
+            db.execute("begin immediate")
+    except FileNotFoundError:
+        return
+    except (OSError, *DAMAGE) as error:
+        words = f"{path} was left by a run that was killed, and {path}-journal cannot be applied: {error}"
+        raise Unopened(words) from None
 
 
 def refuse_other(path: str) -> None:

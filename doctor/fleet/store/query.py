@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 import zlib
 from collections.abc import Iterator
+from threading import Timer
 from typing import Any, NamedTuple
 
 import msgspec
@@ -21,10 +21,13 @@ from .section import HEAD, RATES, Head, unpacked
 DEADLINE_S = 60.0
 """For a query, reading its rows included."""
 _STEPS = 20_000
-"""Of SQLite's machine between two looks at the clock: some milliseconds."""
-_LIMIT_LENGTH, _MOST_CHARACTERS = 0, 16 << 20
-"""SQLITE_LIMIT_LENGTH: of one value that a query makes; making a longer one takes time in which no deadline is seen."""
+"""Of SQLite's machine between two moments at which Ctrl-C is seen: some milliseconds."""
+_LIMIT_LENGTH, _MOST_CHARACTERS = 0, 1 << 18
+"""SQLITE_LIMIT_LENGTH: of one value that a query makes. instr and replace take the square of it (2 s for this one), and
+nothing can stop them before they end."""
 _MOST_BYTES = 64 << 20
+DAMAGED = (*READING, zlib.error, ValueError, KeyError, TypeError, IndexError, AttributeError)
+"""What reading a damaged report raises."""
 _ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE)
 _REFUSED_FUNCTIONS = ("load_extension", "readfile", "writefile", "edit", "fts3_tokenizer", "sqlite_compileoption_get")
 
@@ -47,40 +50,57 @@ def ask(path: str, sql: str, deadline_s: float = DEADLINE_S) -> Rows:
     limit: Any = getattr(db, "setlimit", None)  # from Python 3.11 on
     if limit is not None:
         limit(_LIMIT_LENGTH, _MOST_CHARACTERS)
-    ends = time.monotonic() + deadline_s
     db.set_authorizer(_authorize)
-    db.set_progress_handler(lambda: int(time.monotonic() > ends), _STEPS)
+    db.set_progress_handler(lambda: 0, _STEPS)
+    deadline = Timer(deadline_s, db.interrupt)  # seen at each turn of a loop, a handler only after its steps
+    deadline.daemon = True
+    deadline.start()
     try:
         cursor = db.execute(sql)
     except (*DAMAGE, sqlite3.Warning, ValueError, MemoryError) as error:
-        db.close()
+        _end(db, deadline)
         raise _refusal(error, deadline_s) from None
     if cursor.description is None:
-        db.close()
+        _end(db, deadline)
         raise Refusal("--query accepts one SELECT")
     columns = tuple(str(column[0]) for column in cursor.description)
-    return Rows(columns, _fetched(db, cursor, deadline_s))
+    return Rows(columns, _fetched(db, cursor, deadline, deadline_s))
 
 
 def saved_of(path: str, name: str) -> tuple[Saved, ...]:
-    """The reports of a node, to be judged as `check --from` does; several where several machines have the name.
+    """The reports of a node, to be judged as `check --from` does; several where several machines have the name, the
+    one in the worst state last.
 
     Raises Refusal with one line if there is none, or it cannot be read.
     """
     with _opened(path) as db:
         found = db.execute(
             "select id, exists (select 1 from report r where r.node = n.id), reason from node n where node = ? "
-            "order by id", (name,),
+            "order by case verdict when 'fail' then 3 when 'unknown' then 2 when 'warn' then 1 else 0 end, id", (name,),
         ).fetchall()  # fmt: skip
         if not found:
-            raise Refusal(f"{path} knows no node {name!r}")
+            raise Refusal(f"{path} has no node {name!r}")
         numbers = [number for number, answered, _ in found if answered]
         if not numbers:
             raise Refusal(f"{name} has no report: {found[0][2] or 'no answer'}")
         try:
             return tuple(_saved(db, number) for number in numbers)
-        except (*READING, zlib.error, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        except DAMAGED as error:
             raise Refusal(f"the report of {name} in {path} is damaged: {error}") from None
+
+
+def kinds_of(path: str) -> Iterator[tuple[tuple[int, ...], Snapshot]]:
+    """(ids of nodes, the Snapshot of one of them) for all nodes whose reports differ in nothing but numbers that change
+    by themselves and UUIDs. Raises Refusal with one line if it cannot be read."""
+    with _opened(path) as db:
+        nodes: dict[int, list[int]] = {}
+        for sections, node in db.execute("select sections, node from report order by node"):
+            nodes.setdefault(sections, []).append(node)
+        for some in nodes.values():
+            try:
+                yield tuple(some), _saved(db, some[0]).snapshot
+            except DAMAGED as error:
+                raise Refusal(f"a report in {path} is damaged: {error}") from None
 
 
 class _opened:
@@ -99,7 +119,7 @@ class _opened:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: object) -> None:
         self._db.close()
         if isinstance(error, DAMAGE):
-            raise Refusal(f"{self._path} cannot be read as a fleet's database: {error}") from None
+            raise Refusal(f"{self._path} cannot be read as a fleet database: {error}") from None
 
 
 def _saved(db: sqlite3.Connection, number: int) -> Saved:
@@ -143,13 +163,21 @@ def _authorize(action: int, first: str | None, second: str | None, *rest: object
     return sqlite3.SQLITE_DENY
 
 
-def _fetched(db: sqlite3.Connection, cursor: sqlite3.Cursor, deadline_s: float) -> Iterator[tuple[Any, ...]]:
+def _end(db: sqlite3.Connection, deadline: Timer) -> None:
+    deadline.cancel()
+    deadline.join()  # its call, if it has begun, needs the open database
+    db.close()
+
+
+def _fetched(
+    db: sqlite3.Connection, cursor: sqlite3.Cursor, deadline: Timer, deadline_s: float
+) -> Iterator[tuple[Any, ...]]:
     try:
         yield from cursor
     except (*DAMAGE, MemoryError) as error:
         raise _refusal(error, deadline_s) from None
     finally:
-        db.close()
+        _end(db, deadline)
 
 
 def _refusal(error: Exception, deadline_s: float) -> Refusal:
@@ -157,7 +185,7 @@ def _refusal(error: Exception, deadline_s: float) -> Refusal:
     if words == "interrupted":
         return Refusal(f"--query did not finish within {deadline_s:g} s")
     if words in ("not authorized", "authorization denied") or "prohibited" in words:
-        return Refusal("--query is read-only: one SELECT over the tables and views of docs/fleet.md")
+        return Refusal("--query is read-only: one SELECT over the tables and views in docs/fleet.md")
     if "one statement" in words:
         return Refusal("--query accepts one SELECT")
     return Refusal(f"--query: {words or 'too little memory'}")

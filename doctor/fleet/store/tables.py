@@ -37,6 +37,12 @@ class Tables(Shared):
         values = [storable(value) if isinstance(value, str) else value for value in row.values()]
         self.db.execute(f"insert into node ({columns}) values ({holes})", values)
 
+    def why(self, node: int, state: str, reason: str) -> None:
+        """Why a node that has a row was not examined."""
+        self.db.execute(
+            "update node set state = ?, reason = ? where id = ?", (state, storable(self._outside.text(reason)), node)
+        )
+
     def judged(self, node: int, verdict: str, judged: str) -> None:
         self.db.execute("update node set verdict = ?, judged = ? where id = ?", (verdict, judged, node))
 

@@ -1,0 +1,67 @@
+"""The objects of a run in Kubernetes, in YAML: a ConfigMap with the probe, and a DaemonSet that runs it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Mapping
+from importlib.resources import files
+
+from ..guard import Refusal
+from .gather import Probe, Wish
+
+IMAGE = "python:3-slim"
+ENDS = "@gpudoctor1-end"
+"""`@gpudoctor1-end RUN CODE`: the last line of a log that is whole, with the probe's exit code."""
+_RUNTIME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+_IMAGE = re.compile(r"[A-Za-z0-9][\w.\-/:@]{0,254}", re.ASCII)
+_EQUAL = re.compile(r"([A-Za-z0-9][\w./-]{0,316})==?([\w.-]{0,63})", re.ASCII)
+
+
+def refuse_names(wish: Wish) -> None:
+    """Raises Refusal for what cannot be the name of an image or a runtime class."""
+    for name, value, grammar in (
+        ("runtime-class", wish.runtime_class, _RUNTIME),
+        ("image", wish.image, _IMAGE),
+    ):
+        if value and not grammar.fullmatch(value):
+            raise Refusal(f"--{name} {value[:80]!r} is not a valid name")
+
+
+def labels_of(selector: str) -> dict[str, str]:
+    """The labels of a selector that is nothing but `NAME=VALUE,...`; else none."""
+    parts = [_EQUAL.fullmatch(part.strip()) for part in selector.split(",")]
+    return {part[1]: part[2] for part in parts if part} if all(parts) else {}
+
+
+def nodes_by_name(names: Collection[str]) -> list[dict[str, object]]:
+    """Terms of an affinity for these nodes. A field takes one value."""
+    return [{"matchFields": [_field("In", name)]} for name in names]
+
+
+def nodes_but(names: Collection[str]) -> list[dict[str, object]]:
+    """The same for all nodes but these; none if there are none."""
+    return [{"matchFields": [_field("NotIn", name) for name in names]}] if names else []
+
+
+def _field(operator: str, name: str) -> dict[str, object]:
+    return {"key": "metadata.name", "operator": operator, "values": [name]}
+
+
+def manifest(run: str, probe: Probe, wish: Wish, labels: Mapping[str, str], terms: list[dict[str, object]]) -> str:
+    """The objects of this run: on all nodes with these labels that one of the terms matches."""
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    command = f'( {probe.command} ) <"${{0%/*}}/agent.py"\necho "{ENDS} {probe.run} $?"'
+    runtime = f'      runtimeClassName: "{wish.runtime_class}"\n' if wish.runtime_class else ""
+    text = files(__package__).joinpath("daemonset.yaml").read_text("utf-8")
+    for mark, value in (
+        ("@RUN@", run), ("@COMMAND@", _indented(command)), ("@SCRIPT@", _indented(probe.script.decode("ascii"))),
+        ("      @RUNTIME@\n", runtime), ("@IMAGE@", wish.image or IMAGE), ("@SELECTOR@", json.dumps(labels)),
+        ("@AFFINITY@", json.dumps({"nodeAffinity": required} if terms else {})),
+    ):  # fmt: skip
+        text = text.replace(mark, value)
+    return text
+
+
+def _indented(text: str) -> str:
+    return text.rstrip("\n").replace("\n", "\n    ")
