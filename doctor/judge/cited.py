@@ -97,7 +97,7 @@ def matrix_notes(matrix: Matrix, judged_on: str, used: Iterable[MatrixRow]) -> M
     if rests_on:
         text = f"This verdict used tables that are due for an update (gpudoctor matrix age): {_named(rests_on)}"
         return MatrixNotes((*notes, text))
-    overdue = f"Tables of the matrix that are due for an update (gpudoctor matrix age): {_named(old)}"
+    overdue = f"Matrix tables that are due for an update (gpudoctor matrix age): {_named(old)}"
     return MatrixNotes(notes, overdue if old else "")
 
 
@@ -108,5 +108,11 @@ def _is_of(row: MatrixRow, age: Age) -> bool:
 def _named(old: list[Age]) -> str:
     more = [f"{len(old) - _MOST_TABLES} more"] if len(old) > _MOST_TABLES else []
     return ", ".join(
-        [*(f"{one.name} ({one.days} days, usual {one.row.every_days})" for one in old[:_MOST_TABLES]), *more]
+        [
+            *(
+                f"{one.name} ({one.days} days old; usual interval {one.row.every_days} days)"
+                for one in old[:_MOST_TABLES]
+            ),
+            *more,
+        ]
     )

@@ -14,7 +14,7 @@ from msgspec import Struct
 from ..findings import Finding, Fix, Matrix, Policy
 from ..snapshot import Missing, Snapshot
 from .judge import judge
-from .report import Report
+from .report import Report, Verdict
 
 Assess: TypeAlias = Callable[[Snapshot, "Matrix", Policy], Report]
 _MOST_FIXES = 24
@@ -36,6 +36,8 @@ class Planned(Struct, frozen=True, kw_only=True):
 class Plan(Struct, frozen=True, kw_only=True):
     """An ordered plan. `ends`: nothing-to-do, pass, look-again (unknown until then) or stuck (no fix is known)."""
 
+    verdict: Verdict
+    """Of the machine as it is, before any step."""
     fixes: tuple[Planned, ...] = ()
     ends: Literal["nothing-to-do", "pass", "look-again", "stuck"]
     unfixed: tuple[Finding, ...] = ()
@@ -52,8 +54,10 @@ def plan(snapshot: Snapshot, matrix: Matrix, policy: Policy, only: str = "", ass
     unfixed: dict[tuple[str, str], Finding] = {}
     now = snapshot
     first: dict[tuple[str, str], tuple[str, ...]] = {}
+    verdict: Verdict | None = None
     for _ in range(_MOST_FIXES):
         report = assess(now, matrix, policy)
+        verdict = verdict or report.verdict
         for found in report.findings:
             first.setdefault((found.id, found.subject), found.downstream_of)
         todo = _of(only, report.findings) if only else [f for f in report.findings if _asks_for_steps(f)]
@@ -89,7 +93,8 @@ def plan(snapshot: Snapshot, matrix: Matrix, policy: Policy, only: str = "", ass
         ends = "nothing-to-do"
     elif any(p.look_again for p in planned):
         ends = "look-again"
-    return Plan(fixes=tuple(planned), ends=ends, unfixed=tuple(unfixed.values()))
+    assert verdict is not None  # the loop runs at least once
+    return Plan(verdict=verdict, fixes=tuple(planned), ends=ends, unfixed=tuple(unfixed.values()))
 
 
 def _of(check_id: str, findings: Sequence[Finding]) -> list[Finding]:

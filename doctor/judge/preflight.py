@@ -27,7 +27,7 @@ def needed(image: Snapshot) -> tuple[str, str]:
     base = known(image.container.image_cuda)
     if base and known(image.torch.build) in (None, "cuda"):
         short = ".".join(base.split(".")[:2])
-        return short, f"CUDA {short} of the image"
+        return short, f"the image's CUDA {short}"
     return "", ""
 
 
@@ -177,7 +177,7 @@ def _graded(s: Snapshot, m: Matrix, cuda: str, what: str, report: Report) -> tup
     if stopped:
         return "impossible", "", stopped.title
     if not cuda:
-        return "unknown", "", f"nothing that was read from the image says which CUDA it needs{_look(s)}"
+        return "unknown", "", f"nothing in the image shows which CUDA version it needs{_look(s)}"
     if not driver:
         return "unknown", "", "the host's driver is unknown"
     grade = m.driver_for_cuda(driver, cuda)
@@ -237,7 +237,7 @@ def _label(answer: Required | None, by_driver: str, what: str, lowest: str) -> t
     runs = by_driver in ("native", "minor-version")
     if answer.hook.satisfied is False and runs:
         term = answer.hook.term or answer.hook.error or answer.hook.variable
-        needs = f"what is inside ({what}) needs only driver {lowest}" if lowest else f"what is inside runs ({what})"
+        needs = f"its software ({what}) needs only driver {lowest}" if lowest else f"its software ({what}) runs"
         return "stricter", f"{answer.hook.variable} requires {term}; {needs}"
     if answer.hook.satisfied and not runs:
         return "looser", f"the image's own requirement ({answer.requested[0][0]}) still allows it to start"

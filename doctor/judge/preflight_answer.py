@@ -89,6 +89,35 @@ class HostAnswer(Struct, frozen=True, kw_only=True):
     """(docker, podman, compose or kubernetes; lines to copy) that start it there; empty if it does not run."""
 
 
+class SpecRow(Struct, frozen=True, kw_only=True):
+    """A line of a spec that is not met, or of which that is unknown."""
+
+    name: str
+    """`torch`, `driver`; a package by its name."""
+    allowed: str
+    found: str
+    """What is there instead, or why that is unknown."""
+    where: str
+    """`image`, or the host's name."""
+    fix: str = ""
+    """What to do about a deviation."""
+    command: str = ""
+    """The line of the Dockerfile that does it; empty if none is known, or if the host decides."""
+
+
+class SpecAnswer(Struct, frozen=True, kw_only=True):
+    """The image, and each host, against a spec (`--spec`)."""
+
+    files: tuple[str, ...] = ()
+    lines: int
+    verdict: Verdict
+    """pass, fail or unknown, of the lines that were judged."""
+    deviations: tuple[SpecRow, ...] = ()
+    unknown: tuple[SpecRow, ...] = ()
+    left: tuple[str, ...] = ()
+    """Lines that only a host decides, where none was given."""
+
+
 class Preflight(Struct, frozen=True, kw_only=True):
     """What `gpudoctor image --format json` prints."""
 
@@ -97,4 +126,6 @@ class Preflight(Struct, frozen=True, kw_only=True):
     matrix: MatrixInfo
     image: ImageAbout
     hosts: tuple[HostAnswer, ...] = ()
+    spec: SpecAnswer | None = None
+    """None without `--spec`."""
     exit_code: int = 0

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from ..findings import Finding, Policy, Quote, SkipKind, Status
 from ..findings.pace import Pace
+from ..findings.spec import files_of
 from ..snapshot import Similar, Snapshot, Target
 
 REPORT_SCHEMA_VERSION = 1
@@ -229,4 +230,9 @@ def config_notes(policy: Policy, not_silenced: tuple[str, ...] = ()) -> tuple[st
         lost += [f"silencing {', '.join(not_silenced)}"] if not_silenced else []
         if lost:
             notes.append(f"Ignored from {name}: {'; '.join(lost)}. If the file is yours: gpudoctor trust {quote(name)}")
+    if policy.spec:
+        files = files_of(policy.spec)
+        lines = "1 line" if len(policy.spec) == 1 else f"{len(policy.spec)} lines"
+        source = f" from {', '.join(files)}" if files else ""
+        notes.append(f"Compared with a spec of {lines}{source}")
     return tuple(notes)

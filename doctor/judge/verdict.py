@@ -83,8 +83,8 @@ def _advice(s: Snapshot, m: Matrix, swept: list[Sweep], run: Watched | None, ids
 def _of_run(run: Watched) -> Iterator[str]:
     if run.bound == "gpu":
         yield (
-            "The GPU is busy nearly all the time: a faster core or more loader workers will not help; larger kernels "
-            "(a larger batch, mixed precision, torch.compile), less work or a faster GPU will."
+            "The GPU is busy nearly all the time: a faster CPU core or more loader workers will not help; larger "
+            "kernels (a larger batch, mixed precision, torch.compile), less work or a faster GPU will."
         )
     elif run.bound == "waiting":
         ranks = (
@@ -99,14 +99,14 @@ def _of_run(run: Watched) -> Iterator[str]:
     elif run.bound == "launches":
         yield (
             "One thread launches kernels more slowly than the GPU finishes them: CUDA graphs, torch.compile, a "
-            "larger batch or fewer, larger operations would help, and so would a faster core; another GPU would not. "
+            "larger batch or fewer, larger operations would help, and so would a faster core; a faster GPU would not. "
             "If that thread also prepares data (py-spy top --pid PID shows it), move that work into loader workers."
         )
     elif run.bound == "copies":
         yield (
             "Copies are the bottleneck: fewer or smaller ones (data kept on the GPU, smaller types, less offloading) "
-            "or a wider link would help; a faster core or a GPU with more SMs would not. A main thread at one full "
-            "core only waits for them: CUDA spins there by default."
+            "or a wider link would help; a faster core or a GPU with more SMs would not. If the main thread fills one "
+            "core, it is only waiting for the copies: CUDA spins while it waits by default."
         )
         if run.slow_copies:
             yield (
@@ -118,11 +118,11 @@ def _of_run(run: Watched) -> Iterator[str]:
     elif run.bound == "cpu":
         yield (
             "One CPU core is the bottleneck: a larger batch, torch.compile or CUDA graphs, work moved into loader "
-            "workers, or a faster core would help; another GPU would not."
+            "workers, or a faster core would help; a faster GPU would not."
         )
     elif run.bound == "dataloader":
         what = "data on a faster disk" if run.disk else "more loader workers or less work per sample"
-        yield f"Data arrives too slowly: {what} would help; another GPU would not."
+        yield f"Data arrives too slowly: {what} would help; a faster GPU would not."
     elif run.bound == "unclear" and run.turns:
         yield (
             "GPU and host take turns: make them overlap (loader workers, pinned memory and non_blocking copies, no "
@@ -157,20 +157,23 @@ def _of_sweep(s: Snapshot, sweep: Sweep) -> Iterator[str]:
     if sweep.crossover:
         yield (
             f"Use a larger batch if you can: with {_MODEL}, {name} waits for the host up to batch "
-            f"{last:,}{idle}, where another GPU would not help, and sets the time from batch "
+            f"{last:,}{idle}, where a faster GPU would not help, and is the limit from batch "
             f"{sweep.crossover:,} on. gpudoctor watch shows which side your own training is on."
         )
     else:
         beyond = f" (about {sweep.beyond:,} would)" if sweep.beyond else ""
         yield (
-            f"No batch of {_MODEL} up to {sweep.steps[-1].point.batch:,} fills {name}{beyond}: "
-            "it waits for the host, and another GPU would not help there."
+            f"No batch size of {_MODEL} up to {sweep.steps[-1].point.batch:,} fills {name}{beyond}: "
+            "it waits for the host, and a faster GPU would not help there."
         )
     step = min(waiting, key=lambda step: abs(step.point.batch - REFERENCE_BATCH)).point
     graph = known(step.graph_ms)
     if graph and step.step_ms >= _GRAPH * graph:
         gain = number(step.step_ms / graph)
-        yield (f"CUDA graphs (torch.compile with mode reduce-overhead) make batch {step.batch:,} {gain} times as fast.")
+        yield (
+            f"CUDA graphs (torch.compile with mode reduce-overhead) make a step at batch {step.batch:,} {gain} times "
+            f"as fast."
+        )
 
 
 def _together(s: Snapshot, m: Matrix) -> Iterator[str]:
@@ -188,4 +191,4 @@ def _together(s: Snapshot, m: Matrix) -> Iterator[str]:
         gpu = gpu_of(s, device)
         rows = m.gpu(known(gpu.name), known(gpu.pci_device_id), None, None).rows if gpu else ()
         mig = " (MIG keeps them apart)" if any(row.mig for row in rows) else " (MPS lets them share it better)"
-        yield f"{enough} training runs at once on {device} do {number(gain)} times the work of one{mig}."
+        yield f"{enough} training runs in parallel on {device} do {number(gain)} times the work of one{mig}."
