@@ -1,20 +1,21 @@
-"""A GPU's matrix product is off by more than rounding usually explains, but by less than it can.
+"""A GPU's matmul is off by more than rounding usually explains, but not by more than it can explain.
 
-What is wrong: some sums over a product's result differ from float64 by more than eight standard deviations of the
+What is wrong: some sums over a matmul's result differ from float64 by more than eight standard deviations of the
 expected rounding error. All are within the proven bound, so nothing is certainly wrong: that bound holds for the worst
 case, and is up to a thousand times wider.
 
-Symptoms: usually none. A stuck bit in one result, a tile that is one percent off or a lost step of a product changes a
-loss too little to be noticed, and the training learns slightly worse.
+Symptoms: usually none. A stuck bit in one result, a tile that is one percent off or a lost step of a matmul changes the
+loss too little to be noticed, but the model learns slightly less well.
 
-Why it happens: a defective chip, or memory at the edge of its clocks or voltage. Or a library that sums in a different
-way than we expect, for instance one that builds float32 from products in lower precision.
+Why it happens: a defective chip, or memory that runs at the edge of its clock or voltage range. Or a library that sums
+in a different way than gpudoctor expects, for instance one that builds float32 results from lower-precision products.
 
 How to fix it: run `gpudoctor prove` again. If a second process and a second run see it on this GPU and never on its
-siblings, set clocks and voltages to their defaults, run `gpudoctor prove` under load for some minutes (`--soak 600`),
-and have the board replaced if it stays. If all GPUs in the machine show it, the library is the cause.
+siblings, set clocks and voltages to their defaults, run `gpudoctor prove` under load for several minutes (`--soak
+600`), and have the board replaced if the problem persists. If all GPUs in the machine show it, the library is the
+cause.
 
-This is a warning only if the expected error was measured on a healthy GPU of this architecture in this format;
+This is a warning only if the expected error was measured on a healthy GPU of this architecture for this format;
 otherwise it is a note, because tensor cores truncate instead of rounding, each generation in its own way.
 
 Source: products in `gpudoctor prove`; doctor/patient/speed_freivalds.py derives the expected error, and
@@ -31,7 +32,7 @@ from ._readings import name_of
 CHECK = Check(
     __name__,
     title="A GPU's results are suspect",
-    sound="The GPU's results are as accurate as expected with rounding",
+    sound="No error is larger than rounding usually causes",
     severity="warning",
     layer="hardware",
     tags=("measured", "gpu", "health"),
@@ -49,7 +50,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns about each GPU with a product beyond the expected error of a format that was measured on its model."""
     products = [product for product in known(measured(s).products) or () if known(product.right) is not None]
     if all(isinstance(product.suspect_blocks, Missing) for product in products):
-        raise NotExamined("no product was compared with the expected rounding error")
+        raise NotExamined("no matmul was compared with the expected rounding error")
     from ..findings.measured_gpu import gpu_of
     from ..findings.measured_results import is_suspect, seen_again, suspects
     from ..fixes.speed import here
@@ -69,7 +70,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         ]
         words = [f"{'; '.join(runs)}. All are within the proven bound."]
         if not usual:
-            words.append("What is usual on this architecture has not been measured, so this is not a warning.")
+            words.append("The usual error on this architecture has not been measured, so this is not a warning.")
         yield (CHECK.warn if usual else CHECK.remark)(
             f"Results of {name_of(gpu) if gpu else device} are suspect",
             " ".join(words),
@@ -79,7 +80,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
                 here(
                     "prove-again-under-load",
                     "Run gpudoctor prove again, under load",
-                    "Compare the result with a GPU of the same model, if there is one.",
+                    "Compare the result with that of a GPU of the same model, if there is one.",
                     "gpudoctor prove --soak 600",
                 ),
             ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pkgutil import get_data
@@ -24,6 +25,16 @@ if TYPE_CHECKING:
 
 _MOST_NEEDS = 2
 _MOST_POSSIBLE = 6
+_NO_CODE = ("extension-lacks-gpu-arch", "torch-lacks-new-gpu-sm", "torch-dropped-old-gpu-sm", "jetson-generic-wheel")
+_OF_EITHER = frozenset(("no-kernel-image", "invalid-device-function"))
+"""Messages of CUDA that torch and an extension print alike."""
+_NAMED = "extension-named"
+_WORDS = frozenset(
+    ("runtimeerror", "torch", "acceleratorerror", "cuda", "error", "kernel", "image", "available", "for", "execution",
+     "the", "device", "invalid", "function", "cudaerrornokernelimagefordevice", "cudaerrorinvaliddevicefunction")
+)  # fmt: skip
+"""The words of those messages as torch prints them, of three letters and more."""
+_OF_TORCH = frozenset(("torch", "torchvision", "torchaudio", "triton", "numpy"))
 _OF_PODS, _NO_GPU_GIVEN = "k8s-runtimeclass-missing", "container-no-gpu-flag"
 _UNASKED = 0.9
 """Probability of a cause that is worth telling where no line of the text complains of anything."""
@@ -150,14 +161,28 @@ def suspected(s: Snapshot, m: Matrix, left: Open, catalogue: Iterable[Registered
         return ()
     if any(symptom.of_program and symptom.line == first.line for symptom in s.symptoms):
         return ()
+    if first.id in _NO_CODE and _by_cuda_alone(s, first):
+        return ()
     from .fixes.offer import made, suspected_fixes
 
     text = first.text.removesuffix(".")
     shown = f"{trained['threshold_right']} of {trained['threshold_calls']}"
-    detail = f"Line {first.line}: {text}. The text does not prove it; {shown} such guesses were right in solved cases."
+    detail = (
+        f"Line {first.line}: {text}. The text does not prove this; in solved cases, {shown} such guesses were right."
+    )
     facts = {"line": first.line, "probability": first.probability}
     named = about.warn(f"Likely: {about.title}", detail, facts=facts, downstream_of=(), direct=False)
     return made(named, lambda: offered(s, m, replace(named, fixes=suspected_fixes(named, first.text, s, m))))
+
+
+def _by_cuda_alone(s: Snapshot, first: PossibleCause) -> bool:
+    """Whether the line has only CUDA's words for a kernel without code for the GPU, and nothing names whose kernel."""
+    ids = {x.id for x in s.symptoms}
+    facts = bool(known(s.gpus)) and known(s.torch.version) is not None  # checks judge these
+    if not ids & _OF_EITHER or _NAMED in ids or facts:
+        return False
+    packages = {d.name for d in known(s.python.distributions) or ()} - _OF_TORCH
+    return not packages and not set(re.findall(r"[a-z]{3,}", first.text.lower())) - _WORDS
 
 
 def needs(open_causes: tuple[str, ...], s: Snapshot | None = None) -> tuple[Need, ...]:
