@@ -54,10 +54,10 @@ def reference(sweep: Sweep) -> Step:
 def filling(sweep: Sweep) -> str:
     """A sentence on the batch from which on the GPU is the limit."""
     if sweep.crossover:
-        return f"From batch {sweep.crossover} on, the GPU sets the pace."
+        return f"From batch size {sweep.crossover} on, the GPU sets the pace."
     largest = sweep.steps[-1].point.batch
-    drawn = f"; extrapolated, about {sweep.beyond} would" if sweep.beyond and sweep.beyond < 100 * largest else ""
-    return f"No batch up to {largest} fills the GPU{drawn}."
+    drawn = f"; by extrapolation, about {sweep.beyond} would" if sweep.beyond and sweep.beyond < 100 * largest else ""
+    return f"No batch size up to {largest} fills the GPU{drawn}."
 
 
 def rounded(value: float | None) -> float | None:

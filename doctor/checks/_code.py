@@ -13,6 +13,7 @@ from compat_matrix.versions import arch, torch_version
 from ..findings import Matrix, Skip
 from ..findings.patterns import lazy
 from ..fixes.machine import SeenGpu, wheel_platform
+from ..fixes.torch_request import AS_PUBLISHED
 from ..snapshot import NOT_ASKED, Missing, NeedsFact, Snapshot, known, need
 from ._extensions import FEW, share_for
 from ._torch import cuda_build, gpus
@@ -73,6 +74,16 @@ def _capital(text: str) -> str:
 
 def witnesses(s: Snapshot, m: Matrix) -> list[Code]:
     """What torch was compiled for, per source: its libraries' bytes, its own list, the published build."""
+    found = [] if s.witnesses.get("torch.sass") == (AS_PUBLISHED,) else _of_files(s)
+    parts = torch_version(known(s.torch.version) or "")
+    if parts and parts.kind == "release" and (tag := parts.tag or (_tag_of(s) if not found else "")):
+        row = m.torch_build(parts.base, tag, wheel_platform(s))
+        if row and row.confidence != "memory":
+            found.append(Code(f"the published build {parts.base}+{tag}", row.sass, row.ptx, False, "published"))
+    return found
+
+
+def _of_files(s: Snapshot) -> list[Code]:
     found = []
     sass, ptx = known(s.torch.sass), known(s.torch.ptx)
     if sass is not None and (sass or ptx):
@@ -91,11 +102,6 @@ def witnesses(s: Snapshot, m: Matrix) -> list[Code]:
             if real or virtual:
                 found.append(Code(witness, real, virtual, True, "list"))
                 break
-    parts = torch_version(known(s.torch.version) or "")
-    if parts and parts.kind == "release" and (tag := parts.tag or (_tag_of(s) if not found else "")):
-        row = m.torch_build(parts.base, tag, wheel_platform(s))
-        if row and row.confidence != "memory":
-            found.append(Code(f"the published build {parts.base}+{tag}", row.sass, row.ptx, False, "published"))
     return found
 
 

@@ -1,4 +1,4 @@
-"""What torch said when it failed: the few texts whose cause is certain."""
+"""What torch said when it failed: the few messages whose cause is certain."""
 
 from __future__ import annotations
 

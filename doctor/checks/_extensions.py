@@ -63,7 +63,7 @@ def _reach(s: Snapshot, m: Matrix, library: CodeLibrary, capability: str) -> Rea
     if share > FEW:
         return Reach("unknown", f"at most {share:.0%} of its kernels have code for {capability}", held)
     words = f"for {', '.join(held)}" if held else "PTX"
-    few = f"; only {share:.0%} of its kernels have code for this GPU" if share else ""
+    few = f", except in {share:.0%} of its kernels" if share else ""
     return Reach("no", f"no code for {capability}, only {words}{few}", held)
 
 

@@ -1,4 +1,4 @@
-"""Triton and what compiles through it: which one is installed, and which packages need it."""
+"""Triton and the packages that compile through it: which one is installed, and which packages need it."""
 
 from __future__ import annotations
 

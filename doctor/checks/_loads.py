@@ -1,6 +1,8 @@
-"""What NVML showed while the GPU worked: the phase of each GPU that shows a reason most."""
+"""What NVML showed while the GPU was working: for each GPU, the phase that shows a reason most often."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from ..findings import NotExamined
 from ..findings.measured_gpu import gpu_of
@@ -11,9 +13,17 @@ UNDER_LOAD = ("matmul", "memory", "training", "sweep", "soak", "watch")
 LEAST_SAMPLES = 5
 
 
-def worst_loads(s: Snapshot, *reasons: str) -> list[tuple[Gpu | None, str, Load]]:
-    """(GPU, its key, load) with the largest share of these reasons; skipped if NVML was not sampled under load."""
-    return [(gpu, key, max(own, key=lambda load: share(load, *reasons))) for gpu, key, own in under_load(s)]
+def worst_loads(s: Snapshot, *reasons: str) -> Iterator[tuple[Gpu | None, str, Load]]:
+    """(GPU, its key, load) with the largest share of these reasons; skipped if NVML was not sampled under load, or gave
+    no reasons for one of the GPUs."""
+    unread = False
+    for gpu, key, own in under_load(s):
+        read = [load for load in own if not isinstance(load.reasons, Missing)]
+        if read:
+            yield gpu, key, max(read, key=lambda load: share(load, *reasons))
+        unread |= not read
+    if unread:
+        raise NotExamined("NVML gave no clock event reasons under load")
 
 
 def under_load(s: Snapshot) -> list[tuple[Gpu | None, str, list[Load]]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..findings import Check, Finding, Findings, Fix, Matrix, Policy
 from ..findings.measured_rates import Ranged, below_default, ranged, share
-from ..snapshot import Missing, NeedsFact, Snapshot, known
+from ..snapshot import Load, Missing, NeedsFact, Snapshot, known
 from ..snapshot.measured import MEAN_OF_S
 from ._boards import is_laptop, is_vgpu
 from ._loads import LEAST_SAMPLES
@@ -20,6 +20,8 @@ BY_CLOCK = 0.9
 """A rate falls with the clock, and varies between two runs."""
 FAR_BELOW = 0.66
 """Share of what is usual on this model, below which the power limit does not explain it."""
+UNSEEN = 0.88
+"""Share of the range's low end, down to which a power limit may be the reason where NVML does not show the power."""
 _NEW_TYPES = ("fp8", "int8", "fp4")
 """Their range is a guess from few GPUs."""
 _NO_GUESS = 20
@@ -32,9 +34,10 @@ def low_rates(
 ) -> Findings:
     """`what`: what the rates measure; `explain`: causes, likeliest first, and fixes, for the low rates of one GPU.
 
-    UNKNOWN with the figures if the matrix does not list the GPU; a remark if the GPU was busy with other work,
-    was measured at a smaller size, or drew its own default power limit and its clock explains the rate; failing only
-    below the floor of a measured reference, on a GPU that is seen to be free and is not slowed down.
+    UNKNOWN with the figures if the matrix does not list the GPU; a remark if the GPU was busy with other work, was
+    measured at a smaller size, drew its own default power limit and its clock explains the rate, or is a little low
+    while its power is not shown; failing only below the floor of a measured reference, on a GPU that is seen to be free
+    and is not slowed down.
     """
     found_by = measured(s)
     found = ranged(s, m, kind)
@@ -77,7 +80,7 @@ def _finding(
     facts: dict[str, Any] = {"rates": [r.facts() for r in low], **worst.facts()}
     excuse = _excuse(s, m, worst)
     if not excuse and all(r.rate.what in _NEW_TYPES and r.percent >= _NO_GUESS for r in bare):
-        excuse = "Other products are fast, so this torch most likely has no good 8-bit and 4-bit kernels for this GPU."
+        excuse = "Other matmuls are fast, so this torch most likely has no good 8-bit and 4-bit kernels for this GPU."
     causes, fixes = explain(low)
     free = worst.gpu is not None and worst.load is not None and known(worst.load.others) == 0
     slowed = worst.load is not None and share(worst.load, "sw-thermal", "hw-thermal", "power-brake") > 0
@@ -99,15 +102,21 @@ def _excuse(s: Snapshot, m: Matrix, r: Ranged) -> str:
     """Why a low rate is not the GPU's fault; '' if nothing explains it."""
     if r.busy:
         what = "was working on this GPU" if r.at_work else "also has a context on this GPU"
-        return f"Another program {what}, so this says little: measure again when the GPU is free."
+        return f"Another program {what}, so this result says little: measure again when the GPU is free."
     for end in s.measured.ended:
         if end.device == r.rate.device and "made smaller" in end.detail and end.step.endswith(r.rate.what):
             return "Little memory was free, so a smaller size was measured."
     if r.gpu and (is_vgpu(r.gpu) or is_laptop(m, r.gpu)):
         return "The speed of a virtual or laptop GPU depends on its host or chassis."
     if r.rate.kind == "matmul" and not below_default(r.gpu, r.load) and _power_explains(r):
-        return "It ran at its default power limit, which matrix products of random numbers reach on many boards."
+        return "It ran at its default power limit, which matmuls with random numbers reach on many boards."
+    if r.rate.kind == "matmul" and _power_is_unseen(r.load) and r.rate.value >= UNSEEN * r.band.low:
+        return "NVML does not show how much power it drew, so it may have been at its power limit."
     return ""
+
+
+def _power_is_unseen(load: Load | None) -> bool:
+    return load is None or (known(load.power_w) is None and isinstance(load.reasons, Missing))
 
 
 def _power_explains(r: Ranged) -> bool:

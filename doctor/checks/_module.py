@@ -1,4 +1,4 @@
-"""A kernel module that should be loaded and is not: shared by the checks that say why."""
+"""A kernel module that should be loaded but is not: shared by the checks that say why."""
 
 from __future__ import annotations
 

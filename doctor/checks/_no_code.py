@@ -1,4 +1,4 @@
-"""The finding for the two checks that report: no code for this GPU."""
+"""The finding for the two checks that report that torch has no code for this GPU."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _leave_out(s: Snapshot, m: Matrix, j: Judged) -> Fix | None:
     if not runs or not known(s.gpus) or not all(drivable(s, m, g.capability) for g in (j.gpu, *out)):
         return None
     names = " and ".join(dict.fromkeys(g.name for g in out)) or j.gpu.name
-    title = f"Leave {names} out: this torch supports the other GPUs"
+    title = f"Leave out {names}: this torch supports the other GPUs"
     return Fix(id="leave-gpu-out", title=title, steps=(show_only(s, runs),))
 
 

@@ -7,8 +7,8 @@ through the IOMMU if that is on, and back down.
 Symptoms: peer-to-peer copies are slow, hang or give wrong data; NCCL's collectives between these GPUs are slow;
 `lspci -vvv` shows `ACSCtl: SrcValid+ ... ReqRedir+` for the switch's ports.
 
-Why it happens: firmware and kernel turn ACS on together with the IOMMU, so that a virtual machine can be given its own
-device. If you do not pass devices through to virtual machines, you do not need it.
+Why it happens: the firmware and the kernel turn ACS on together with the IOMMU, so that a virtual machine can be given
+its own device. If you do not pass devices through to virtual machines, you do not need it.
 
 How to fix it: on bare metal, turn ACS off in the firmware, or with setpci at each boot. In a virtual machine, the
 hypervisor controls ACS and it has to stay on, so nothing is reported there.

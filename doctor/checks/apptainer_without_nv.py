@@ -2,9 +2,9 @@
 
 What is wrong: Apptainer exposes the host's /dev, but adds the driver's libraries only with `--nv`.
 
-Symptoms: /dev/nvidia0 exists, but `nvidia-smi: command not found`, `Found no NVIDIA driver on your system`.
+Symptoms: /dev/nvidia0 exists, but you see `nvidia-smi: command not found` or `Found no NVIDIA driver on your system`.
 
-Why it happens: `apptainer exec` or `run` was used without `--nv`, or a wrapper or workflow tool leaves it out.
+Why it happens: `apptainer exec` or `run` was used without `--nv`, or a wrapper or workflow tool left it out.
 
 How to fix it: use `apptainer exec --nv IMAGE COMMAND`, or set APPTAINER_NV=1 in the environment.
 
@@ -23,7 +23,7 @@ from ._seen import DRIVERLESS
 CHECK = Check(
     __name__,
     title="Apptainer was started without --nv",
-    sound="Apptainer was given the GPU",
+    sound="Apptainer was given the driver's libraries",
     severity="critical",
     layer="container",
     tags=("container",),
@@ -45,7 +45,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if found.host is False:
         raise Skip("the host has no NVIDIA kernel driver", without="gpu")
     if found.host is None and not found.nodes:
-        raise NeedsFact("driver.kernel_version", Missing("absent", "it is unknown whether the host has a driver"))
+        raise NeedsFact("driver.kernel_version", Missing("absent", "cannot tell whether the host has a driver"))
     yield CHECK.fail(
         "Apptainer was started without --nv",
         f"The host has an NVIDIA driver, but this container lacks: {not_there(found)}.",

@@ -10,8 +10,8 @@ Why it happens: torch was installed with `--no-deps`, or from a lock file or wit
 wheels; it was copied from another image in a multi-stage Dockerfile; or an nvidia-* wheel was removed for another
 package.
 
-How to fix it: install the wheels that torch pins, in exactly those versions; the finding shows the command. A CUDA
-toolkit on the system is not needed and does not replace them.
+How to fix it: install exactly the wheel versions that torch pins; the finding shows the command. A CUDA toolkit on the
+system is not needed and does not replace them.
 
 Source: ELF DT_NEEDED of torch's libraries; torch's METADATA.
 """
@@ -28,7 +28,7 @@ from ._torch import REPLACED, cuda_build
 CHECK = Check(
     __name__,
     title="CUDA libraries that torch needs are missing",
-    sound="The CUDA libraries that torch needs are present",
+    sound="No CUDA library that torch needs was found missing",
     severity="critical",
     layer="libraries",
     tags=("torch", "libraries"),
