@@ -10,8 +10,8 @@ Why it happens: the pod, container or batch job has a memory limit that was mean
 
 How to fix it: start it with more memory; if that is not possible, load weights from memory-mapped files (safetensors).
 
-Thresholds: memory_limit_warn_mib (4096): a limit up to this that is also below a quarter of one GPU's memory is a
-warning; any limit below one GPU's memory is a note.
+Thresholds: memory_limit_warn_mib (4096): a limit of at most this many MiB that is also below a quarter of one GPU's
+memory is a warning; any limit below one GPU's memory is a note.
 
 Source: cgroup v2, memory.max, docs.kernel.org/admin-guide/cgroup-v2.html.
 """
@@ -27,7 +27,7 @@ from ._seen import absent
 CHECK = Check(
     __name__,
     title="The memory limit is small for this GPU",
-    sound="The memory limit is large enough for the GPU",
+    sound="The memory limit is not below the GPU's own memory",
     severity="warning",
     layer="container",
     tags=("limits", "memory"),

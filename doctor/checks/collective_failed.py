@@ -7,8 +7,8 @@ wrong bytes is reported as `gpu-wrong-results`.
 Symptoms: training on one GPU works; on several it hangs at the first collective, with every GPU at 100 %, or
 losses are wrong.
 
-Why it happens: an IOMMU or ACS interferes with peer-to-peer copies, an NVLink or fabric is not up, /dev/shm is too
-small, NCCL uses a network interface that it should not use, or NCCL has no code for this GPU.
+Why it happens: an IOMMU or ACS interferes with peer-to-peer copies, an NVLink link or the fabric is not up, /dev/shm is
+too small, NCCL uses a network interface that it should not use, or NCCL has no code for this GPU.
 
 How to fix it: fix the findings above this one first; give a container a larger /dev/shm. Otherwise run once with
 NCCL_DEBUG=INFO, write the output to a file and read its last lines. Run once with NCCL_P2P_DISABLE=1: if that works,
@@ -22,9 +22,9 @@ Source: pairs of GPUs and one all-reduce (NCCL, else gloo) in `gpudoctor prove`;
 
 from __future__ import annotations
 
-from ..findings import Check, Findings, Fix, Matrix, NotExamined, Policy
+from ..findings import Check, Finding, Findings, Fix, Matrix, NotExamined, Policy
 from ..fixes.where import container_kind
-from ..snapshot import Snapshot, known
+from ..snapshot import Measured, Missing, Snapshot, known
 from ..snapshot.measured_proof import PROVES_NOTHING
 from ._measured import measured
 from ._readings import limit, of_several
@@ -65,6 +65,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             return
         if any(known(pair.right) is False for pair in pairs):
             raise NotExamined("data arrived damaged, which another finding reports")
+        rates = found_by.collective_rates
+        if isinstance(rates, Missing) and rates.reason == "timeout":
+            yield _out_of_time(found_by, rates.detail)
+            return
         sound = any(known(pair.right) for pair in pairs) or any(known(one.right) for one in known(found_by.sends) or ())
         if not sound and not (ring and known(ring.right)):
             raise of_several(s, "no data was passed between GPUs")
@@ -78,9 +82,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
         first = bad[0]
         how = _FAULT[first.fault or "failed"]
-        others = f" and {len(bad) - 1} other pair{'s' * (len(bad) > 2)}" if len(bad) > 1 else ""
+        others = f" (and {len(bad) - 1} other pair{'s' * (len(bad) > 2)})" if len(bad) > 1 else ""
         peer = known(first.peer_access)
-        direct = "" if peer is None else f"They {'copy' if peer else 'do not copy'} directly (peer access)."
+        direct = "" if peer is None else f"The GPUs {'copy' if peer else 'do not copy'} directly (peer access)."
         likely = "Most likely, an IOMMU or ACS is in the way, or a link between them is down." if peer else ""
         yield CHECK.fail(
             f"Copying from {first.source} to {first.target}{others} {how}",
@@ -126,8 +130,8 @@ def _of_ranks(s: Snapshot) -> Findings:
         if first.step == "start" and first.fault == "hang":
             yield CHECK.fail(
                 "Rendezvous failed",
-                f"{_sentence(first.detail)} Possible causes: it was not started on every node, a host name resolves to "
-                "a different address on some node, or a firewall blocks the first node's port.",
+                f"{_sentence(first.detail)} Possible causes: the command was not started on every node, a host name "
+                "resolves to a different address on some node, or a firewall blocks the first node's port.",
                 facts={"backend": backend, "fault": first.fault, "step": first.step},
                 subject="ranks",
                 fixes=_links_again(backend),
@@ -152,6 +156,19 @@ def _of_ranks(s: Snapshot) -> Findings:
             subject="ranks",
             fixes=_links_again(backend),
         )
+
+
+def _out_of_time(m: Measured, why: str) -> Finding:
+    """`prove --links` measured no link: that is no pass."""
+    from ..fixes.speed import with_more_time
+
+    return CHECK.unknown(
+        "Links between ranks were not measured",
+        _sentence(why),
+        facts={"step": "collective_speed"},
+        subject="ranks",
+        fixes=(with_more_time(m, "links-again-with-time", "Rerun with more time"),),
+    )
 
 
 def _for_torchrun(s: Snapshot, detail: str) -> tuple[Fix, ...]:
@@ -183,7 +200,8 @@ def _links_again(backend: str) -> tuple[Fix, ...]:
     from ..fixes.speed import here
 
     words = (
-        "With several nodes, start all of them within two minutes; each must be able to reach the first node's port."
+        "With several nodes, start the command on all of them within two minutes; each must be able to reach the "
+        "first node's port."
     )
     log = "TORCH_DISTRIBUTED_DEBUG=DETAIL " + ("NCCL_DEBUG=INFO " if backend == "nccl" else "")
     return (here("links-again-with-log", "Rerun with verbose logging", words, f"{log}gpudoctor prove --links"),)

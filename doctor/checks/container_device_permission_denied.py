@@ -2,8 +2,8 @@
 
 What is wrong: /dev/nvidia0, /dev/nvidiactl or /dev/nvidia-uvm exist, but cannot be opened for reading and writing.
 
-Symptoms: `Failed to initialize NVML: Insufficient Permissions` (NVML code 4); `cuInit` returns 100 or 304; it works
-as root.
+Symptoms: `Failed to initialize NVML: Insufficient Permissions` (NVML code 4); `cuInit` returns 100 or 304; the same
+program works as root.
 
 Why it happens: SELinux blocks containers from using device nodes; a rootless engine cannot write device rules; the
 nodes belong to a group that this user is not in; or their mode was restricted (NVreg_DeviceFileMode).
@@ -24,7 +24,7 @@ from ._seen import BROKEN_DRIVER, DRIVERLESS, nodes_of
 CHECK = Check(
     __name__,
     title="No permission to open the GPU",
-    sound="This user can open the GPU's device nodes",
+    sound="This user can open the device nodes of a GPU",
     severity="critical",
     layer="container",
     tags=("container", "devices"),

@@ -1,19 +1,19 @@
 """The container has the GPU, but not all of the driver's libraries: a driver capability was not requested.
 
 What is wrong: NVIDIA_DRIVER_CAPABILITIES controls which libraries the container toolkit mounts: `compute` adds libcuda,
-`utility` adds NVML and nvidia-smi. The one that is needed was not requested.
+`utility` adds NVML and nvidia-smi. The capability that is needed was not requested.
 
 Symptoms: without compute: `nvidia-smi` works and shows `CUDA Version: N/A`, torch reports `Found no NVIDIA driver`.
 Without utility: `nvidia-smi` is not found and NCCL fails, although CUDA works; this is a warning with several GPUs and
 a note with one.
 
-Why it happens: the variable is set to only `utility` or `graphics`, in the image or when the container is started; some
-runtimes mount only utility if it is not set.
+Why it happens: the variable is set to only `utility` or `graphics`, in the image or when the container is started. If
+it is not set, the toolkit mounts compute and utility; before version 1.4.0 it mounted only utility.
 
 How to fix it: set NVIDIA_DRIVER_CAPABILITIES=compute,utility (or all) when you start the container, or as ENV in the
 image.
 
-Source: NVIDIA Container Toolkit documentation, driver capabilities.
+Source: NVIDIA Container Toolkit documentation, driver capabilities; its commit 20604621 for the default.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ._seen import DRIVERLESS, NOT_GIVEN, is_wsl
 CHECK = Check(
     __name__,
     title="A driver capability is missing from the container",
-    sound="No driver capability is missing from the container",
+    sound="The container has the driver's compute and utility libraries",
     severity="critical",
     layer="container",
     tags=("container",),
@@ -46,7 +46,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         raise Skip("driver capabilities are not used here")
     found = given(s)
     if not found.nodes:
-        raise Skip("no GPU nodes in this container", without="gpu")
+        raise Skip("no GPU device nodes in this container", without="gpu")
     if found.libcuda and found.nvml:
         for name in ("libcuda_path", "nvml_library_path"):
             need(f"driver.{name}", getattr(s.driver, name))
@@ -58,7 +58,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     left_out = [name for name in lacks if name not in capabilities]
     if not named or not left_out:
         need("container.driver_capabilities", s.container.driver_capabilities)
-        raise Skip("no capability was left out: the libraries are missing for another reason")
+        raise Skip("no capability was left out; the libraries are missing for a different reason")
     if len(lacks) == 2 and text is None:
         raise Skip("no part of the driver was mounted into this container", without="gpu")
     says = f"is '{text}'" if text is not None else "is not set"
@@ -69,7 +69,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             s,
             "set-driver-capabilities",
             "Start the container with the driver capabilities that it needs",
-            "Set the variable when you start it, or as ENV in the image; a running container cannot be changed.",
+            "Set the variable at container start, or as ENV in the image; a running container cannot be changed.",
             variable_line(s, "NVIDIA_DRIVER_CAPABILITIES", wanted),
             container__driver_capabilities=wanted,
         ),

@@ -25,7 +25,7 @@ from ._seen import is_wsl, real_libcudas, same_version
 CHECK = Check(
     __name__,
     title="The image contains its own driver libraries",
-    sound="No driver library in the image gets in the way",
+    sound="No driver library in the image hides the host's",
     severity="critical",
     layer="container",
     tags=("driver", "container"),

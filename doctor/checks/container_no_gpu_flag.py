@@ -7,7 +7,7 @@ Symptoms: `nvidia-smi: command not found`, `Found no NVIDIA driver on your syste
 `nvidia-smi` works on the host.
 
 Why it happens: `docker run` without `--gpus all`; a compose file without a device reservation; a pod that requests no
-nvidia.com/gpu; NVIDIA_VISIBLE_DEVICES empty; an engine whose NVIDIA runtime or CDI is not set up.
+nvidia.com/gpu; an empty NVIDIA_VISIBLE_DEVICES; an engine whose NVIDIA runtime or CDI is not set up.
 
 How to fix it: start the container again with the GPU. Installing a driver inside the container does not help and makes
 things worse.
@@ -27,7 +27,7 @@ from ._seen import DRIVERLESS, is_wsl, nvidia_cards
 CHECK = Check(
     __name__,
     title="The container was not given the GPU",
-    sound="The container was given the GPU",
+    sound="The container was given a GPU",
     severity="critical",
     layer="container",
     tags=("container",),
@@ -51,7 +51,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         raise Skip("the host has no NVIDIA GPU", without="gpu")
     if found.host is None:
         need("driver.pci_devices", s.driver.pci_devices)
-        raise NeedsFact("driver.kernel_version", Missing("absent", "it is unknown whether the host has a driver"))
+        raise NeedsFact("driver.kernel_version", Missing("absent", "cannot tell whether the host has a driver"))
     version = known(s.driver.kernel_version)
     driver = f" and driver {version}" if version else ""
     detail = f"The host has an NVIDIA GPU{driver}, but this container lacks: {not_there(found)}."

@@ -23,11 +23,13 @@ from __future__ import annotations
 
 import re
 
-from ..findings import Check, Findings, Matrix, Policy, Skip
+from ..findings import Check, Findings, Fix, Matrix, Policy, Skip
+from ..fixes.driver import other_host
 from ..fixes.images import disable_require, newer_driver_for
 from ..fixes.machine import driver_platform
+from ..fixes.where import RECHECK, driver_changes
 from ..snapshot import Missing, NeedsFact, Snapshot, known, need
-from ..snapshot.require import required
+from ..snapshot.require import brand, required
 from ._seen import BROKEN_DRIVER, DRIVERLESS, NOT_GIVEN
 
 CHECK = Check(
@@ -62,12 +64,17 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     make = CHECK.remark if works else CHECK.warn if s.driver.cu_init == 0 else CHECK.fail
     requested = hook.term or dict(answer.requested).get(hook.variable, "")
     wanted = re.search(r"cuda>=(\d{1,3}\.\d{1,3})", requested)
-    detail = f"The driver's CUDA version is {cuda}." if cuda else ""
+    detail = _of_this_host(s, requested, cuda)
     if hook.error:
         detail = f"The condition cannot be read: {hook.error}."
     elif works:
         detail += " torch works anyway, but another host may refuse to start this image."
-    newer, without = newer_driver_for(s, m, wanted[1] if wanted else "", whole=True), disable_require(s)
+    newer: tuple[Fix, ...]
+    if requested and not re.search(r"\b(?:cuda|driver)\b", requested):  # no driver changes the GPU
+        newer = (other_host(s, f"whose GPUs meet {requested}", {**driver_changes(), "gpus": RECHECK}),)
+    else:
+        newer = newer_driver_for(s, m, wanted[1] if wanted else "", whole=True)
+    without = disable_require(s)
     yield make(
         f"This host does not meet the image's requirement {requested or hook.variable} ({hook.variable})",
         detail.strip(),
@@ -82,6 +89,24 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         direct=False,
         fixes=(without, *newer) if _runs(s, m) else (*newer, without),
     )
+
+
+def _of_this_host(s: Snapshot, requested: str, cuda: str | None) -> str:
+    """What this host has of each property that the condition names: `The driver's CUDA version is 12.2.`"""
+    gpus = known(s.gpus) or ()
+    have = {
+        "cuda": f"The driver's CUDA version is {cuda}." if cuda else "",
+        "driver": f"The driver is {version}." if (version := known(s.driver.version)) else "",
+        "arch": _each("compute capability", {known(gpu.compute_capability) for gpu in gpus}),
+        "brand": _each("brand", {brand(known(gpu.brand_id)) for gpu in gpus}),
+    }
+    named = [text for name, text in have.items() if re.search(rf"\b{name}\b", requested)]
+    return " ".join(filter(None, named or [have["cuda"]]))
+
+
+def _each(what: str, values: set[str | None]) -> str:
+    found = sorted(value for value in values if value)
+    return f"The GPUs' {what} is {' and '.join(found)}." if found else ""
 
 
 def _runs(s: Snapshot, m: Matrix) -> bool:

@@ -3,8 +3,8 @@
 What is wrong: the engine lets systemd manage cgroups, the toolkit's hook adds GPUs to containers, and /dev/char lacks
 the symlinks that systemd needs to find the GPU device nodes.
 
-Symptoms: nothing, until someone runs `systemctl daemon-reload` (package updates do); then `Failed to initialize
-NVML: Unknown Error` in containers that worked.
+Symptoms: nothing, until someone runs `systemctl daemon-reload` (package updates do this); then
+`Failed to initialize NVML: Unknown Error` in containers that worked.
 
 Why it happens: the hook adds device rules that systemd does not know about, and a reload makes systemd write its own
 rules again.
@@ -27,7 +27,7 @@ from ._engines import answering, has_cdi
 CHECK = Check(
     __name__,
     title="A systemd reload would cut containers off from their GPUs",
-    sound="A systemd reload does not cut containers off from their GPUs",
+    sound="No engine here is known to lose its containers' GPUs at a systemd reload",
     severity="info",
     layer="container",
     tags=("container",),

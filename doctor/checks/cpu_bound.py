@@ -13,11 +13,11 @@ kernels.
 How to fix it: use a larger batch, torch.compile or CUDA graphs; move work into loader workers or onto the GPU; or use a
 machine with faster cores. Several runs at once on one GPU use its idle time.
 
-Thresholds: single_core_mops (45), host_us_per_kernel (30), both for Python 3.11. On the same core, the first one's loop
-is slower under other Python versions (0.68 times the speed of 3.11 in 3.9, 0.72 in 3.8, 0.75 in 3.10, 0.79 in 3.12,
-0.81 in 3.13), and a kernel's host time is up to 1.4 times as long, so the thresholds depend on the version. Margins:
-builds of the same version differ by 20 %; a server core from 2020 does 80 million operations per second and needs 10 to
-20 us per kernel. This check warns; it never fails.
+Thresholds: single_core_mops (45), host_us_per_kernel (30), both for Python 3.11. On the same core, the loop that the
+first one measures is slower under other Python versions (0.68 times the speed of 3.11 in 3.9, 0.72 in 3.8, 0.75 in
+3.10, 0.79 in 3.12, 0.81 in 3.13), and a kernel's host time is up to 1.4 times as long, so the thresholds depend on the
+version. Margins: builds of the same version differ by 20 %; a server core from 2020 does 80 million operations per
+second and needs 10 to 20 us per kernel. This check warns; it never fails.
 
 What was examined, in `gpudoctor watch`: each process and its threads, time without a core, GPU utilization with power,
 SM activity (GPM) and memory, and how full the PCIe link was. A nearly full link takes precedence over the processor,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The GPU waits for the processor",
-    sound="The processor keeps up with the GPU",
+    sound="The processor was not found to limit the GPU",
     severity="warning",
     layer="speed",
     tags=("measured", "speed", "cpu"),
@@ -64,10 +64,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if run and run.bound == "cpu" and watch:
         cores = known(watch.cores)
         main = known(watch.main_cores) or 1.0
-        share = f" One core is {100 / cores:.0f} % of its {cores:g}; one thread cannot use more." if cores else ""
+        share = (
+            f" One core is {100 / cores:.0f} % of its {cores:g} cores, and one thread cannot use more." if cores else ""
+        )
         words = [f"{run.reason[0].upper()}{run.reason[1:]}.{share if main < 1.5 else ''}",
                  "From outside, Python work and small kernel launches look alike; gpudoctor prove tells them apart.",
-                 _core(found_by), "Another GPU would not help.", sentence(s, m)]  # fmt: skip
+                 _core(found_by), "A different GPU would not help.", sentence(s, m)]  # fmt: skip
         yield CHECK.warn(
             f"{watch.program} is limited by {'one processor core' if main < 1.5 else 'its cores'}, not by the GPU",
             " ".join(word for word in words if word),
@@ -88,8 +90,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             continue
         key, name = named(s, sweep)
         share = f" and is busy {step.gpu_percent:.0f} % of the time" if step.gpu_percent is not None else ""
-        words = [f"At batch {step.point.batch} of a small model, the GPU waits for the host{share}: {why}.",
-                 filling(sweep), _core(found_by), "Another GPU would not help there.", sentence(s, m)]  # fmt: skip
+        words = [f"With a small model at batch size {step.point.batch}, the GPU waits for the host{share}: {why}.",
+                 filling(sweep), _core(found_by), "A different GPU would not help there.", sentence(s, m)]  # fmt: skip
         cpu = found_by.cpu
         yield CHECK.warn(
             f"{name} waits for a slow processor core",

@@ -8,7 +8,7 @@ Symptoms: low GPU utilization, slow startup (imports, loading weights), data loa
 Why it happens: the container or pod has a CPU limit, the job requested one core, or the process is bound to a few
 cores.
 
-How to fix it: start the container or job with more cores; several per GPU if the job loads data.
+How to fix it: start the container or job with more cores (several per GPU if the job loads data).
 
 Threshold: cores_per_gpu (1).
 
@@ -26,7 +26,7 @@ from ._seen import absent
 CHECK = Check(
     __name__,
     title="Too few processor cores for the GPUs",
-    sound="There are enough processor cores for the GPUs",
+    sound="The number of processor cores meets the minimum for the GPUs",
     severity="warning",
     layer="speed",
     tags=("limits", "speed"),

@@ -3,8 +3,8 @@
 What is wrong: the loader picks the image's cuda-compat library, which is older than the host's kernel module or built
 for different driver branches.
 
-Symptoms: `Error 803: system has unsupported display driver / cuda driver combination`, `is_available()` False,
-while nvidia-smi works.
+Symptoms: `Error 803: system has unsupported display driver / cuda driver combination`, `is_available()` is False, while
+nvidia-smi works.
 
 Why it happens: the host's driver was upgraded past the image's compat library, whose folder is still first on
 LD_LIBRARY_PATH or in the loader's configuration.

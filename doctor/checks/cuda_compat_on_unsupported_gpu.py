@@ -1,16 +1,16 @@
 """A forward-compatibility libcuda (cuda-compat) is loaded, but this GPU does not support it (CUDA error 804).
 
 What is wrong: images whose CUDA is newer than the host's driver contain cuda-compat, a newer libcuda. It works on
-data-center GPUs and some workstation boards; on GeForce and Titan boards, every CUDA call fails with it.
+data-center GPUs and some workstation boards, but every CUDA call fails with it on GeForce and Titan boards.
 
-Symptoms: `Error 804: forward compatibility was attempted on non supported HW`, `is_available()` False.
+Symptoms: `Error 804: forward compatibility was attempted on non supported HW`, `is_available()` is False.
 
 Why it happens: /usr/local/cuda/compat is on LD_LIBRARY_PATH or in the loader's configuration, or the container toolkit
 enabled it for this image.
 
 How to fix it: remove the compat folder from the path (the host's own libcuda is then used), and use an image or a torch
 build whose CUDA the host's driver supports; or upgrade the host's driver. nvidia-smi's CUDA version is the highest
-that the driver supports, not what is installed.
+that the driver supports, not the installed version.
 
 Error 804 without a compat library means that the driver was upgraded without a reboot; see
 driver-library-version-mismatch.
@@ -35,7 +35,7 @@ from ._seen import DRIVERLESS, NOT_GIVEN, absent, compat_in_use, first_cuda_code
 CHECK = Check(
     __name__,
     title="Forward compatibility on a GPU that does not support it",
-    sound="Forward compatibility is not used on a GPU that lacks it",
+    sound="Forward compatibility is not used on a GPU that does not support it",
     severity="critical",
     layer="libraries",
     tags=("cuda", "compat"),
@@ -61,7 +61,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         predicted = any(refuses(s, m, path, gpu) for gpu in need("gpus", s.gpus))
         if not predicted:
             raise NeedsFact(
-                "driver.cu_init", Missing("not-asked", "it is unknown whether this GPU accepts the compat library")
+                "driver.cu_init",
+                Missing("not-asked", "gpudoctor does not know whether this GPU supports the compat library"),
             )
     elif not path and not isinstance(s.driver.libcuda_path, Missing):
         raise Skip("error 804 without a compat library: see driver-library-version-mismatch")
@@ -72,7 +73,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     verb = "will return" if predicted else "returns"
     yield CHECK.fail(
         f"Forward compatibility (cuda-compat) is not supported on {name}",
-        f"The loader picks {path or 'a forward-compatibility libcuda'}; CUDA {verb} 804 with it on this GPU. "
+        f"The loader picks {path or 'a forward-compatibility libcuda'}; with it, CUDA {verb} 804 on this GPU. "
         "Without it, the host driver's own libcuda is used.",
         facts={"cuda_code": code, "compat_path": path, "driver": known(s.driver.version)},
         subject=path,

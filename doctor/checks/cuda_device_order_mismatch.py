@@ -25,7 +25,7 @@ from ._seen import need_whole
 CHECK = Check(
     __name__,
     title="CUDA and nvidia-smi number the GPUs differently",
-    sound="CUDA and nvidia-smi number the GPUs the same way",
+    sound="Each number means the same GPU model in CUDA and nvidia-smi",
     severity="warning",
     layer="libraries",
     tags=("selection", "gpu"),
@@ -45,7 +45,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     entries = [entry.strip() for entry in value.split(",") if entry.strip()]
     mine = [_gpu_of(device, gpus) for device in devices]
     if not all(entry.isascii() and entry.isdecimal() for entry in entries):
-        return  # selected by identifier: no number is meant
+        raise Skip("CUDA_VISIBLE_DEVICES selects GPUs by identifier, not by number")
     meant = [gpus[int(e[:9])] for e in entries if int(e[:9]) < len(gpus)] if entries else list(gpus)
     wrong = [(i, a, b) for i, (a, b) in enumerate(zip(mine, meant, strict=False)) if a.name != b.name]
     if not wrong:

@@ -3,13 +3,12 @@
 What is wrong: cuInit is the first call of every CUDA program. It returns an error, or the driver runs but there is no
 libcuda.so.1 to call, so no program can use the GPU.
 
-Symptoms: `torch.cuda.is_available()` False; `Unexpected error from cudaGetDeviceCount()` with the code; `Found no
-NVIDIA driver` while nvidia-smi works.
+Symptoms: `torch.cuda.is_available()` is False; `Unexpected error from cudaGetDeviceCount()` with the error code; `Found
+no NVIDIA driver` while nvidia-smi works.
 
-Why it happens: usually because of a cause that gpudoctor names in another finding; this one is then a consequence. On
-its own it means that the error code is known, but not its cause. If libcuda is missing, only some of the driver's
-packages were installed (libcuda is in libcuda1 on Debian, in libnvidia-compute-* on Ubuntu) or mounted into the
-container.
+Why it happens: usually, another finding names the cause, and this one is only a consequence. If this is the only
+finding, the error code is known but its cause is not. If libcuda is missing, only some of the driver's packages were
+installed (libcuda is in libcuda1 on Debian, in libnvidia-compute-* on Ubuntu) or mounted into the container.
 
 How to fix it: follow the advice for the error code, then restart the container or the host, which clears most bad
 driver states.
@@ -46,7 +45,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             raise Skip("libcuda was not found", without="gpu")
         yield CHECK.fail(
             "CUDA does not start: the driver runs, but its libcuda.so.1 is missing",
-            "NVML answers and lists the GPU, but there is no libcuda.so.1 on the loader's path or in a driver folder.",
+            "NVML works and lists the GPU, but libcuda.so.1 is neither on the loader's path nor in a driver folder.",
             facts={"nvml_init": 0, "libcuda": None},
             fixes=install_libcuda(s),
         )

@@ -6,10 +6,10 @@ Symptoms: `torch.cuda.device_count()` is lower than the number of GPUs in nvidia
 fewer, or fails with `invalid device ordinal`.
 
 Why it happens: the driver could not set this GPU up for computing (because of a fault in the board, its link or its
-memory, or because a reset is due), although it still answers queries about it. CUDA_VISIBLE_DEVICES is not a fault: it
-hides GPUs on purpose, and is checked first. MIG is not a fault either: CUDA then shows a process one instance and no
-other GPU; this is a warning if it hides a GPU that is not in MIG mode. An MPS server decides which GPUs its clients
-see. A forward-compatibility libcuda (cuda-compat) supports only some boards.
+memory, or because a reset is due), although it still answers queries about it. A GPU that CUDA_VISIBLE_DEVICES hides is
+not a fault: the variable hides GPUs on purpose, and it is checked first. MIG is not a fault either: CUDA then shows a
+process only one instance and no other GPU; this is a warning if it hides a GPU that is not in MIG mode. An MPS server
+decides which GPUs its clients see. A forward-compatibility libcuda (cuda-compat) supports only some boards.
 
 How to fix it: if cuda-compat is in use, try without it first. Otherwise look for Xid and NVRM lines in the kernel log,
 and reset the GPU or restart the machine. If the GPU does not come back, use another machine and tell the provider.
@@ -34,7 +34,7 @@ from .cuda_visible_devices_wrong import named
 CHECK = Check(
     __name__,
     title="CUDA lists fewer GPUs than the driver has",
-    sound="CUDA does not leave out any GPU",
+    sound="CUDA leaves out only GPUs that CUDA_VISIBLE_DEVICES hides",
     severity="critical",
     layer="driver",
     tags=("gpu", "cuda"),
@@ -97,7 +97,7 @@ def _behind_mig(s: Snapshot, gpus: list[Gpu]) -> Findings:
     devices = known(s.driver.cuda_devices) or ()
     whole = [gpu for gpu in numbers.unlisted(gpus, devices) if known(gpu.mig_enabled) is not True]
     if not whole or not any((known(d.uuid) or "").startswith("MIG-") for d in devices):
-        raise Skip("a GPU is in MIG mode: CUDA shows each process one instance")
+        raise Skip("a GPU is in MIG mode, so CUDA shows each process only one instance")
     value = need("host.environment", s.host.env(numbers.MASK))
     if value is not None and value.strip().startswith("MIG-"):
         return  # an instance was chosen
@@ -105,7 +105,7 @@ def _behind_mig(s: Snapshot, gpus: list[Gpu]) -> Findings:
     names = ", ".join(name_of(gpu) for gpu in whole)
     yield CHECK.warn(
         f"MIG on {name_of(cut[0])} hides {names} from CUDA",
-        f"{numbers.words(s)} With MIG on one GPU, CUDA shows a process one instance, and a whole GPU only if "
+        f"{numbers.words(s)} With MIG on one GPU, CUDA shows a process only one instance, and a whole GPU only if "
         f"{numbers.MASK} names it by its UUID.",
         facts={**numbers.facts(s), "left_out": [gpu.key for gpu in whole], "mask": value},
         subject=whole[0].key if len(whole) == 1 else "",

@@ -1,4 +1,4 @@
-"""A CUDA extension is to be compiled, but there is no nvcc.
+"""A CUDA extension has to be compiled, but nvcc is missing.
 
 What is wrong: compiling needs the compiler from a CUDA toolkit. torch's wheels contain CUDA's libraries, but never
 nvcc. Running torch needs no toolkit, so this is checked only with `--building`.
@@ -37,7 +37,7 @@ USUAL = "12.8"
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails if something is to be compiled and nvcc would not be found."""
     if not p.building:
-        raise Skip("nothing is compiled here (use --building if something is)")
+        raise Skip("nothing is being compiled here (use --building if something is)")
     version = s.cuda.nvcc_version
     if not isinstance(version, Missing):
         return

@@ -1,11 +1,12 @@
 """CUDA_VISIBLE_DEVICES hides the GPUs: it is empty, or names one that does not exist.
 
-What is wrong: this variable controls which GPUs CUDA may see. An empty value, -1, an index that is too high or an
-unknown identifier ends the list there: that entry and all after it are not visible. NVIDIA_VISIBLE_DEVICES has the same
-role when a container starts: `none`, `void` or an empty value gives it no GPU.
+What is wrong: this variable controls which GPUs CUDA may see. CUDA stops reading the list at an empty value, -1, an
+index that is too high or an unknown identifier: neither that entry nor any entry after it is visible.
+NVIDIA_VISIBLE_DEVICES plays the same role when a container starts: `none`, `void` or an empty value gives the container
+no GPU.
 
-Symptoms: `No CUDA GPUs are available`, `is_available()` False, `device_count()` lower than expected, while nvidia-smi
-lists all GPUs, because it does not read this variable.
+Symptoms: `No CUDA GPUs are available`, `is_available()` is False, `device_count()` lower than expected, while
+nvidia-smi lists all GPUs, because it does not read this variable.
 
 Why it happens: a script was written for a machine with more GPUs; a notebook sets the variable; it is left over from a
 batch system; or an index was meant for nvidia-smi's order.
@@ -28,7 +29,7 @@ from ._seen import need_whole, nodes_of
 CHECK = Check(
     __name__,
     title="CUDA_VISIBLE_DEVICES hides GPUs",
-    sound="CUDA_VISIBLE_DEVICES hides no GPU by mistake",
+    sound="CUDA_VISIBLE_DEVICES has no wrong entry",
     severity="error",
     layer="libraries",
     tags=("selection", "gpu"),
@@ -50,7 +51,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if p.expect.kind == "any":
             yield CHECK.remark(effect, facts=facts, subject=NAME)
         else:
-            detail = "CUDA sees none of this machine's GPUs; nvidia-smi does not read this variable, so it lists them."
+            detail = (
+                "CUDA sees none of this machine's GPUs; nvidia-smi does not read this variable, so it still lists them."
+            )
             yield CHECK.fail(effect, detail, facts=facts, subject=NAME, fixes=show_gpus(s, NAME))
         return
     seen = known(s.driver.cuda_devices) if s.driver.cu_init == 0 else None
@@ -71,7 +74,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     good = [e for i, e in enumerate(entries) if e not in entries[:i] and _problem(e, [], gpus) in ("", "unread")]
     left = 0 if problem == "twice" else bad
     how = {"twice": "is listed twice", "index": f"is too high for {len(gpus)} GPU{'s' * (len(gpus) != 1)}"}
-    title = f"{NAME}={value}: '{entries[bad]}' {how.get(problem, 'does not match any GPU of this machine')}"
+    title = f"{NAME}={value}: '{entries[bad]}' {how.get(problem, 'does not match any GPU on this machine')}"
     detail = f"CUDA stops at that entry, so it sees {left} device{'s' * (left != 1)}."
     fixes = show_gpus(s, NAME, good)
     make = CHECK.warn if left else CHECK.fail

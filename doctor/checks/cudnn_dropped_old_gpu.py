@@ -3,13 +3,13 @@
 What is wrong: torch itself still has code for the GPU, but cuDNN 9.11 and newer start at compute capability 7.5
 (Turing) and no longer support Maxwell, Pascal and Volta.
 
-Symptoms: matrix products work, but convolutions fail: `CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH`, `no kernel image is
-available`, `GET was unable to find an engine to execute this computation`.
+Symptoms: matrix multiplications work, but convolutions fail: `CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH`, `no kernel
+image is available`, `GET was unable to find an engine to execute this computation`.
 
 Why it happens: something upgraded the cuDNN wheel beyond the version that torch pins, or a build with a newer cuDNN was
 chosen for an older GPU.
 
-How to fix it: install the last cuDNN that supports the GPU (9.10.2), or the torch build whose cuDNN does.
+How to fix it: install the last cuDNN that supports the GPU (9.10.2), or a torch build whose cuDNN still supports it.
 
 Source: NVIDIA cuDNN support matrix.
 """
@@ -29,7 +29,7 @@ from ._torch import REPLACED, cuda_build, gpus, unlisted
 CHECK = Check(
     __name__,
     title="cuDNN no longer supports this GPU",
-    sound="cuDNN supports the GPU",
+    sound="cuDNN has not dropped the GPU's architecture",
     severity="error",
     layer="libraries",
     tags=("torch", "cudnn", "gpu"),

@@ -1,7 +1,7 @@
 """torch loads, or would load, a cuDNN that it was not built for.
 
 What is wrong: torch needs a cuDNN with the same major version and at least the minor version that it was compiled with.
-A folder on LD_LIBRARY_PATH, or a cuDNN wheel of a different version, provides one that does not meet this.
+A folder on LD_LIBRARY_PATH, or a cuDNN wheel of a different version, provides one that does not meet this requirement.
 
 Symptoms: `RuntimeError: cuDNN version incompatibility: PyTorch was compiled against (9, 10, 2) but found runtime
 version (8, 9, 7)`, `Could not load library libcudnn_cnn_train.so.8 ... undefined symbol`,
@@ -13,7 +13,8 @@ replaced the nvidia-cudnn wheel.
 How to fix it: remove the folder from LD_LIBRARY_PATH (the wheels find their own libraries), or install the pinned
 wheel.
 
-Several cuDNN copies in system folders that are not on LD_LIBRARY_PATH are harmless, and so is a compatible one.
+Several cuDNN copies in system folders that are not on LD_LIBRARY_PATH are harmless, and so is a compatible copy that is
+on it.
 
 Source: torch/backends/cudnn/__init__.py (the rule); NVIDIA cuDNN API compatibility.
 """
@@ -31,7 +32,7 @@ from ._torch import REPLACED, cuda_build
 CHECK = Check(
     __name__,
     title="The loaded cuDNN is incompatible with torch",
-    sound="cuDNN is compatible with torch",
+    sound="No cuDNN that is incompatible with torch was found",
     severity="error",
     layer="libraries",
     tags=("torch", "cudnn", "libraries"),

@@ -15,7 +15,8 @@ a small data set on the GPU as one tensor.
 Threshold: loader_scaling_percent (40): the workers' combined speed, as a percentage of one worker's speed times the
 number of workers. Both are measured under the same Python, so its version makes no difference. Two hardware threads per
 core alone reduce it to about 60 %, passing the batches through one main process reduces it further, and 40 leaves room
-for both. This check warns; it never fails. Large batches that take longer to prepare than their step takes are a note.
+for both. This check only warns; it never fails. If only large batches take longer to prepare than their step takes, it
+is a note.
 
 What was examined: CPU time of the main process and of its loader workers, their number, and their time in disk sleep;
 not which files were read, nor how fast the disk is.
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="The GPU waits for data",
-    sound="Data loading keeps up with the GPU",
+    sound="Data loading was not found to limit the GPU",
     severity="warning",
     layer="speed",
     tags=("measured", "speed", "cpu"),
@@ -80,7 +81,7 @@ def _watched(s: Snapshot, m: Matrix, watch: Watch, run: Watched) -> Finding:
     fixes = (local_data(), more_workers(cores)) if run.disk else (more_workers(cores), local_data())
     return CHECK.warn(
         f"{watch.program} waits for {'its disk' if run.disk else 'its loader workers'}, not for the GPU",
-        f"{run.reason[0].upper()}{run.reason[1:]}. Another GPU would not help. {sentence(s, m)}",
+        f"{run.reason[0].upper()}{run.reason[1:]}. A different GPU would not help. {sentence(s, m)}",
         facts={
             "gpu_busy_percent": known(watch.gpu_busy_percent),
             "workers": known(watch.workers),
@@ -111,13 +112,18 @@ def _scaling(rates: dict[int, float], cores: float | None, least: float) -> Find
         return
     from ..fixes.speed import here
 
-    words = f"The best count, {workers}, gave {best:.0f} samples/s on {usable} cores; one worker alone gave {one:.0f}."
+    words = (
+        f"The best worker count ({workers}) reached {best:.0f} samples/s on {usable} cores; one worker alone reached "
+        f"{one:.0f}."
+    )
     yield CHECK.warn(
         f"{most} loader workers are only {best / one:.1f} times as fast as one",
         f"{words} Most likely causes: other programs on these cores, threads inside each worker "
         "(torch.set_num_threads), a CPU quota, a small /dev/shm.",
         facts={"rates": {str(n): rate for n, rate in rates.items()}, "cores": cores, "percent": round(percent, 1)},
-        fixes=(here("free-cores", "Free the cores, then measure again", "Stop other programs on them (see top)."),),
+        fixes=(
+            here("free-cores", "Free the cores, then measure again", "Stop other programs that use them (see top)."),
+        ),
     )
 
 
@@ -132,7 +138,7 @@ def _drawn(s: Snapshot, sweep: Sweep, cores: float | None) -> Findings:
     make = CHECK.warn if reference(sweep) in drawn else CHECK.remark
     batch = drawn[0].point.batch
     yield make(
-        f"From batch {batch} on, one thread prepares batches more slowly than {name} processes them",
+        f"From batch size {batch} on, one thread prepares batches more slowly than {name} processes them",
         "To hide that time, use loader workers or keep the data on the GPU.",
         facts={"batch": batch, "load_ms": known(drawn[0].point.load_ms), "step_ms": drawn[0].point.step_ms},
         subject=key,

@@ -3,8 +3,8 @@
 What is wrong: programs reach the driver through nodes in /dev. The kernel module is loaded and has found the GPU, but
 the nodes are missing.
 
-Symptoms: `cuInit` returns 100 (no device), NVML finds no GPU, but /proc/driver/nvidia/gpus lists one. As root the
-problem repairs itself (the libraries create the nodes); as another user it may not.
+Symptoms: `cuInit` returns 100 (no device), NVML finds no GPU, but /proc/driver/nvidia/gpus lists one. For root, the
+problem fixes itself (the libraries create the nodes); for other users, it may not.
 
 Why it happens: nothing created them after boot: there is no X server and no nvidia-persistenced, and the helper
 nvidia-modprobe is not installed or not setuid root.

@@ -5,7 +5,7 @@ also needs space for the download in its cache, and space in its temporary folde
 
 Symptoms: `OSError: [Errno 28] No space left on device` in the middle of the install, which can leave torch broken.
 
-Why it happens: small container disks (10 to 20 GB), a small /tmp in memory, a used-up quota for the home folder.
+Why it happens: small container disks (10 to 20 GB), a small in-memory /tmp, an exhausted quota on the home folder.
 
 How to fix it: use `--no-cache-dir`, set TMPDIR to a folder on a bigger disk, put the environment on a bigger volume, or
 give the container a bigger disk.

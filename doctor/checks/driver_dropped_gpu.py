@@ -3,7 +3,7 @@
 What is wrong: NVIDIA ends support for an old generation after a certain branch; later branches do not support it.
 
 Symptoms: after an upgrade `nvidia-smi` prints `No devices were found`; the kernel log says that the GPU is
-supported only by a legacy branch (`NVRM: ... requires the NVIDIA 470.xx Legacy drivers`).
+supported only by a legacy branch (`NVRM:  supported through the NVIDIA 470.xx Legacy drivers. Please`).
 
 Why it happens: the newest driver was installed on a machine with a Kepler, Maxwell, Pascal or Volta card.
 

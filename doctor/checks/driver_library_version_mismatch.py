@@ -1,6 +1,6 @@
 """The loaded kernel module and the driver's user-space libraries have different versions.
 
-What is wrong: libnvidia-ml and libcuda work only with a kernel module of exactly their own version.
+What is wrong: libnvidia-ml and libcuda work only with a kernel module of exactly the same version.
 
 Symptoms: `Failed to initialize NVML: Driver/library version mismatch` (NVML code 18); CUDA error 803 or 804;
 `nvidia-smi` fails right after a driver update.
@@ -8,9 +8,9 @@ Symptoms: `Failed to initialize NVML: Driver/library version mismatch` (NVML cod
 Why it happens: packages were upgraded (often unattended), but the old module stays loaded until the next reboot; a
 container was started before the upgrade; an image contains its own driver libraries.
 
-How to fix it: reboot the host (or stop all GPU programs and reload the modules); recreate containers after that; hold
-the driver packages so that they change only together with a reboot. If an image contains its own driver libraries,
-remove them from the image.
+How to fix it: reboot the host (or stop all GPU programs and reload the modules); then recreate the containers; hold the
+driver packages so that they change only together with a reboot. If an image contains its own driver libraries, remove
+them from the image.
 
 A forward-compatibility libcuda (cuda-compat) is newer than the module by design, and inside WSL the versions differ
 by design. Neither counts as a mismatch.
@@ -64,11 +64,13 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             need("driver.libcuda_version", d.libcuda_version)
         return
     facts = {"kernel_version": module, "nvml_init": known(d.nvml_init), **{f"{k}_version": v for k, v in other.items()}}
-    words = ", ".join(f"{name} is {version}" for name, version in sorted(other.items()))
-    if not words:
-        versions = [version for version in libraries.values() if version]
-        words = f"the libraries are {versions[0]}" if versions else "the libraries have a different version"
-    detail = f"The loaded kernel module is {module or 'a different version'}, {words}."
+    versions = [version for version in libraries.values() if version]
+    words = " and ".join(f"{name} is {version}" for name, version in sorted(other.items()))
+    words = words or (f"the libraries are {versions[0]}" if versions else "the libraries have a different version")
+    detail = f"The loaded kernel module is {module}, but {words}."
+    if not module:
+        own = f" ({versions[0]})" if versions else ""
+        detail = f"The loaded kernel module has a different version than the libraries{own}."
     if says_so:
         detail += " NVML returns 18 (driver/library version mismatch)."
     if container_kind(s) not in ("", "lxc"):

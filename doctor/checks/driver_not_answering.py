@@ -2,10 +2,9 @@
 
 What is wrong: gpudoctor calls the driver's libraries (NVML, libcuda) in child processes with a deadline. One of these
 calls did not return in time, or crashed its process. Every program that makes the same call will hang or crash too.
-`gpudoctor prove` also runs a small kernel on each GPU through libcuda alone: a failure there is only a warning if
-torch computed on that GPU afterwards. It is also only a warning if torch's first test on a GPU gave correct results,
-and a product or a copy that is timed later on that GPU hangs (10 seconds without output), crashes or fails with a CUDA
-error.
+`gpudoctor prove` also runs a small kernel on each GPU through libcuda alone: a failure there is only a warning if torch
+computed on that GPU afterwards. It is also only a warning if torch's first test on a GPU gave correct results, but a
+matmul or a copy that is timed later on that GPU hangs (10 seconds without output), crashes or fails with a CUDA error.
 
 Symptoms: `nvidia-smi` or `import torch; torch.cuda.is_available()` never returns and cannot be interrupted, or
 crashes with `Segmentation fault` or `Aborted`.
@@ -14,13 +13,13 @@ Why it happens: a GPU in a bad state (an Xid error in the kernel log), a kernel 
 firmware, a process stuck in the driver (state D), a device reset in progress, libraries of a different version than the
 kernel module, or a library that another program has preloaded.
 
-How to fix it: read the kernel log for Xid lines, then reboot the host. In a container or pod, start on another host,
-because nothing inside can reset the driver.
+How to fix it: read the kernel log for Xid lines, then reboot the host. In a container or pod, start on a different
+host, because nothing inside it can reset the driver.
 
-What was examined: whether the call returned before its deadline, and until then whether its process made progress. A
-process that is reading (a library on a slow disk) or has no core to run on is not hanging: it gets more time, and the
-result is UNKNOWN if that is not enough. A process that makes no progress, or spins in the call without reading
-anything, hangs.
+What was examined: whether the call returned before its deadline, and whether its process made progress until then. A
+process that is reading (a library on a slow disk) or has no core to run on is not considered hung: it gets more time,
+and the result is UNKNOWN if that is not enough. A process that makes no progress, or spins in the call without reading
+anything, is considered hung.
 
 Source: Xid errors, docs.nvidia.com/deploy/xid-errors.
 """
@@ -91,8 +90,8 @@ def _stuck(fault: CallFault) -> str:
         return ""
     where = f" (in {fault.stuck_in})" if fault.stuck_in else ""
     return (
-        f"Process {fault.stuck_pid} is stuck in the kernel{where}, state D: no signal can kill it, only a power cycle "
-        "helps. "
+        f"Process {fault.stuck_pid} is stuck in the kernel{where}, in state D: no signal can kill it, so only a power "
+        "cycle helps. "
     )
 
 
@@ -123,7 +122,7 @@ def _in_the_proof(s: Snapshot) -> Findings:
         again = (here("prove-again", _RUN_AGAIN, _BUSY),) if works else ()
         yield make(
             f"{proof.failed_call or 'libcuda'} {how} on {name}",
-            f"A small kernel, run through libcuda alone, did not finish on this GPU. {after}"
+            f"A small kernel that was run through libcuda alone did not finish on this GPU. {after}"
             "Run 'sudo dmesg | grep -i -e xid -e nvrm' on the host to see why.",
             facts={"library": "cuda", "call": proof.failed_call, "fault": proof.fault, "device": proof.device},
             subject=gpu.key if gpu else f"cuda:{proof.device}",
@@ -153,7 +152,7 @@ def _in_the_speed(s: Snapshot) -> Findings:
         again = here("prove-again", _RUN_AGAIN, _BUSY)
         yield CHECK.warn(
             f"{first.step} {how} on {name_of(gpu) if gpu else device}",
-            f"torch's first test on this GPU gave correct results, but this did not finish: {words}. "
+            f"torch's first test on this GPU gave correct results, but later steps did not finish: {words}. "
             "Run 'sudo dmesg | grep -i -e xid -e nvrm' on the host to see why.",
             facts={"device": device, "steps": [end.step for end in own], "fault": first.fault},
             subject=gpu.key if gpu else device,

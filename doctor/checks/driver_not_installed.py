@@ -4,7 +4,7 @@ What is wrong: there is an NVIDIA GPU on the PCI bus, but no nvidia kernel modul
 libraries (libcuda, libnvidia-ml) was found. In a container this means that the host has no driver: kernel modules
 belong to the host, and the container toolkit can only pass on what the host has.
 
-Symptoms: `nvidia-smi: command not found`, `Found no NVIDIA driver on your system`, `is_available()` False.
+Symptoms: `nvidia-smi: command not found`, `Found no NVIDIA driver on your system`, `is_available()` is False.
 
 Why it happens: a fresh machine image without a driver; a kernel or distribution upgrade that removed the packages.
 

@@ -4,7 +4,7 @@ What is wrong: the user-space libraries (libcuda, libnvidia-ml) are installed, b
 for them to talk to.
 
 Symptoms: `nvidia-smi has failed because it couldn't communicate with the NVIDIA driver`; NVML code 9 (driver not
-loaded); `cuInit` returns 100 (no device) or 999; `torch.cuda.is_available()` False.
+loaded); `cuInit` returns 100 (no device) or 999; `torch.cuda.is_available()` is False.
 
 Why it happens: the kernel was upgraded and no module was built for it (headers missing, DKMS failed); Secure Boot
 rejects an unsigned module; nouveau holds the card; the machine was not rebooted after the install; a container image

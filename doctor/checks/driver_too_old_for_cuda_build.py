@@ -10,12 +10,12 @@ Why it happens: from torch 2.11 on, a plain `pip install torch` installs a CUDA 
 has an older driver. The CUDA version that nvidia-smi shows is the highest that the driver supports, not what is
 installed.
 
-How to fix it, in this order: install a torch build that works with this driver (needs no rights on the host); on
+How to fix it, in this order: install a torch build that works with this driver (needs no root access to the host); on
 data-center GPUs, install a forward-compatibility package (cuda-compat); install a newer driver on the host, or use
 another host.
 
 A driver with the same CUDA major version that is older than the build (branch 535 with a CUDA 12.8 build) is fine,
-thanks to minor-version compatibility. If `torch.cuda.is_available()` is True, that counts more than the table.
+thanks to minor-version compatibility. If `torch.cuda.is_available()` is True, that takes precedence over the table.
 
 Source: CUDA Compatibility guide (docs.nvidia.com/deploy/cuda-compatibility), CUDA release notes, table of drivers.
 """
@@ -105,14 +105,14 @@ def _remark(s: Snapshot, m: Matrix, cuda: str) -> Findings:
         yield CHECK.remark(
             f"Driver {driver} runs this CUDA {cuda} build through minor-version compatibility",
             f"{grade.reason[0].upper()}{grade.reason[1:]}. Nothing is wrong, but this driver cannot compile PTX from a "
-            f"CUDA newer than {grade.cuda_reported}.",
+            f"CUDA newer than {m.toolkit_of_driver(grade.cuda_reported)}.",
             facts={"driver": driver, "torch_cuda": cuda, "driver_cuda": grade.cuda_reported},
         )
     elif grade.grade in ("needs-forward-compat", "impossible"):
         yield CHECK.remark(
             f"CUDA works although driver {driver} is listed as too old for CUDA {cuda}",
-            "torch.cuda.is_available() is True, which counts more than the list (a forward-compatibility libcuda may "
-            "be loaded).",
+            "torch.cuda.is_available() is True, which takes precedence over the list (a forward-compatibility "
+            "libcuda may be loaded).",
             facts={"driver": driver, "torch_cuda": cuda},
         )
 

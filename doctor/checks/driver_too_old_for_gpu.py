@@ -8,8 +8,8 @@ the GPU is not supported by this release.
 
 Why it happens: a machine image or a distribution's default driver is older than the card; a new card in an old server.
 
-How to fix it: install a driver of the named branch or newer on the host. If you are in a container, choose a host that
-has it. No torch build helps until the driver supports the card.
+How to fix it: on the host, install a driver from the named branch or a newer one. If you are in a container, choose a
+host that has such a driver. No torch build helps until the driver supports the card.
 
 Source: CUDA Toolkit, Driver, and Architecture Matrix, docs.nvidia.com/datacenter/tesla/drivers; list of supported GPUs
 in each driver's README.

@@ -7,7 +7,8 @@ Symptoms: `nvidia-smi -q -d ECC` says `Current: Disabled`. The GPU shows a littl
 Why it happens: an administrator turned it off for more memory or speed; the change takes effect after a reset or
 reboot.
 
-How to fix it: run `nvidia-smi -e 1` as root and reboot. This is only a note, because some turn ECC off on purpose.
+How to fix it: run `nvidia-smi -e 1` as root and reboot. This is only a note, because some administrators turn ECC off
+on purpose.
 
 Source: nvidia-smi(1), ECC mode.
 """

@@ -6,10 +6,10 @@ Toolkit's hook nor an NVIDIA runtime nor a CDI specification for the GPUs.
 Symptoms: `could not select device driver "" with capabilities: [[gpu]]`, `unknown or invalid runtime name: nvidia`,
 `unresolvable CDI devices nvidia.com/gpu=all` from `docker run --gpus all` or `podman run --device nvidia.com/gpu=all`.
 
-Why it happens: the toolkit was never installed, or the engine was reinstalled after it.
+Why it happens: the toolkit was never installed, or the engine was reinstalled after the toolkit.
 
 How to fix it: install nvidia-container-toolkit and register it with the engine. Docker needs the toolkit's hook, which
-`--gpus` finds on the disk; Podman needs a CDI specification.
+it looks for when its daemon starts (so restart it); Podman needs a CDI specification.
 
 This is a warning, because programs that run on the host itself are not affected.
 
@@ -26,7 +26,7 @@ from ._engines import answering, has_cdi, has_runtime
 CHECK = Check(
     __name__,
     title="The container engine cannot give GPUs to containers",
-    sound="The container engine can give GPUs to containers",
+    sound="The container engine has a hook, runtime or CDI specification for GPUs",
     severity="warning",
     layer="container",
     tags=("container",),

@@ -6,10 +6,11 @@ Symptoms: depends on the variable: everything several times slower (CUDA_LAUNCH_
 starts (CUDA_MODULE_LOADING=EAGER), hangs after an error (CUDA_DEVICE_WAITS_ON_EXCEPTION), slow multi-GPU runs
 (NCCL_P2P_DISABLE).
 
-Why it happens: forum advice that helped to find an error and stayed in .bashrc, a notebook or a Dockerfile.
+Why it happens: advice from a forum helped to find an error, and the variable was then left in .bashrc, a notebook or a
+Dockerfile.
 
-How to fix it: unset it, and set it only for the run that needs it. Variables that cost nothing while everything works
-are only notes. Variables that affect only multi-GPU programs are ignored on a machine with one GPU.
+How to fix it: unset it, and set it only for the run that needs it. A variable that costs nothing as long as everything
+works is only a note. Variables that affect only multi-GPU programs are ignored on a machine with one GPU.
 
 Source: CUDA C++ Programming Guide, environment variables; NCCL user guide, environment variables; PyTorch
 documentation, CUDA environment variables.
@@ -25,7 +26,7 @@ from ._bad_variables import ANY, PEER, SEVERAL_GPUS, VARIABLES
 CHECK = Check(
     __name__,
     title="An environment variable slows CUDA down or breaks it",
-    sound="No environment variable slows CUDA down or breaks it",
+    sound="No variable that is known to slow CUDA down or break it is set",
     severity="warning",
     layer="speed",
     tags=("environment", "speed"),

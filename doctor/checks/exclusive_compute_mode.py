@@ -1,6 +1,6 @@
-"""A GPU's compute mode blocks this program: it is prohibited, or exclusive and the GPU is already in use.
+"""A GPU's compute mode blocks this program: the mode is Prohibited, or it is Exclusive and the GPU is already in use.
 
-What is wrong: in mode Exclusive_Process only one process at a time may use the GPU; in mode Prohibited, none may.
+What is wrong: in Exclusive_Process mode, only one process at a time may use the GPU; in Prohibited mode, none may.
 
 Symptoms: `CUDA error: all CUDA-capable devices are busy or unavailable` (46); the first worker of a job works, but the
 second fails.
@@ -8,11 +8,12 @@ second fails.
 Why it happens: the administrator or a batch system set the mode; a leftover process still holds the GPU; data loader
 workers use the GPU too.
 
-How to fix it: use another GPU, or ask the owner of the process that holds this one; or set the mode to default (root).
+How to fix it: use another GPU, or ask the owner of the process that holds this one to stop it; or set the mode to
+default (as root).
 
 Not reported as a problem: an MPS server (nvidia-cuda-mps-server) that holds the GPU, as NVIDIA's guide advises, if this
 user can reach its daemon's pipes (CUDA_MPS_PIPE_DIRECTORY, by default /tmp/nvidia-mps); and a program in the same
-container, batch job or login session, such as the training that this health check watches.
+container, batch job or login session, such as the training run that this health check watches.
 
 Source: nvidia-smi(1), compute mode; CUDA_ERROR_DEVICE_UNAVAILABLE; docs.nvidia.com/deploy/mps.
 """

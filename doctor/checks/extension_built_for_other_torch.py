@@ -1,7 +1,8 @@
 """A compiled extension (flash-attn, xformers, vllm ...) was built for a different torch or a different C++ ABI.
 
 What is wrong: an extension calls functions inside torch's libraries. A different torch release, a build with the other
-C++ ABI, or a build for a different CUDA major does not have the functions that the extension was compiled against.
+C++ ABI, or a build for a different CUDA major version does not have the functions that the extension was compiled
+against.
 
 Symptoms: `ImportError: flash_attn_2_cuda...so: undefined symbol: _ZN3c105ErrorC2E...`, `xFormers was built for:
 PyTorch 2.1.2+cu121 with CUDA 1201 (you have 2.2.0)`, `vllm/_C.abi3.so: undefined symbol`.
@@ -9,14 +10,16 @@ PyTorch 2.1.2+cu121 with CUDA 1201 (you have 2.2.0)`, `vllm/_C.abi3.so: undefine
 Why it happens: torch was upgraded or replaced after the extension was installed (a later line of requirements.txt is
 enough), or somebody picked a wheel for a different torch or the other ABI (cxx11abiTRUE, cxx11abiFALSE).
 
-How to fix it: install the extension's version for this torch, or build it against this torch; see the command.
+How to fix it: install the build of the extension that was made for this torch, or build it against this torch; see the
+command.
 
 Nothing is imported: gpudoctor looks up each torch function that a library calls in the installed torch, as the loader
-does. The check fails for a package if functions are missing for all of its libraries, or for any library of a required
-package (`--require`); otherwise it warns. It also fails if the wheel's own tag or an exact pin names a different torch
-minor version; other requirements in the metadata give a warning. A required package whose libraries could not be
-examined, and that names no torch, is a note. Version numbers of nightly or vendor builds of torch are not compared, and
-an xformers whose `xformers.info` names this torch as build.torch_version is accepted, whatever its release number.
+does. The check fails for a package if all of its libraries need functions that are missing, or, if the package is
+required (`--require`), if any of them does; otherwise it warns. It also fails if the wheel's own tag or an exact pin
+names a different torch minor version; a mismatch with any other requirement in the metadata is a warning. A required
+package whose libraries could not be examined, and that names no torch version, is a note. Version numbers of nightly or
+vendor builds of torch are not compared, and an xformers whose `xformers.info` names this torch as build.torch_version
+is accepted, whatever its release number.
 
 Source: dynamic symbols of the extension and of torch; Requires-Dist and direct_url.json of the extension; names of
 release wheels; torch's TorchConfig.cmake.

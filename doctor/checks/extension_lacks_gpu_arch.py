@@ -1,6 +1,6 @@
 """A compiled extension has no code for this GPU.
 
-What is wrong: the extension's libraries contain code for other GPU generations only, and no PTX that the driver could
+What is wrong: the extension's libraries contain code only for other GPU generations, and no PTX that the driver could
 compile for this one. torch itself may be fine.
 
 Symptoms: `CUDA error: no kernel image is available for execution on the device` from the extension's functions
@@ -14,7 +14,7 @@ torch's own attention). Or build it on this machine for this GPU.
 
 The supported generations are read from each library's binary. Only a package's general libraries count: kernels for a
 single generation (FlashAttention 3 for Hopper) need not run everywhere. bitsandbytes ships one library per CUDA
-version; the one that torch's CUDA selects counts.
+version; only the one that torch's CUDA version selects counts.
 
 Source: CUDA C++ Programming Guide, binary compatibility; .nv_fatbin of the libraries.
 """
@@ -59,7 +59,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails for each package with kernels none of which runs on a GPU that programs get."""
     if "FlashAttention only supports Ampere" in (errors := texts(s)):
         fixes = (remove(s, "flash-attn"),)
-        title = "flash-attn 2 does not support this GPU: it needs compute capability 8.0 or newer"
+        title = "flash-attn 2 does not support this GPU: it needs compute capability 8.0 or higher"
         yield CHECK.fail(
             title, "flash-attn reports this itself.", facts={"said": errors[:300]}, subject="flash-attn", fixes=fixes
         )

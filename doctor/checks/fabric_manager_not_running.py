@@ -4,14 +4,14 @@ What is wrong: on boards where NVSwitches connect the GPUs (HGX, DGX with A100, 
 the fabric manager has set up the switches. The fabric manager is not running, has failed, is a different version than
 the driver, or has not finished.
 
-Symptoms: `Error 802: system not yet initialized`, `is_available()` False, while nvidia-smi lists all GPUs.
+Symptoms: `Error 802: system not yet initialized`, `is_available()` is False, while nvidia-smi lists all GPUs.
 
-Why it happens: nvidia-fabricmanager is not installed or not enabled; the driver was upgraded and the fabric manager was
+Why it happens: nvidia-fabricmanager is not installed or not enabled; the driver was upgraded but the fabric manager was
 not (the versions must be equal); the machine has just booted; a virtual machine has only part of the board and its
 provider has not activated the partition.
 
-How to fix it: install nvidia-fabricmanager in exactly the driver's version and start it. In a container or a rented
-virtual machine this has to be fixed on the host: use another host and tell the provider.
+How to fix it: install the version of nvidia-fabricmanager that matches the driver exactly, and start it. In a container
+or a rented virtual machine this has to be fixed on the host: use another host and tell the provider.
 
 Source: Fabric Manager user guide, docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide.
 """

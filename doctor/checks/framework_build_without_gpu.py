@@ -34,8 +34,8 @@ from ._linked import libraries_of
 
 CHECK = Check(
     __name__,
-    title="A framework is a build without GPU support",
-    sound="The other frameworks are GPU builds",
+    title="A framework was built without GPU support",
+    sound="No other framework is known to be a CPU build",
     severity="error",
     layer="extension",
     tags=("framework",),
@@ -60,7 +60,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             continue
         how = "remark" if name == "faiss-cpu" or (name in p.require and name in _BY_NAME) else weight(s, p, name)
         say = {"fail": CHECK.fail, "warn": CHECK.warn}.get(how, CHECK.remark)
-        title = f"{name} {d.version} is a build without CUDA"
+        title = f"{name} {d.version} was built without CUDA"
         yield say(title, why, facts={name: d.version}, subject=name, fixes=(_fix(s, d),))
 
 

@@ -1,8 +1,8 @@
 """TensorFlow cannot find the CUDA libraries that it needs.
 
 What is wrong: TensorFlow's GPU build opens libcudart, libcublas, libcudnn and similar libraries by name when it starts.
-They come as wheels with the extra `and-cuda`, or from a toolkit on the loader's path. Some of them are in neither
-place.
+They come either as wheels (with the `and-cuda` extra) or from a toolkit on the loader's path. Some of them were not
+found in either location.
 
 Symptoms: `Cannot dlopen some GPU libraries. Please make sure the missing libraries mentioned above are installed
 properly`, `Could not find cuda drivers on your machine, GPU will not be used`, an empty list of GPUs.
@@ -10,7 +10,7 @@ properly`, `Could not find cuda drivers on your machine, GPU will not be used`, 
 Why it happens: `pip install tensorflow` without the extra; a toolkit with a different CUDA major version; a module or
 shell file that resets LD_LIBRARY_PATH. TensorFlow 2.16.1 does not search its own wheels (2.16.2 and newer do).
 
-How to fix it: install `tensorflow[and-cuda]` in the same version.
+How to fix it: install the same version of `tensorflow[and-cuda]`.
 
 This is a warning; it is only a note if torch is installed, and a failure with `--require tensorflow`.
 
@@ -34,7 +34,7 @@ from ._frameworks import gpu_wanted, installed, missing_libraries, other_toolkit
 CHECK = Check(
     __name__,
     title="A framework cannot find its CUDA libraries",
-    sound="The other frameworks find their CUDA libraries",
+    sound="TensorFlow is not known to lack CUDA libraries",
     severity="error",
     layer="extension",
     tags=("framework", "libraries"),

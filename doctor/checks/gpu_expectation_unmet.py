@@ -12,7 +12,7 @@ supplied a different plan.
 A model that is neither listed in the matrix nor reported by the driver is a usage error, and the closest names are
 shown; if the driver does not respond, the result is UNKNOWN.
 
-How to fix it: look at the other findings first. Otherwise use the machine that was ordered, or change --expect.
+How to fix it: look at the other findings first. Otherwise use the machine that you ordered, or change --expect.
 
 Source: gpudoctor's option --expect.
 """
@@ -31,7 +31,7 @@ from ._seen import ALL_CAUSES
 
 CHECK = Check(
     __name__,
-    title="Not the expected GPUs",
+    title="The GPUs are not the expected ones",
     sound="The GPUs are the expected ones",
     severity="critical",
     layer="hardware",
@@ -46,7 +46,7 @@ _SHORT = 30
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails if the number of GPUs of the model is not the expected one, by CUDA's list if there is one."""
     if not p.expect.count and not p.expect.model:
-        raise Skip("--expect names no number or model of GPUs")
+        raise Skip("--expect names neither a number of GPUs nor a model")
     expected, gpus, devices = str(p.expect), numbers.session(s), numbers.cuda(s)
     facts = {"expected": expected, **numbers.facts(s)}
     unsure = f"Unknown whether this machine has {expected}"

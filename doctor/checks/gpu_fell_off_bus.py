@@ -3,7 +3,7 @@
 What is wrong: the GPU is bound to the driver, but NVML, the driver or the kernel log reports that it is lost.
 
 Symptoms: `nvidia-smi` prints `Unable to determine the device handle ... GPU is lost` or lists one fewer GPU; the
-kernel log has `NVRM: Xid 79, GPU has fallen off the bus`.
+kernel log has `NVRM: Xid (PCI:0000:06:00): 79, GPU has fallen off the bus.`
 
 Why it happens: power (supply, cables, load peaks), heat, a bad riser or slot, PCIe errors, a defective board.
 
@@ -88,7 +88,7 @@ def _unlisted(s: Snapshot, silent: list[PciDevice]) -> Findings:
         if why and reason:
             yield CHECK.warn(
                 f"The GPU at {card.address}, which was not given to this session, no longer responds",
-                f"{_sentence(why)} {_sentence(reason)} The GPUs of this session are not affected.",
+                f"{_sentence(why)} {_sentence(reason)} The GPUs in this session are not affected.",
                 facts={"gpu": card.address, "said": why},
                 subject=card.address,
                 fixes=(leave_to_operator(f"GPU {card.address} is lost", (power_cycle(s),)),),
@@ -101,7 +101,7 @@ def _unlisted(s: Snapshot, silent: list[PciDevice]) -> Findings:
             open_question.append(card.address)
     job = _job(s)
     if job:
-        kept += [(address, f"{job} gives a job only the GPUs that the job asked for") for address in open_question]
+        kept += [(address, f"{job} gives a job only the GPUs that the job requested") for address in open_question]
         open_question = []
     if kept:
         reasons = " ".join(f"{address}: {reason}." for address, reason in kept)
@@ -122,12 +122,12 @@ def _open(s: Snapshot, addresses: list[str]) -> Finding:
         f"{numbers.words(s)} The driver is bound to {which}, but NVML does not list {'them' if many else 'it'}. A "
         f"control group or a batch system may hide {'them' if many else 'it'} from this session, or "
         f"{'they no longer respond' if many else 'it no longer responds'}. Run 'dmesg | grep -i xid' as root: Xid 79 "
-        "means lost."
+        "means that a GPU is lost."
     )
     if hung:
         detail += f" Opening {', '.join(hung)} did not return."
     title = f"{len(addresses)} GPUs are" if many else f"The GPU at {which} is"
-    title += f" lost or {'were' if many else 'was'} not given to this session: which of the two is unknown"
+    title += " either lost or not given to this session: which of the two is unknown"
     return CHECK.unknown(title, detail, facts={**numbers.facts(s), "unlisted": addresses})
 
 
@@ -179,7 +179,7 @@ def _kept(s: Snapshot, address: str) -> str:
     if by_driver is None:
         return ""
     if by_driver.excluded is True:
-        return "the module's option NVreg_ExcludedGpus leaves it out"
+        return "the module option NVreg_ExcludedGpus excludes it"
     node = known(by_driver.node)
     if isinstance(by_driver.opening, str) and by_driver.opening in REFUSED:
         by = "a control group or the driver" if by_driver.opening == "EPERM" else "the node's file mode"

@@ -6,7 +6,7 @@ What is wrong: there were memory errors that ECC detects but cannot correct, or 
 Symptoms: `uncorrectable ECC error encountered` (CUDA error 214), Xid 48, 63, 64, 94, 95 in the kernel log; programs
 that crash at random. With ECC off, the same faults silently give wrong numbers.
 
-Why it happens: memory cells age or are hit by radiation; heat; a defective board. Single errors happen on healthy
+Why it happens: memory cells age or are hit by radiation; heat; a defective board. Isolated errors happen on healthy
 boards too; a reset clears them. A failed remapping is permanent.
 
 How to fix it: after uncorrected errors, stop the programs and reset the GPU (or reboot). If remapping failed, 512 rows
@@ -29,7 +29,7 @@ from ._readings import Readings, limit, listed, name_of
 CHECK = Check(
     __name__,
     title="A GPU's memory has uncorrectable faults",
-    sound="No GPU reports uncorrectable memory faults",
+    sound="No GPU reports memory faults that it could not repair",
     severity="critical",
     layer="hardware",
     tags=("gpu", "health"),

@@ -10,12 +10,12 @@ slow as its slowest link.
 Why it happens: an NVLink bridge that is not seated or links that are down, so that data goes over PCIe; a fabric that
 is not up; an IOMMU or ACS that sends peer-to-peer copies through the processor; a PCIe link with fewer lanes.
 
-How to fix it: run `nvidia-smi topo -m` and `nvidia-smi nvlink --status` to see how they are connected. Seat the bridge,
-reset the GPUs, switch ACS off for the switch. If the machine is rented, use another host.
+How to fix it: run `nvidia-smi topo -m` and `nvidia-smi nvlink --status` to see how the GPUs are connected. Reseat the
+bridge, reset the GPUs, or turn ACS off on the PCIe switch. If the machine is rented, use another host.
 
 Pairs that are connected through the processors have no normal range: each platform has its own rate, and a healthy pair
-that is far apart is never a warning. If other programs use the GPUs, it is only a note. The check fails only below half
-of NVLink's rate.
+that is far apart never causes a warning. If other programs are using the GPUs, a slow pair is only a note. The check
+fails only below half of NVLink's rate.
 
 Source: copies of 64 MiB between every two GPUs in `gpudoctor prove`; the matrix's NVLink and PCIe rates.
 """
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="Copies between two GPUs are slow",
-    sound="Copies between GPUs are as fast as their connections allow",
+    sound="No copy between GPUs is slow for its connection",
     severity="error",
     layer="speed",
     tags=("measured", "multi-gpu", "nvlink", "speed"),
@@ -100,7 +100,9 @@ def _finding(s: Snapshot, low: list[Link]) -> Finding:
     }
     subject = f"{worst.pair.source}>{worst.pair.target}"
     if all(link.busy for link in low):
-        words.append("Another program was using these GPUs, so this says little: measure again when the GPUs are free.")
+        words.append(
+            "Another program was using these GPUs, so this result says little: measure again when the GPUs are free."
+        )
         return CHECK.remark(title, " ".join(words), facts=facts, subject=subject)
     if worst.way == "nvlink":
         words.append("Most likely, links between the two are down, so data goes over PCIe.")

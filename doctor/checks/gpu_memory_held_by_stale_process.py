@@ -1,4 +1,4 @@
-"""GPU memory is in use, but no process is listed that uses it.
+"""GPU memory is in use, but no process that uses it is listed.
 
 What is wrong: memory on an idle GPU is in use, but the driver lists no process that holds it. New programs have less
 memory available.
@@ -31,7 +31,7 @@ from ._readings import Readings, limit, listed, name_of
 CHECK = Check(
     __name__,
     title="GPU memory is held by a hidden process",
-    sound="No hidden process holds GPU memory",
+    sound="No idle GPU holds much memory without a visible process",
     severity="warning",
     layer="hardware",
     tags=("gpu", "memory"),
@@ -61,7 +61,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             detail += " Inside a container this may be normal, because processes in other containers are not visible."
         make = CHECK.remark if inside else CHECK.warn
         yield make(
-            f"{used} MiB of memory on {name_of(gpu)} are in use, but no process is listed",
+            f"{used} MiB of memory on {name_of(gpu)} is in use, but no process is listed",
             detail,
             facts={"memory_used_mib": used},
             subject=gpu.key,

@@ -6,8 +6,8 @@ Symptoms: `CUDA out of memory`, although the same program ran before; the messag
 
 Why it happens: an inference server, a notebook or another user's job on the same GPU.
 
-How to fix it: stop what is no longer needed, or use another GPU (CUDA_VISIBLE_DEVICES). This is only a note: a busy GPU
-is not a faulty GPU.
+How to fix it: stop programs that are no longer needed, or use another GPU (CUDA_VISIBLE_DEVICES). This is only a note:
+a busy GPU is not a faulty GPU.
 
 Threshold: memory_in_use_percent (50).
 
@@ -44,7 +44,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         holders = [f"{known(q.name) or 'process'} ({q.pid})" for q in (processes or ())[:4]]
         detail = "" if processes is None else "No process is visible from here."
         yield CHECK.remark(
-            f"{used} of {total} MiB of memory on {name_of(gpu)} are in use",
+            f"{used} of {total} MiB of memory on {name_of(gpu)} is in use",
             f"Used by {', '.join(holders)}." if holders else detail,
             facts={"memory_used_mib": used, "memory_total_mib": total},
             subject=gpu.key,

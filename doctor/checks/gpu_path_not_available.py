@@ -1,12 +1,12 @@
 """torch is a CUDA build and can be imported, but it cannot use the GPU.
 
 What is wrong: the first CUDA call fails, no device is found, or a small kernel fails or gives a wrong result. If
-another check names the reason, it comes first and this one follows from it.
+another check names the reason, that check comes first and this finding is only a consequence.
 
 Symptoms: `torch.cuda.is_available()` is False, or the first operation on the GPU raises an exception, kills the process
 or never returns.
 
-Why it happens: the error code tells more; see the details of the finding.
+Why it happens: the error code narrows down the cause; see the finding's details.
 
 How to fix it: fix the finding above this one. If there is none, follow this finding's advice for the error code. As a
 last resort, restart the container, then the machine.
@@ -30,7 +30,7 @@ from ._torch import BROKEN_IMPORT, NO_CODE, OTHER_BUILD, cuda_build, gpu_needed
 CHECK = Check(
     __name__,
     title="torch cannot use the GPU",
-    sound="torch can use the GPU",
+    sound="torch finds the GPU, and nothing that it ran there failed",
     severity="critical",
     layer="python",
     tags=("torch", "gpu"),
@@ -71,7 +71,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     detail = first_line(error or known(run.kernel_error) or "")
     if row and not refused:
         facts["error"] = row.runtime_name or row.driver_name
-        detail = f"CUDA returns error {code} ({facts['error']}: {row.message}). {row.causes}"
+        detail = f"CUDA returns error {code} ({facts['error']}: {row.message})."
+        detail += f" Usual causes: {row.causes}." if row.causes else ""
     fixes: tuple[Fix, ...] = (_fix(s, row.first_fix if row else ""),)
     if listed := _listed(s, m):
         detail = f"{detail} But torch should have code for this GPU ({listed}). The files that torch loads are damaged "
@@ -139,6 +140,6 @@ def _fix(s: Snapshot, first_fix: str) -> Fix:
 
 
 _RESTART = (
-    "Start this shell or container again. If the error stays, look for Xid lines in 'sudo dmesg' on the host: they say "
+    "Restart this shell or container. If the error persists, look for Xid lines in 'sudo dmesg' on the host: they say "
     "what the GPU needs."
 )

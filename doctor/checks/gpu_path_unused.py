@@ -1,20 +1,20 @@
 """The measured program did not use the GPU.
 
-What is wrong: a GPU was asked for, but torch did no work on it, or a watched program did not use it.
+What is wrong: a GPU was requested, but torch did no work on it, or a watched program did not use it.
 `torch.cuda.is_available()` is not enough to tell; this check looks at what actually ran.
 
 Symptoms: training is as slow as on a CPU; nvidia-smi shows 0 % and no process.
 
 Why it happens: torch without CUDA, a missing driver, or a container without the GPU: the finding above says which. In a
-watched program, other possible causes are that the model and batches were never moved to the GPU, or that a different
-Python ran it than you think.
+watched program, other possible causes are that the model and batches were never moved to the GPU, or that it ran under
+a different Python than you think.
 
 How to fix it: fix the cause above first. In a program, call `.to("cuda")` on the model and on every batch, and raise an
 error if there is no GPU instead of silently falling back to the CPU.
 
-With `--device cpu` it is only a note; if torch crashes on the CPU, it is a failure. If memory or time ran out before a
-GPU was shown to work, the result is UNKNOWN. Without torch, it is at most a warning if a kernel through libcuda alone
-ran correctly on the GPU. Based on `gpudoctor prove` and `gpudoctor watch`.
+With `--device cpu`, this finding is only a note, unless torch crashes on the CPU, which is a failure. If memory or time
+ran out before a GPU was shown to work, the result is UNKNOWN. Without torch, this finding is at most a warning if a
+kernel run through libcuda alone gave correct results on the GPU. Based on `gpudoctor prove` and `gpudoctor watch`.
 
 The report also shows what a watched program did instead (`measured.watch_bound`): it computed, or waited for a core,
 the disk or its loader workers, or slept. GPU utilization says nothing about work done: a kernel that waits counts as
@@ -29,7 +29,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..findings import Check, Findings, Fix, NotExamined, Policy, Skip
-from ..snapshot import Missing, NeedsFact, Snapshot, known
+from ..snapshot import Measured, Missing, NeedsFact, Snapshot, known
 from ._measured import measured
 from ._seen import ALL_CAUSES
 from ._torch import BROKEN_IMPORT, NO_CODE, OTHER_BUILD, gpu_needed
@@ -73,7 +73,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
     found = paths(s)
     if not found:
-        raise NotExamined("the CPU was requested, and torch has a usable GPU")
+        raise NotExamined("the CPU was requested, although torch has a usable GPU")
     absent = isinstance(s.torch.version, Missing) and s.torch.version.reason == "absent" and "torch" not in p.require
     for path in found:
         wanted = gpu_needed(s, p) and not (cpu_was_measured(found_by) and path.device != "watch")
@@ -111,13 +111,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         )
 
 
-def _again(interrupted: bool) -> Fix:
-    from ..fixes.speed import here
+def _again(m: Measured) -> Fix:
+    from ..fixes.speed import here, with_more_time
 
-    if interrupted:
+    if m.interrupted:
         return here("prove-again", "Run gpudoctor prove again", "Let it finish.", "gpudoctor prove --device cpu")
-    more = "gpudoctor prove --device cpu --timeout 600"
-    return here("prove-again", "Run gpudoctor prove again with more time", "Set the timeout in seconds.", more)
+    return with_more_time(m)
 
 
 def _on_cpu(s: Snapshot) -> Findings:
@@ -153,7 +152,7 @@ def _on_cpu(s: Snapshot) -> Findings:
             words,
             facts=facts,
             subject="cpu",
-            fixes=(_again(s.measured.interrupted),),
+            fixes=(_again(s.measured),),
         )
 
 
@@ -194,7 +193,10 @@ def _why(s: Snapshot, path: Path) -> str:
     if path.device != "watch" or watch is None:
         return ""
     if known(watch.uses_gpu):
-        return "It opened the GPU but ran nothing: the model or batches stayed on the CPU, or the work came later."
+        return (
+            "It opened the GPU but ran nothing on it: either the model or the batches stayed on the CPU, or the GPU "
+            "work started only after the watch."
+        )
     libraries = known(watch.libraries)
     if known(s.torch_run.cuda_available) is False:
         return "torch in this environment cannot use a GPU."

@@ -8,8 +8,8 @@ Symptoms: work takes several times longer than on an identical GPU; `nvidia-smi 
 Why it happens: the chip or its memory is hot; a power cable is missing or a power supply is at its limit; the rack's
 power brake is on. A laptop does this by design, on battery or in a thin case; that is only a note.
 
-How to fix it: depends on the reason: cool it, or check cables and power supplies. Reaching the power limit under full
-load (SW power cap) is normal and only a note.
+How to fix it: that depends on the reason: cool the GPU, or check cables and power supplies. Reaching the power limit
+under full load (SW power cap) is normal and only a note.
 
 Source: NVML clocks event reasons (nvml.h); nvidia-smi(1), clocks event reasons.
 """
@@ -78,7 +78,8 @@ def _capped(gpu: Gpu) -> str:
     now, most = known(gpu.clock_sm_mhz), known(gpu.clock_sm_max_mhz)
     draw, most_w = known(gpu.power_draw_w), known(gpu.power_limit_w)
     if draw is not None and most_w and draw < _NEAR * most_w:
-        return f"reports its power limit as a reason for a lower clock, at {draw:.0f} W of {most_w:.0f} W"
+        drawn = f"although it draws only {draw:.0f} W of {most_w:.0f} W"
+        return f"reports its power limit as a reason for a lower clock, {drawn}"
     if now is not None and most and now < most / 2:
         return "is held far below its maximum clock by its power limit"
     return "runs at its power limit, which is normal for a busy GPU"

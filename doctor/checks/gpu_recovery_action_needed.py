@@ -9,7 +9,7 @@ CUDA errors 719, 46, 999 in programs.
 
 Why it happens: an uncorrectable memory error, a hang of the GPU's firmware, an NVLink error.
 
-How to fix it: do what the action says. In a container or on a rented machine, use another host.
+How to fix it: perform the action that the driver names. In a container or on a rented machine, use another host.
 
 The actions: 0 none, 1 GPU reset, 2 node reboot, 3 drain P2P, 4 drain and reset (driver 570); 5 bus reset in driver 580,
 IMEX domain recovery from 610 on; 6 bus reset, 7 system reboot (615).
@@ -29,7 +29,7 @@ from ._readings import Readings, listed, name_of
 CHECK = Check(
     __name__,
     title="A GPU needs a reset or reboot",
-    sound="No GPU asks for a reset or reboot",
+    sound="No GPU needs a reset or reboot",
     severity="critical",
     layer="hardware",
     tags=("gpu", "health"),

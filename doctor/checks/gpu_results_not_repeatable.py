@@ -1,18 +1,18 @@
-"""A GPU does not give the same result each time for the same matrix product.
+"""A GPU does not give the same result every time for the same matmul.
 
-What is wrong: the same product of the same matrices, on one stream with the same workspace, gave different bits in some
-of 20 repeats. All results are within what rounding can explain, so none is wrong.
+What is wrong: the same matmul of the same matrices, on one stream and with the same workspace, gave different bits in
+some of 20 repeats. All results are within what rounding can explain, so none is wrong.
 
 Symptoms: two training runs with the same seed diverge; checksums of activations differ.
 
-Why it happens: a library that adds in an order that is not fixed (split sums with atomic additions), or a chip at the
-edge of its voltage. NVIDIA promises the same bits for cuBLAS on one stream of one GPU.
+Why it happens: a library that adds in an order that is not fixed (split sums with atomic additions), or a chip that
+runs at the edge of its voltage range. NVIDIA promises the same bits for cuBLAS on one stream of one GPU.
 
 How to fix it: run `gpudoctor prove` again. If the same GPU shows it each time and its siblings never do, keep an eye on
-it: run a stress test for some hours and compare. If all GPUs in the machine show it, the library is the cause.
+it: run a stress test for several hours and compare. If all GPUs in the machine show it, the library is the cause.
 
-This is only a warning, even though a second process checks again: it is not known whether a healthy GPU ever shows a
-difference in bits alone.
+This is only a warning, even though a second process checks again: it is not known whether a healthy GPU ever shows
+differences of this kind.
 
 Source: 20 repeats of each product in `gpudoctor prove`; cuBLAS documentation, results reproducibility.
 """
@@ -27,7 +27,7 @@ from ._readings import name_of
 CHECK = Check(
     __name__,
     title="A GPU's results are not repeatable",
-    sound="The GPU's results are repeatable",
+    sound="No repeated matmul gave different bits",
     severity="warning",
     layer="hardware",
     tags=("measured", "gpu", "health"),
@@ -40,7 +40,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns about each GPU whose repeats of a product differ, all of them within rounding."""
     products = [product for product in known(measured(s).products) or () if known(product.right) is not None]
     if not products:
-        raise NotExamined("no product was repeated")
+        raise NotExamined("no matmul was repeated")
     from ..findings.measured_gpu import gpu_of
     from ..findings.measured_results import seen_again, unrepeatable
     from ..fixes.speed import here
@@ -66,7 +66,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
                 here(
                     "prove-again",
                     "Run gpudoctor prove again",
-                    "If only this GPU shows it again, test it for some hours.",
+                    "If the results differ again on this GPU only, run a stress test on it for several hours.",
                 ),
             ),
         )

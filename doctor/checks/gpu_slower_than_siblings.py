@@ -1,12 +1,12 @@
-"""One GPU is slower than the other GPUs of its model in this machine.
+"""One GPU is slower than the other GPUs of the same model in this machine.
 
-What is wrong: a matrix product or the memory on this GPU reaches less than 90 % of what the others with the same model,
-power limit and link reach in this machine (median), or a copy less than 60 %. It was measured together with them, and
-again alone. Below 70 % it is a failure, if no other program uses the GPU.
+What is wrong: the matmul or memory speed of this GPU is less than 90 % of the median for this machine's other GPUs with
+the same model, power limit and link, or its copy speed is less than 60 %. This GPU was measured together with them, and
+again alone. A result below 70 % is a failure if no other program is using the GPU.
 
 Symptoms: training on all GPUs is as slow as this one, because the others wait for it at each step.
 
-Why it happens: heat (a fan, a slot at the end of the air flow), a power cable or power brake, clocks that were locked
+Why it happens: heat (a fan, a slot at the end of the airflow), a power cable or power brake, clocks that were locked
 low, another program, a link that came up narrow, or a defect.
 
 How to fix it: fix the cause if the report names it above this finding; otherwise reset the GPU's clocks and measure
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="A GPU is slower than its siblings",
-    sound="GPUs of the same model are equally fast",
+    sound="No GPU is much slower than others of its model",
     severity="error",
     layer="speed",
     tags=("measured", "gpu", "speed", "multi-gpu"),
@@ -87,7 +87,9 @@ def _finding(s: Snapshot, device: str, found: list[Slower]) -> Finding:
     title = f"{name_of(gpu) if gpu else device} reaches only {worst.percent} % of the speed of its siblings"
     subject = gpu.key if gpu else device
     if busy:
-        words.append("Another program was using this GPU, so this says little: measure again when the GPU is free.")
+        words.append(
+            "Another program was using this GPU, so this result says little: measure again when the GPU is free."
+        )
         return CHECK.remark(title, " ".join(filter(None, words)), facts=facts, subject=subject)
     words.append(_why(s, load, worst))
     make = CHECK.fail if worst.percent < FAIL_PERCENT and others == 0 else CHECK.warn
@@ -136,7 +138,7 @@ def _fixes(s: Snapshot, key: str, device: str) -> tuple[Fix, ...]:
     again = here(
         "prove-again",
         "Measure it again, alone and together with the others",
-        "A defect gives the same figures each time; a neighbor's job does not.",
+        "A defect produces the same figures every time, but a neighbor's job does not.",
         f"gpudoctor prove --quick --device {device} && gpudoctor prove --quick",
     )
     if not key:

@@ -7,11 +7,12 @@ TEMPERATURE,PERFORMANCE` shows a small `T.Limit Temp` and `SW Thermal Slowdown` 
 
 Why it happens: dust, a dead fan, a passive board without server fans, cards too close together, a warm room.
 
-How to fix it: check fans and air flow; lower the power limit until then. If the machine is rented, use another one.
+How to fix it: check the fans and the airflow; until they are fixed, lower the power limit. If the machine is rented,
+use another one.
 
-How it is judged: if the GPU reports its own margin (T.Limit) or slowdown temperature, that decides: a warning within
-temperature_margin_warn_c (5) degrees of it, a failure at it if a thermal throttle bit is set. For other GPUs, below
-temperature_remark_c (75) is fine, from there it is a note, from temperature_warn_c (80) a warning, and from
+How it is judged: if the GPU reports its own margin (T.Limit) or slowdown temperature, that value decides: a warning
+within temperature_margin_warn_c (5) degrees of it, a failure at it if a thermal throttle bit is set. For other GPUs,
+below temperature_remark_c (75) is fine, from there it is a note, from temperature_warn_c (80) a warning, and from
 temperature_fail_c (84) a failure if a thermal throttle bit is set. Without a throttle bit, heat alone is not a failure.
 A margin of 0 or below without that bit is ignored, because some boards report it wrongly. A laptop runs at its limit by
 design, so there it is only a note.

@@ -1,8 +1,8 @@
-"""A GPU computed wrong values, or its copies arrived damaged.
+"""A GPU computed wrong values, or its copies arrived corrupted.
 
-What is wrong: gpudoctor's own kernel, a matrix product or a convolution in torch gave different numbers than float64
-for the same random input; or a copy inside the GPU's memory, between it and the host, or to another GPU, arrived with
-different bytes. Nothing that this GPU computes can be trusted.
+What is wrong: gpudoctor's own kernel, a matmul or a convolution in torch gave different numbers than float64 for the
+same random input; or a copy inside the GPU's memory, between it and the host, or to another GPU, arrived with different
+bytes. Nothing that this GPU computes can be trusted.
 
 Symptoms: losses that become NaN or differ from run to run, models that do not learn, checksums that differ.
 
@@ -10,15 +10,16 @@ Why it happens: most often a defective or overclocked chip or memory; heat; memo
 if ECC is off; rarely a bug in the driver or a library. Between two GPUs: an IOMMU or ACS that interferes with direct
 copies.
 
-How to fix it: stop using it. Set clocks and voltages to their defaults, reset it and measure again. If the results are
-still wrong, have the board replaced. On a rented machine, use another host.
+How to fix it: stop using the GPU. Set clocks and voltages to their defaults, reset it and measure again. If the results
+are still wrong, have the board replaced. On a rented machine, use another host.
 
-How it is judged: float32 is compared with float64 on the CPU. Each product that is timed (bf16, fp16, TF32, fp8, int8,
-fp4, fp32) is compared with float64 on the same GPU with Freivalds' check, whose bound follows from the roundoff of the
+How it is judged: float32 is compared with float64 on the CPU. Each matmul that is timed (bf16, fp16, TF32, fp8, int8,
+fp4, fp32) is compared with float64 on the same GPU by Freivalds' check, whose bound follows from the roundoff of the
 format, sums in float32 and the inner size k; it is then repeated 20 times. Elements that differ between repeats and are
-off by more than the bound are wrong; within it they are `gpu-results-not-repeatable`, a warning. A product that is off
-by less, but by more than rounding usually explains, is `gpu-results-suspect`. If every check of a product fails before
-it can compare, the result is unknown. Copies are compared bit by bit.
+off by more than the bound are wrong; within it they are `gpu-results-not-repeatable`, a warning. A matmul that is off
+by less, but by more than rounding usually explains, is `gpu-results-suspect`. If no timed matmul on
+a GPU can be checked (every check fails, or time or memory runs out), the result is unknown. Copies are compared bit by
+bit.
 
 Source: results of `gpudoctor prove`; doctor/patient/speed_freivalds.py derives the bound.
 """
@@ -29,13 +30,14 @@ from typing import Any
 
 from ..findings import Check, Finding, Findings, Fix, Matrix, NotExamined, Policy, Skip
 from ..snapshot import Gpu, Measured, Missing, NeedsFact, Snapshot, StepEnd, known
+from ..snapshot.measured_proof import PROVES_NOTHING
 from ._measured import measured
 from ._readings import name_of
 
 CHECK = Check(
     __name__,
     title="A GPU computes wrong values",
-    sound="The GPU computes correct values",
+    sound="Every compared result is correct",
     severity="critical",
     layer="hardware",
     tags=("measured", "gpu", "health"),
@@ -54,7 +56,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     done = [known(d.right) for d in drivers] + [known(t.right) for t in proofs] + [known(p.right) for p in pairs]
     left = not_compared(s)
     if all(right is None for right in done) and not left:
-        raise NotExamined("nothing was computed that could be compared")
+        raise NotExamined("nothing that was computed could be compared")
     from ..findings.measured_gpu import gpu_of
     from ..findings.measured_path import paths
 
@@ -112,12 +114,18 @@ def _between(s: Snapshot) -> Findings:
     error = f": {first.error}" if first.error else ""
     words = [f"Data copied from {', '.join(names[:3])}{more} arrives with wrong bytes{error}."]
     if first.peer_access is not None and not isinstance(first.peer_access, Missing):
-        words.append(f"The GPUs {'copy' if first.peer_access else 'do not copy'} directly (peer access).")
+        words.append(
+            f"The GPUs {'copy' if first.peer_access else 'do not copy'} data to each other directly (peer access)."
+        )
     if known(first.peer_access):
         words.append("Most likely, an IOMMU or ACS interferes, or a link between them is not up.")
-    again = here("prove-again", "Run gpudoctor prove again", "Then use the two GPUs separately, with one job on each.")
+    again = here(
+        "prove-again",
+        "Run gpudoctor prove again",
+        "If it fails again, use the two GPUs separately, with one job on each.",
+    )
     yield CHECK.fail(
-        f"Copies between GPUs arrive damaged: {names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''}",
+        f"Copies between GPUs arrive corrupted: {names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''}",
         " ".join(words),
         facts={"pairs": [[pair.source, pair.target] for pair in pairs], "peer_access": known(first.peer_access)},
         subject=gpu.key if gpu else device,
@@ -128,22 +136,32 @@ def _between(s: Snapshot) -> Findings:
 def _unverified(s: Snapshot, end: StepEnd) -> Finding:
     """Rates without a single product that was checked: fast results may be wrong."""
     from ..findings.measured_gpu import gpu_of
-    from ..fixes.speed import here
+    from ..fixes.speed import here, with_more_time
 
     gpu = gpu_of(s, end.device)
+    detail = end.detail.rstrip(".") or end.fault
+    left_out = end.fault in PROVES_NOTHING
+    if left_out and "memory" in detail:
+        again = here(
+            "prove-again",
+            "Run gpudoctor prove again once memory is free",
+            "End the programs that use its memory (nvidia-smi lists them), or wait for them to finish.",
+        )
+    elif left_out:
+        again = with_more_time(s.measured)
+    else:
+        again = here(
+            "prove-again",
+            "Run gpudoctor prove again, with a newer torch if there is one",
+            "If every check fails, this torch may lack something that the checks use.",
+        )
     return CHECK.unknown(
-        f"No product that was timed on {end.device} could be verified",
-        f"The check failed in {end.step}: {end.detail.rstrip('.')}. The rates were measured, but whether the products "
-        "are correct is unknown.",
+        f"No matmul that was timed on {end.device} could be verified",
+        f"The step '{end.step}' {'was not completed' if left_out else 'failed'}: {detail}. The rates were measured, "
+        "but whether the matmuls are correct is unknown.",
         facts={"device": end.device, "step": end.step, "fault": end.fault},
         subject=gpu.key if gpu else end.device,
-        fixes=(
-            here(
-                "prove-again",
-                "Run gpudoctor prove again, with a newer torch if there is one",
-                "If every check fails, this torch may lack something that the checks use.",
-            ),
-        ),
+        fixes=(again,),
     )
 
 

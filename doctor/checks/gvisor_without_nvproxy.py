@@ -1,8 +1,8 @@
 """gVisor does not pass a GPU to this sandbox: runsc runs without --nvproxy.
 
-What is wrong: gVisor (runsc) handles the system calls of a container itself. It passes the NVIDIA driver on only if
-runsc was started with --nvproxy and the container with a GPU; otherwise the sandbox has neither device nodes nor a
-driver, whatever the host has.
+What is wrong: gVisor (runsc) handles the system calls of a container itself. It passes the NVIDIA driver through only
+if runsc was started with --nvproxy and the container was started with a GPU; otherwise the sandbox has neither device
+nodes nor a driver, whatever the host has.
 
 Symptoms: /dev/nvidia* is missing, `nvidia-smi` is missing or finds no driver, and `torch.cuda.is_available()` is
 False. /proc/version names gVisor, or dmesg begins with `Starting gVisor`.
@@ -27,7 +27,7 @@ from ._seen import absent, nodes_of
 CHECK = Check(
     __name__,
     title="gVisor does not pass a GPU to this sandbox",
-    sound="gVisor passes the NVIDIA driver on",
+    sound="gVisor passes the NVIDIA driver through",
     severity="critical",
     layer="container",
     tags=("container", "devices"),
@@ -53,8 +53,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     make = CHECK.fail if known(s.torch_run.cuda_available) is False else CHECK.unknown
     yield make(
         "gVisor does not pass a GPU to this sandbox: runsc runs without --nvproxy, or the container was given no GPU",
-        "The sandbox has no device node and no NVIDIA driver; gVisor passes them on only with --nvproxy. Whether the "
-        "host has a GPU cannot be seen from inside.",
+        "The sandbox has no device nodes and no NVIDIA driver; gVisor passes them through only with --nvproxy. Whether "
+        "the host has a GPU cannot be seen from inside.",
         facts={"container": "gvisor", "device_nodes": 0},
         fixes=turn_nvproxy_on(s),
     )

@@ -3,19 +3,19 @@
 What is wrong: pinned host-to-device copies stay below 80 % of what boards with this PCIe generation and width reach
 (12 GB/s for generation 3, 26 for 4, 55 for 5, with 16 lanes).
 
-Copies to the host are compared with the same range less a fifth, because no source gives a separate range for them.
+Copies to the host are compared with a range that is one fifth lower, because no source gives a separate range for them.
 
 Symptoms: loading weights, data batches, offloading and multi-GPU work without NVLink are slow; kernels are not slow.
 
 Why it happens, most likely first, judged by the link that NVML showed under load: fewer lanes or a lower generation
-than board and slot support; otherwise memory on the other processor socket (NUMA), an IOMMU, a virtual machine, other
-copies at the same time.
+than the board and the slot support; otherwise memory on the other processor socket (NUMA), an IOMMU, a virtual machine,
+other copies at the same time.
 
-How to fix it: reseat the board or use a slot with all lanes; bind the process to the socket of its GPU (numactl). This
-is a warning, never a failure. It is only a note if a narrow link explains the slow copies: in a virtual machine, or if
-several boards share a processor's lanes and each has half of them. In a virtual machine, copies down to half of what is
-typical are also only a note: the ranges come from bare-metal machines, and a virtual machine loses some of that to its
-IOMMU and to where its memory is.
+How to fix it: reseat the board or use a slot with all its lanes connected; bind the process to its GPU's socket
+(numactl). This is a warning, never a failure. It is only a note if a narrow link explains the slow copies: in a virtual
+machine, or if several boards share a processor's lanes and each has half of them. In a virtual machine, copies down to
+half of what is typical are also only a note: the ranges come from bare-metal machines, and a virtual machine loses some
+of that speed because of its IOMMU and the location of its memory.
 
 Source: the matrix's PCIe rates and measured copies; `gpudoctor prove --quick`.
 """
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="Copies to the GPU are slower than its link allows",
-    sound="Copies to the GPU are as fast as its link allows",
+    sound="Copies from the host are not below the expected range",
     severity="warning",
     layer="speed",
     tags=("measured", "gpu", "pcie", "speed"),
@@ -120,8 +120,8 @@ def _explain(s: Snapshot, low: list[Ranged]) -> tuple[str, tuple[Fix, ...]]:
     seen = f"Under load the link was PCIe generation {gen} with {width} lanes" if gen and width else ""
     if gpu and seen and ((gen_max and gen and gen < gen_max) or (width_max and width and width < width_max)):
         words = (
-            f"{seen}, but board and slot support generation {gen_max or gen} with {width_max or width}: that is the "
-            "cause."
+            f"{seen}, but the board and the slot support generation {gen_max or gen} with {width_max or width}: that "
+            "is the cause."
         )
         return words, measured_again(seat_board(s, gpu.key, width_max or 16))
     words = f"{seen}, as it should be. " if seen else ""
@@ -129,7 +129,7 @@ def _explain(s: Snapshot, low: list[Ranged]) -> tuple[str, tuple[Fix, ...]]:
     words += "host memory on another processor socket (NUMA), or other copies at the same time."
     bind = here(
         "bind-to-socket",
-        "Bind the process to the processor socket of its GPU",
+        "Bind the process to its GPU's processor socket",
         "nvidia-smi topo -m shows the NUMA node of each GPU; bind to that node and measure again.",
         "numactl --cpunodebind=NODE --membind=NODE gpudoctor prove",
     )
