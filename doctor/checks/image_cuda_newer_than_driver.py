@@ -29,7 +29,7 @@ from ._seen import DRIVERLESS, compat_in_use
 CHECK = Check(
     __name__,
     title="The image's CUDA is newer than the driver",
-    sound="The image's CUDA is not newer than the driver",
+    sound="The driver, or cuda-compat, supports the image's CUDA version",
     severity="warning",
     layer="container",
     tags=("container", "driver", "cuda"),

@@ -43,7 +43,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     version = installed(s)
     stated = need("container.image_torch", s.container.image_torch)
     if stated is None:
-        raise Skip("the image states no torch version")
+        raise Skip("the image does not state a torch version")
     was, now = torch_version(stated), torch_version(version)
     if was is None or now is None or was.release[0] >= 20:  # 25.08 is an NVIDIA image's version, not torch's
         raise Skip(f"{stated!r} is not a torch version")
@@ -74,7 +74,8 @@ def _fixes(s: Snapshot, m: Matrix, stated: str) -> tuple[Fix, ...]:
     again = Install(packages=(), requirements="requirements.txt", constraint="/tmp/keep.txt")
     keep = "pip freeze | grep -E '^(torch|torchvision|torchaudio|triton|nvidia-)' > /tmp/keep.txt"
     kept = Step(
-        text="In a fresh container from the image, save its versions and install your packages with that constraint.",
+        text="In a fresh container from the image, save its versions as constraints and install your packages with "
+        "them.",
         command=f"{keep} && {pip_line(again)}",
         where="container-start" if container_kind(s) else "shell",
         changes=changes,

@@ -1,7 +1,7 @@
 """JAX runs on the CPU: its CUDA plugin is not installed, or its version differs from jaxlib's.
 
 What is wrong: jaxlib itself contains no GPU code. GPU support comes from a plugin (jax-cuda12-plugin or
-jax-cuda13-plugin and its -pjrt part) whose version must be exactly that of jaxlib; before 0.4.30, it came with a jaxlib
+jax-cuda13-plugin and its -pjrt part) whose version must match jaxlib's exactly; before 0.4.30, it came with a jaxlib
 whose version ends in +cuda12.
 
 Symptoms: `An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed. Falling back
@@ -30,7 +30,7 @@ from ._frameworks import gpu_wanted, installed, weight
 CHECK = Check(
     __name__,
     title="JAX falls back to the CPU",
-    sound="JAX has its CUDA plugin",
+    sound="JAX is not known to lack a matching CUDA plugin",
     severity="error",
     layer="extension",
     tags=("framework", "jax"),

@@ -21,16 +21,15 @@ from compat_matrix.versions import torch_version
 
 from ..findings import Check, Findings, Matrix, Policy, Skip
 from ..fixes.jetson import jetson_build
-from ..fixes.machine import seen_gpus
-from ..snapshot import Snapshot, known
+from ..fixes.machine import jetson
+from ..snapshot import Snapshot
 from ._code import judged
-from ._seen import nodes_of
 from ._torch import build_kind, installed
 
 CHECK = Check(
     __name__,
     title="A generic torch build on a Jetson board",
-    sound="torch is built for this Jetson board",
+    sound="torch is not known to be unsuitable for this Jetson board",
     severity="critical",
     layer="python",
     tags=("torch", "gpu"),
@@ -60,17 +59,3 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             detail = f"According to {j.code.witness}: {j.grade.reason}.{j.disagreement}"
             yield CHECK.fail(title, detail, facts={**facts, **j.facts}, direct=j.code.direct, fixes=(jetson_build(s),))
             return
-
-
-def jetson(s: Snapshot, m: Matrix) -> str:
-    """What shows that this is a Jetson board, '' if nothing does."""
-    kernel = known(s.host.kernel) or ""
-    if "tegra" in kernel:
-        return f"kernel {kernel}"
-    if known(s.driver.device_nodes) is not None and nodes_of(s, "tegra"):
-        return "Tegra device nodes"
-    for gpu in seen_gpus(s, m) or ():
-        row = m.compute_capability(gpu.capability) if gpu.capability else None
-        if row and row.tegra:
-            return gpu.name
-    return ""

@@ -12,8 +12,8 @@ Why it happens: slim and runtime images leave out compilers; Debian and Fedora k
 
 How to fix it: install gcc, or the Python headers; no CUDA toolkit is needed.
 
-This is only a note if just PyTorch is installed, because PyTorch works without it. It is a warning if a package that
-always compiles (vllm, sglang, unsloth) is installed, and a failure if the error message was seen.
+This is only a note if PyTorch is the only such package, because PyTorch works without them. It is a warning if a
+package that always compiles (vllm, sglang, unsloth) is installed, and a failure if the error message was seen.
 
 Source: triton/runtime/build.py; torch/_inductor/cpp_builder.py.
 """

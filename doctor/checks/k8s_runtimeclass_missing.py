@@ -53,7 +53,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         raise Skip("the node has no NVIDIA kernel driver", without="gpu")
     yield CHECK.fail(
         "A GPU was allocated to this pod, but the container runtime did not add it",
-        f"NVIDIA_VISIBLE_DEVICES names the allocated GPU, but these are missing in the container: {not_there(found)}.",
+        "NVIDIA_VISIBLE_DEVICES names the allocated GPU, but these are missing from the container: "
+        f"{not_there(found)}.",
         facts={"visible_devices": allocated, "missing": not_there(found)},
         fixes=runtime_class(s),
     )

@@ -11,9 +11,9 @@ Dockerfile. PyTorch's wheels do not need this setting.
 
 How to fix it: remove the folder from LD_LIBRARY_PATH.
 
-It is a failure only if PyTorch fails because of this library; it is a warning if an older library was found loaded, or
-if the folder contains an older libnvJitLink or libcublasLt (which PyTorch's wheels find through RUNPATH). A library of
-the same or a newer version is harmless.
+It is a failure only if PyTorch fails because of this library; it is a warning if an older library was found to be
+loaded, or if the folder contains an older libnvJitLink or libcublasLt (which PyTorch's wheels find through RUNPATH). A
+library of the same or a newer version is harmless.
 
 Source: ld.so(8); torch issue 111469.
 """
@@ -34,7 +34,7 @@ from ._torch import cuda_build
 CHECK = Check(
     __name__,
     title="LD_LIBRARY_PATH hides torch's CUDA libraries",
-    sound="LD_LIBRARY_PATH hides none of torch's CUDA libraries",
+    sound="LD_LIBRARY_PATH hides none of torch's CUDA libraries with an older one",
     severity="error",
     layer="libraries",
     tags=("torch", "libraries"),

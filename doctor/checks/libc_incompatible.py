@@ -26,7 +26,7 @@ from ._torch import installed
 CHECK = Check(
     __name__,
     title="The system's C library is incompatible with torch's binaries",
-    sound="The system's C library is compatible with torch's binaries",
+    sound="No C library that is incompatible with torch was found",
     severity="critical",
     layer="libraries",
     tags=("torch", "python"),

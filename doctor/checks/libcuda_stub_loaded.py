@@ -55,7 +55,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     detail = f"The loader picks {path or 'a stub'}, which is only for linking."
     if code == CUDA_STUB_LIBRARY:
         detail += " CUDA returns error 34 (stub library)."
-    detail += f" The driver's library is {real.path}." if real else " No other libcuda is on the loader's path."
+    detail += f" The driver's library is {real.path}." if real else _others(s)
     yield CHECK.fail(
         "The loaded libcuda is a link-time stub",
         detail,
@@ -63,3 +63,14 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         subject=path,
         fixes=(drop_folder(s, folder or "/usr/local/cuda/lib64/stubs", "the stubs folder", real),),
     )
+
+
+def _others(s: Snapshot) -> str:
+    """What else the loader could find, where none is the driver's; empty if what it finds is unknown."""
+    files = known(s.driver.libcuda_candidates)
+    if files is None:
+        return ""
+    compat = next((f.path for f in files if not f.stub and f.found_by != "elsewhere"), "")
+    if compat:
+        return f" The loader's path also has {compat}, from cuda-compat, but not the driver's own libcuda."
+    return " No other libcuda is on the loader's path."

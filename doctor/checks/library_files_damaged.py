@@ -36,7 +36,7 @@ from ._torch import REPLACED
 CHECK = Check(
     __name__,
     title="A library file is missing or damaged",
-    sound="The library files of torch and CUDA are intact",
+    sound="No damaged library file of torch or CUDA was found",
     severity="critical",
     layer="python",
     tags=("torch", "libraries"),
@@ -86,7 +86,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     yield from _deep(s, m, broken)
     if spare:
         count = f"{len(spare)} librar{'y differs' if len(spare) == 1 else 'ies differ'}"
-        title = f"{count} from what was installed, which is not known to break anything"
+        title = f"{count} from what was installed, but this is not known to break anything"
         yield CHECK.remark(title, _lines(spare), facts=_facts(spare))
 
 
@@ -103,7 +103,7 @@ def _deep(s: Snapshot, m: Matrix, broken: Sequence[ChangedFile]) -> Findings:
     rest = [one for one in differing if one not in bad and not _is_library(one)]
     if rest:
         gone = sum(_gone(one) for one in rest)
-        title = f"Files edited since installation: {len(rest) - gone}, deleted: {gone}"
+        title = f"Files changed since installation: {len(rest) - gone} edited, {gone} deleted"
         yield CHECK.remark(title, _lines(rest), facts=_facts(rest))
     changed = s.python.changed_files
     if isinstance(changed, Missing) and changed.reason != "not-asked":

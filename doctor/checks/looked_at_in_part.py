@@ -1,7 +1,7 @@
 """A list on this machine is longer than gpudoctor reads, so only the first part of it was examined.
 
 What is wrong: nothing, as far as gpudoctor can see. A list on this machine (of GPUs, processes, folders or libraries)
-is longer than any that gpudoctor expects, so it stopped counting. Its results apply to the part that it examined.
+is longer than any that gpudoctor expects, so it stopped counting. Its results apply only to the part that it examined.
 
 Symptoms: `64 of 80 GPUs that torch lists`. The number examined is a limit of gpudoctor, not a count of what the machine
 has.
@@ -9,7 +9,7 @@ has.
 Why it happens: a very large machine, a very full folder, a variable with hundreds of entries, or a damaged file.
 
 How to fix it: nothing has to be fixed. A very long PATH or LD_LIBRARY_PATH also slows down every program that starts,
-so shorten it if you can. If the list of GPUs is too long, run gpudoctor in a job or container that has fewer of them.
+so shorten it if you can. If the list of GPUs is too long, run gpudoctor in a job or container that has fewer GPUs.
 
 Source: gpudoctor's own limits.
 """
@@ -37,7 +37,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if not s.caps:
         return
     words = [cap.words for cap in s.caps]
-    more = f"; and {len(words) - _SHOWN} more lists" if len(words) > _SHOWN else ""
+    more = f"; and parts of {len(words) - _SHOWN} more lists" if len(words) > _SHOWN else ""
     facts = [{"what": c.what, "looked": c.looked, "listed": c.listed, "place": c.place} for c in s.caps]
     yield CHECK.remark(
         "Only part of a list was examined, so these numbers are limits, not counts",

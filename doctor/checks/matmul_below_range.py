@@ -1,24 +1,27 @@
 """Matrix multiplication is slower than it should be on this GPU.
 
-What is wrong: at sizes that fill the chip, the measured rate is below 80 % of the lowest rate that others have measured
-on this model. If no measurements of this model are listed, the rate is below the share of the dense peak that the
-slowest listed board of its kind reaches (GeForce boards are compared separately from data-center and workstation
-boards). Below 60 % of a measured reference, it is a failure, provided that no other program is using the GPU.
+What is wrong: at sizes that fill the chip, the measured rate is more than 10 % below the lowest rate that others have
+measured on this model (more than 20 % at most, where their own rates differ by that much). If no measurements of this
+model are listed, the rate is below the share of the dense peak that the slowest listed board of its kind reaches
+(GeForce boards are compared separately from data-center and workstation boards). A rate below 60 % of a measured
+reference is a failure, provided that no other program is using the GPU.
 
 Symptoms: training is slower than on other GPUs of this model, at every batch size.
 
 Why it happens (the finding lists the most likely cause first, based on what NVML showed during the measurement): heat,
-a power limit, other programs on the GPU, clocks that were locked low; otherwise a PyTorch without kernels for this GPU.
+a power limit, other programs on the GPU, clocks that were locked at a low value; if none of these applies, a PyTorch
+build without kernels for this GPU.
 
 How to fix it: fix the cause if the report names it above this finding; otherwise reset locked clocks (nvidia-smi -rgc),
 and use a newer PyTorch build.
 
-For GPUs that the matrix does not list, the result is UNKNOWN, with the figures. It is only a note if NVML's samples
-show that the board drew at least 90 % of its default power limit and that its clock was as low as the rate; a rate
-below 66 % of the usual is reported as a problem even then.
+For GPUs that the matrix does not list, the result is UNKNOWN, and the figures are shown. A low rate is only a note if
+NVML's samples show that the board drew at least 90 % of its default power limit and that its clock was reduced as much
+as the rate was; a rate below 66 % of the usual rate is reported as a problem even then. If NVML shows neither power nor
+a reason, a rate up to 12 % below the range is only a note too.
 
-What was examined: the rate of each data type, and NVML's samples of that phase (power, limit, clocks, event reasons,
-other programs; at least five). Which of cuBLAS's kernels ran was not examined.
+What was examined: the rate of each data type, and NVML's samples from that phase (power, limit, clocks, event reasons,
+other programs; at least five). gpudoctor did not examine which cuBLAS kernels ran.
 
 Source: the matrix's measured rates and dense peaks; `gpudoctor prove --quick`.
 """
@@ -37,8 +40,8 @@ if TYPE_CHECKING:
 
 CHECK = Check(
     __name__,
-    title="Matrix products are slower than they should be on this GPU",
-    sound="Matrix products are as fast as expected",
+    title="Matrix multiplication is slower than it should be on this GPU",
+    sound="Matrix multiplication is not below the expected range",
     severity="error",
     layer="speed",
     tags=("measured", "gpu", "speed"),
@@ -61,7 +64,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     measured(s)
     from ._measured_low import low_rates
 
-    yield from low_rates(CHECK, s, m, p, "matmul", "speed for matrix products", lambda low: _explain(s, low))
+    yield from low_rates(CHECK, s, m, p, "matmul", "speed for matrix multiplication", lambda low: _explain(s, low))
 
 
 def _explain(s: Snapshot, low: list[Ranged]) -> tuple[str, tuple[Fix, ...]]:
@@ -77,29 +80,36 @@ def _explain(s: Snapshot, low: list[Ranged]) -> tuple[str, tuple[Fix, ...]]:
     clock, most = (known(load.clock_sm_mhz), known(load.clock_sm_max_mhz)) if load else (None, None)
     words = ""
     if load and share(load, "sw-thermal", "hw-thermal") > 0:
-        words = "Heat slowed it down during the measurement."
+        words = "Heat slowed the GPU down during the measurement."
     elif load and share(load, "power-brake", "hw-slowdown") > 0:
-        words = "Its hardware protection slowed it down during the measurement (power supply, power brake)."
+        words = "Its hardware protection slowed the GPU down during the measurement (power supply, power brake)."
     elif clock and most and clock < 0.6 * most:
-        words = f"Its SM clock was {clock:.0f} MHz (maximum: {most} MHz): suspect power, heat or locked clocks."
+        words = f"The SM clock was {clock:.0f} MHz (maximum: {most} MHz): suspect power, heat or locked clocks."
     elif len(low) == 1 and low[0].rate.what not in ("fp32",):
         words = (
             "Only this data type is slow, most likely because torch or cuBLAS is too old to have kernels for this GPU."
         )
         return words, (again,)
     elif load is None:
-        words = "NVML did not report its clocks during the measurement."
+        words = "NVML did not report the GPU's clocks during the measurement."
     elif clock and most and clock >= 0.9 * most:
-        words = f"Its SM clock was {clock:.0f} MHz (maximum: {most} MHz), and neither heat nor power slowed it down. "
+        words = (
+            f"The SM clock was {clock:.0f} MHz (maximum: {most} MHz), and neither heat nor power slowed the GPU down. "
+        )
         if known(load.others) == 0:
-            words += "Most likely this torch has poor kernels for this GPU. No other program was using it."
+            words += "Most likely this torch build has slow kernels for this GPU. No other program was using the GPU."
             return words, (again,)
         words += (
-            "Most likely causes: a program that NVML does not show here, or a torch with poor kernels for this GPU."
+            "Most likely causes: a program that NVML does not show here, or a torch build with slow kernels for this "
+            "GPU."
         )
-        free = here("prove-again", "Measure on a free GPU", "Stop other programs on it first, in other containers too.")
+        free = here(
+            "prove-again",
+            "Measure on a free GPU",
+            "First stop the other programs on it, including those in other containers.",
+        )
         return words, (free, again)
     else:
-        words = "Neither heat nor power slowed it down: suspect locked clocks or an old torch."
+        words = "Neither heat nor power slowed the GPU down: suspect locked clocks or an old torch version."
     fixes = (clocks_reset(s, gpu.key),) if gpu else ()
     return words, (*measured_again(fixes), again)

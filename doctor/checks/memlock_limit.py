@@ -3,17 +3,18 @@
 What is wrong: InfiniBand and RoCE register (lock) the memory that they send from. This process's limit is too low for
 that.
 
-Symptoms: NCCL `Call to ibv_reg_mr failed`, `ibv_create_cq failed with error Cannot allocate memory`.
+Symptoms: NCCL reports `Call to ibv_reg_mr failed` or `ibv_create_cq failed with error Cannot allocate memory`.
 
-Why it happens: 8 MiB is the default in Docker and on most systems. Without RDMA it is enough: PyTorch's pinned memory
-is allocated by the driver and does not count.
+Why it happens: the default is 8 MiB, before Linux 5.16 64 KiB, and a container has the limit of its engine's service.
+Without RDMA it is enough: PyTorch's pinned memory is allocated by the driver, which does not count it.
 
 How to fix it: start the container with `--ulimit memlock=-1`, or raise the limit in limits.conf.
 
 Threshold: memlock_warn_kib (16777216, 16 GiB), for machines with RDMA devices (/dev/infiniband) and several GPUs; with
-one GPU, or below 64 KiB without RDMA devices, it is only a note.
+one GPU, or with a limit below 64 KiB but no RDMA devices, the finding is only a note.
 
-Source: NCCL user guide, troubleshooting, InfiniBand; Open MPI FAQ on locked memory.
+Source: NCCL, ibvwrap.cc; Open MPI FAQ on locked memory; Linux commit 9dcc38e2813e (MLOCK_LIMIT); systemd commit
+852b62507b22; the driver's open kernel module, which reads no RLIMIT_MEMLOCK.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Device memory is slower than it should be on this GPU.
 
-What is wrong: copies within device memory, with buffers too large for the cache, run at less than 80 % of what others
-have measured on this model, or at less than the share of the nameplate bandwidth that the slowest listed board of its
-kind reaches.
+What is wrong: copies within device memory, with buffers too large for the cache, run more than 10 % below the lowest
+rate that others have measured on this model, or at less than the share of the nameplate bandwidth that the slowest
+listed board of its kind reaches.
 
-Symptoms: normalization, element-wise work, attention decoding and optimizer steps are slow; large matrix products are
-not.
+Symptoms: normalization, element-wise work, attention decoding and optimizer steps are slow; large matrix
+multiplications are not.
 
 Why it happens: memory clocks below their maximum (a power state, locked clocks, hot memory), or other programs on the
 GPU. ECC on boards with GDDR memory costs a few percent and is not a fault.
@@ -13,8 +13,8 @@ GPU. ECC on boards with GDDR memory costs a few percent and is not a fault.
 How to fix it: reset locked memory clocks (nvidia-smi -rmc), cool the board, and measure while nothing else uses the
 GPU.
 
-What was examined: copies and triads of large buffers, memory clocks, heat, other programs on the GPU. A power limit is
-no excuse here, because it hardly slows memory down.
+What was examined: copies and triads of large buffers, memory clocks, heat, other programs on the GPU. A power limit
+does not excuse a low rate here, because it hardly slows memory down.
 
 Source: the matrix's measured and nameplate bandwidths; `gpudoctor prove --quick`.
 """
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="Device memory is slower than it should be on this GPU",
-    sound="Device memory is as fast as expected",
+    sound="Memory bandwidth is not below the expected range",
     severity="error",
     layer="speed",
     tags=("measured", "gpu", "memory", "speed"),
@@ -64,22 +64,30 @@ def _explain(s: Snapshot, low: list[Ranged]) -> tuple[str, tuple[Fix, ...]]:
 
     gpu, load = low[0].gpu, low[0].load
     clock, most = known(load.clock_memory_mhz) if load else None, known(gpu.clock_memory_max_mhz) if gpu else None
-    free = here("prove-again", "Measure on a free GPU", "Stop other programs on it first, in other containers too.")
+    free = here(
+        "prove-again",
+        "Measure on a free GPU",
+        "First stop the other programs on it, including those in other containers.",
+    )
     locked = measured_again((clocks_reset(s, gpu.key, memory=True),)) if gpu else ()
     if clock and most and clock < 0.95 * most:
         words = (
-            f"Its memory clock was {clock:.0f} MHz (maximum: {most} MHz): suspect locked clocks, a power state or heat."
+            f"The memory clock was {clock:.0f} MHz (maximum: {most} MHz): suspect locked clocks, a power state or heat."
         )
         return words, locked
     if load and share(load, "sw-thermal", "hw-thermal") > 0:
-        return "Heat slowed it down during the measurement; memory is often hotter than the chip.", locked or (free,)
+        return "Heat slowed the GPU down during the measurement; memory is often hotter than the chip.", locked or (
+            free,
+        )
     if clock and most:
         from ..fixes.gpu_state import replace_board
 
-        words = f"Its memory clock was {clock:.0f} MHz, as high as it can be"
+        words = f"The memory clock was {clock:.0f} MHz, which is as high as it can be"
         away = measured_again(replace_board(s, gpu.key)) if gpu else ()
         if load and known(load.others) == 0:
-            again = here("prove-again", "Measure again", "A defect gives the same figures each time.")
+            again = here(
+                "prove-again", "Measure again", "If the memory is defective, the figures will be the same each time."
+            )
             words += ", and no other program was using the GPU. Most likely its memory is defective."
             return words, (again, *away)
         words += ". Most likely causes: a program that NVML does not show here, or defective memory."

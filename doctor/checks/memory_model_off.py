@@ -7,9 +7,9 @@ then wrong.
 Symptoms: `CUDA out of memory` with a model that should fit, or a lot of memory left over.
 
 Why it happens: an allocator setting that fragments memory (PYTORCH_CUDA_ALLOC_CONF, PYTORCH_NO_CUDA_MEMORY_CACHING), an
-old PyTorch whose optimizer makes temporary copies, several contexts in one process.
+old PyTorch whose optimizer makes temporary copies, or several contexts in one process.
 
-How to fix it: unset the allocator variables, measure with a newer PyTorch, or plan with the measured figure.
+How to fix it: unset the allocator variables, measure with a newer PyTorch, or use the measured figure for planning.
 
 Threshold: memory_model_percent (25).
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 CHECK = Check(
     __name__,
     title="Training memory differs from the estimate",
-    sound="Training memory matches the estimate",
+    sound="Training memory is close to the estimate",
     severity="warning",
     layer="speed",
     tags=("measured", "memory"),
@@ -71,7 +71,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         fix = here(
             "plan-with-measured",
             "Measure with a newer torch and without allocator variables",
-            "Until then, plan memory with the measured figure.",
+            "Until then, use the measured figure for memory planning.",
             f"unset {' '.join(names)} && gpudoctor prove" if names else "gpudoctor prove",
         )
         yield CHECK.warn(
@@ -98,8 +98,8 @@ def _cause(step: TrainingStep, more: bool, names: list[str]) -> str:
     each = {name: mib * (1 << 20) / max(1, step.parameters) for name, mib in there if not isinstance(mib, Missing)}
     worst = max(each, key=lambda name: abs(each[name] - _RULE_BYTES[name]), default="")
     if worst and abs(each[worst] - _RULE_BYTES[worst]) >= 1:
-        part = {"optimizer": "The optimizer's state takes"}.get(worst, f"Its {worst} take")
-        return f"{part} {each[worst]:.1f} of these bytes; the rule says {_RULE_BYTES[worst]:.0f}."
+        part = {"optimizer": "The optimizer's state takes"}.get(worst, f"The {worst} take")
+        return f"{part} {each[worst]:.1f} of these bytes, but the rule says {_RULE_BYTES[worst]:.0f}."
     if more:
-        return "Each part matches the rule, so most likely an old torch makes temporary copies of them."
-    return "Each part matches the rule, so most likely this torch keeps no half-precision copies."
+        return "Each part matches the rule, so most likely an old torch version makes temporary copies."
+    return "Each part matches the rule, so most likely this torch version keeps no half-precision copies."

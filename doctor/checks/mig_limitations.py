@@ -1,19 +1,20 @@
-"""MIG is on, and programs cannot use the GPU the way they request it.
+"""MIG is on, but programs cannot use the GPU the way they request it.
 
 What is wrong: a GPU in MIG mode can only be used through its instances. Here it has none; or CUDA_VISIBLE_DEVICES names
 the whole GPU although an instance is needed, or several instances although a process can use only one.
 
-Symptoms: nvidia-smi lists the GPU, with `No MIG devices found` below it; `No CUDA GPUs are available`,
-`device_count()` 0, or 1 where more were named.
+Symptoms: nvidia-smi lists the GPU, with `No MIG devices found` below it; `No CUDA GPUs are available`, `device_count()`
+is 0, or is 1 although more were named.
 
 Why it happens: MIG was switched on but no instances were created, or they were lost in a reboot; a script written for
-whole GPUs; a job that expects several instances to work like several GPUs. A process sees only one instance, and
-between instances there is neither peer-to-peer access nor NCCL.
+whole GPUs; a job that expects several instances to work like several GPUs. A process sees only one instance, and there
+is no peer-to-peer access between instances. NCCL connects processes on different instances only since release 2.31, as
+an experiment, and only with a driver for CUDA 13.0 or newer.
 
 How to fix it: create instances (`nvidia-smi mig -cgi ... -C`) or switch MIG off (root on the host); name one instance
 by its MIG-... identifier (`nvidia-smi -L`).
 
-Source: docs.nvidia.com/datacenter/tesla/mig-user-guide, CUDA device enumeration.
+Source: docs.nvidia.com/datacenter/tesla/mig-user-guide, CUDA device enumeration; NCCL user guide, using MIG instances.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from ._readings import Readings, listed, name_of
 CHECK = Check(
     __name__,
     title="The MIG setup does not match the request",
-    sound="The MIG setup matches the request",
+    sound="No conflict between MIG and the requested GPUs was found",
     severity="error",
     layer="driver",
     tags=("gpu", "mig", "selection"),
@@ -48,7 +49,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         elif instances == () and not _cuda_has(s, gpu):
             yield _none(s, gpu)
         if known(gpu.mig_pending) is False:
-            title = f"MIG on {name_of(gpu)} will be off after its next reset"
+            title = f"MIG will be off on {name_of(gpu)} after the GPU's next reset"
             yield CHECK.remark(title, facts={"mig_pending": False}, subject=gpu.key)
     if cut:
         yield from _named(s, cut)
@@ -64,7 +65,7 @@ def _none(s: Snapshot, gpu: Gpu) -> Finding:
     others = [g for g in known(s.gpus) or () if g.key != gpu.key]
     make = CHECK.warn if others and s.driver.cu_init == 0 else CHECK.fail
     return make(
-        f"MIG is on but {name_of(gpu)} has no instance, so no program can use it",
+        f"MIG is on, but {name_of(gpu)} has no instance, so no program can use it",
         "A GPU in MIG mode can only be used through its instances; none was created, or none was passed to this "
         "container.",
         facts={"mig_enabled": True, "instances": 0},
@@ -86,7 +87,7 @@ def _named(s: Snapshot, cut: list[tuple[Gpu, tuple[MigInstance, ...]]]) -> Findi
     if whole:
         make = CHECK.fail if nothing else CHECK.warn
         yield make(
-            f"{NAME} names {name_of(whole[0])}, but that GPU is in MIG mode and needs an instance",
+            f"{NAME} names {name_of(whole[0])}, but that GPU is in MIG mode and can only be used through an instance",
             "Name one of its instances by its MIG-... identifier.",
             facts=facts,
             subject=NAME,
@@ -95,7 +96,7 @@ def _named(s: Snapshot, cut: list[tuple[Gpu, tuple[MigInstance, ...]]]) -> Findi
         )
     elif len(several) > 1 and not nothing:
         yield CHECK.warn(
-            f"{NAME} lists {len(several)} MIG instances; a process can use only the first",
+            f"{NAME} lists {len(several)} MIG instances, but a process can use only the first",
             "CUDA shows only one MIG instance to a process; start one process per instance.",
             facts=facts,
             subject=NAME,

@@ -9,13 +9,13 @@ Symptoms: `undefined symbol: __nvJitLinkAddData_12_1, version libnvJitLink.so.12
 symbol: ncclCommResume`, `undefined symbol: ncclMemFree`, `CUDA compiler and CUDA toolkit headers are incompatible`,
 `ptxas fatal : Unsupported .version 9.3; current version is '9.0'`.
 
-Why it happens: two frameworks in one environment, an upgrade of `torch` across CUDA majors, packages that pin different
-versions of these wheels.
+Why it happens: two frameworks in one environment, an upgrade of `torch` across CUDA majors, or packages that pin
+different versions of these wheels.
 
 How to fix it: remove the wheels for the other CUDA version and install the pinned ones again. Do both: the removal also
 deletes files that they share.
 
-The compiler's wheel is a problem if something is compiled (`--building`); otherwise it is only a note.
+A mismatched compiler wheel is a problem if something is compiled (`--building`); otherwise it is only a note.
 
 Leftover wheels for another major that use different folders and file names (nvidia-cublas-cu11 next to -cu12) are
 harmless.
@@ -38,7 +38,7 @@ from ._torch import REPLACED, cuda_build, works
 CHECK = Check(
     __name__,
     title="CUDA wheels of different versions are mixed",
-    sound="The CUDA wheels match each other",
+    sound="No CUDA wheels that conflict were found",
     severity="critical",
     layer="libraries",
     tags=("torch", "libraries"),
@@ -90,7 +90,7 @@ def _old_nvjitlink(s: Snapshot, pins: dict[str, Pin], have: dict[str, str], symb
         detail += f" Python says: {first_line(texts(s))}"
     facts = {"package": pin.name, "installed": version, "pinned": pin.version, "symbol": symbol}
     if works(s) and not symbol:
-        yield CHECK.warn(title, detail + " torch still works so far.", facts=facts, subject=pin.name, fixes=(fix,))
+        yield CHECK.warn(title, detail + " torch still works for now.", facts=facts, subject=pin.name, fixes=(fix,))
     else:
         yield CHECK.fail(title, detail, facts=facts, subject=pin.name, fixes=(fix,), direct=bool(symbol))
 
@@ -112,12 +112,12 @@ def _shared_folder(s: Snapshot, name: str, pin: Pin, have: dict[str, str], symbo
         drop=list(others),
     )
     facts: dict[str, Any] = {"pinned": f"{pin.name} {pin.version}", "others": dict(others), "loaded": loaded}
-    title = f"{found} overwrites the files of {pin.name} that torch needs"
+    title = f"{found} overwrites the {pin.name} files that torch needs"
     detail = f"Both write into nvidia/{name}: the last one installed wins, and removing one deletes the other's files."
     if symbol:
         detail += f" Python says: {first_line(texts(s))}"
     if loaded:
-        detail += f" The files there are version {loaded}; torch pins {pin.version}."
+        detail += f" The files in that folder are version {loaded}, but torch pins {pin.version}."
     wrong = loaded is not None and older(loaded, ".".join(pin.version.split(".")[: len(loaded.split("."))]))
     if symbol or (import_failed(s) is not False and wrong):
         yield CHECK.fail(title, detail, facts=facts, subject=name, fixes=(fix,))

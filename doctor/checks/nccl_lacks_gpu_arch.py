@@ -34,7 +34,7 @@ from ._torch import NO_CODE, cuda_build, gpus
 CHECK = Check(
     __name__,
     title="NCCL has no code for this GPU",
-    sound="NCCL has code for the GPUs",
+    sound="NCCL is not known to lack code for the GPUs",
     severity="error",
     layer="libraries",
     tags=("libraries", "gpu"),
@@ -63,7 +63,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if _ran(s, len(cards)):
             yield CHECK.remark(
                 f"NCCL {version} works here, though no code for {capability} was found in its file",
-                f"An all-reduce over all GPUs gave the right sum. {detail}",
+                f"An all-reduce over all GPUs returned the right sum. {detail}",
                 facts=facts,
                 subject=capability,
             )
@@ -122,7 +122,7 @@ def _fixes(s: Snapshot, m: Matrix, major: int, wanted: list[str]) -> tuple[Fix, 
         "python.distributions": with_distributions(s, put), "torch.nccl_bundled": best.version.partition(".post")[0],
     }  # fmt: skip
     step = Step(
-        text="This no longer matches torch's pin, but NCCL keeps its interface within version 2.",
+        text="This no longer matches torch's pin, but NCCL's interface stays compatible within version 2.",
         where="environment",
         **ways(s, Install(packages=(f"{name}=={best.version}",), deps=False)),
         changes=changes,

@@ -3,11 +3,11 @@
 What is wrong: PyTorch was built with one version of NCCL and calls its functions. A second one (a system package, one
 named in LD_PRELOAD or VLLM_NCCL_SO_PATH, one that another framework installed) is found first and is older.
 
-Symptoms: `undefined symbol: ncclCommRegister`, `undefined symbol: ncclCommResume`, a version in NCCL_DEBUG=INFO
+Symptoms: `undefined symbol: ncclCommRegister`, `undefined symbol: ncclCommResume`, a version in the NCCL_DEBUG=INFO log
 that is not PyTorch's, hangs between nodes whose NCCL versions differ.
 
-Why it happens: the system's libnccl2 or an older NCCL wheel is used with a newer PyTorch; NCCL was set by hand for a
-cluster.
+Why it happens: the system's libnccl2 or an older NCCL wheel is used with a newer PyTorch; or NCCL was configured by
+hand for a cluster.
 
 How to fix it: unset the variable, or install the NCCL that `torch` pins; see the command in the finding.
 
@@ -36,7 +36,7 @@ from ._torch import REPLACED, cuda_build
 CHECK = Check(
     __name__,
     title="Two NCCL versions are mixed",
-    sound="NCCL is compatible with torch",
+    sound="No NCCL that conflicts with torch was found",
     severity="error",
     layer="libraries",
     tags=("torch", "libraries", "loader"),

@@ -12,7 +12,7 @@ processors (SYS) on only a few machines.
 How to fix it: unset the variable, and remove it from /etc/nccl.conf and ~/.nccl.conf; give one container access to all
 GPUs. Across processors, NCCL_P2P_LEVEL=SYS makes NCCL try it; measure again, because it may be slower.
 
-If NVLink connects the GPUs, it is a warning; over PCIe alone, it is only a note.
+This is a warning if NVLink connects the GPUs, but only a note if they are connected over PCIe alone.
 
 Source: NCCL's log (NCCL_DEBUG=INFO) in `gpudoctor prove --links`; NVML's P2P status; NCCL user guide, NCCL_P2P_LEVEL.
 """
@@ -56,9 +56,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         fixes=(
             here(
                 "nccl-peer-to-peer",
-                "Let NCCL use peer-to-peer, then measure again",
-                "/etc/nccl.conf and ~/.nccl.conf may set the same variables. If nothing changes, the log says why: "
-                "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=P2P,GRAPH.",
+                "Allow NCCL to use peer-to-peer, then measure again",
+                "/etc/nccl.conf and ~/.nccl.conf may also set these variables. If nothing changes, set NCCL_DEBUG=INFO "
+                "NCCL_DEBUG_SUBSYS=P2P,GRAPH: NCCL's log then says why.",
                 "unset NCCL_P2P_DISABLE NCCL_P2P_LEVEL && gpudoctor prove --links",
             ),
         ),

@@ -12,8 +12,8 @@ virtual machine that the GPU was not passed through to, or a card that is switch
 How to fix it: choose a machine or plan with an NVIDIA GPU, or pass the GPU through to the virtual machine. To run on
 the CPU on purpose, use `--expect any`.
 
-On a Mac, it is a failure if a GPU is expected. A pasted text from a Mac that does not complain about CUDA may be about
-anything, so then it is only a note.
+On a Mac, this is a failure if a GPU is expected. Pasted text from a Mac that does not complain about CUDA may be about
+anything, so in that case it is only a note.
 
 Not judged if the PCI list is missing or empty (gVisor, WSL, some ARM boards), because that proves nothing.
 
@@ -75,7 +75,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if p.expect.kind == "any":
         if s.driver.faults:  # a driver that hangs does not mean a machine without one
             need("gpus", s.gpus)
-        yield CHECK.remark("No NVIDIA GPU here; work will run on the CPU", detail, facts=facts)
+        yield CHECK.remark("No NVIDIA GPU here; programs will run on the CPU", detail, facts=facts)
         return
     yield CHECK.fail("This machine has no NVIDIA GPU", detail, facts=facts, fixes=(get_a_gpu(s),))
 
@@ -84,4 +84,4 @@ def _use_mps(s: Snapshot) -> Fix:
     other = get_a_gpu(s)
     text = "On a Mac, use Apple's GPU: replace 'cuda' with 'mps' in the program. For CUDA, run it on a machine with "
     step = replace(other.steps[0], text=text + "an NVIDIA GPU.", where="code", possible_here=True)
-    return replace(other, title="Use Apple's GPU, or another machine for CUDA", steps=(step,), note="")
+    return replace(other, title="Use Apple's GPU, or a different machine for CUDA", steps=(step,), note="")

@@ -26,7 +26,7 @@ from ._torch import installed
 CHECK = Check(
     __name__,
     title="NumPy is incompatible with torch",
-    sound="NumPy is compatible with torch",
+    sound="No NumPy that conflicts with torch was found",
     severity="error",
     layer="python",
     tags=("torch", "numpy", "python"),
@@ -68,5 +68,5 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if import_failed(s):
         yield CHECK.fail(title, detail, facts=facts, fixes=fixes)
     else:
-        detail += " torch itself works, but tensors cannot be converted to arrays and back."
+        detail += " torch itself works, but tensors cannot be converted to arrays or back."
         yield CHECK.warn(title, detail, facts=facts, direct=bool(words), fixes=fixes)

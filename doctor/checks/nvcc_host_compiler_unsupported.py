@@ -1,7 +1,7 @@
 """nvcc rejects the host compiler: this gcc is newer than the toolkit supports.
 
-What is wrong: nvcc passes the host part of the code to gcc. nvcc's headers stop with an error if that gcc is newer than
-the last one that this toolkit supports.
+What is wrong: nvcc passes the host part of the code to gcc. nvcc's headers stop the build with an error if that gcc is
+newer than the last one that this toolkit supports.
 
 Symptoms: `#error -- unsupported GNU version! gcc versions later than 12 are not supported!`.
 
@@ -26,7 +26,7 @@ from ..snapshot import Missing, NeedsFact, Snapshot, need
 CHECK = Check(
     __name__,
     title="nvcc does not accept this gcc",
-    sound="nvcc accepts the C++ compiler",
+    sound="The C++ compiler is not too new for nvcc",
     severity="error",
     layer="extension",
     tags=("build",),
@@ -38,7 +38,7 @@ CHECK = Check(
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where gcc is newer than the toolkit's limit, or where gcc is missing."""
     if not p.building:
-        raise Skip("nothing is compiled here (if you compile, use --building)")
+        raise Skip("nothing is being compiled here (use --building if something is)")
     compiler = s.host.env("CC")
     if isinstance(compiler, str) and compiler.strip() and not GCC.search(compiler.strip()):
         raise NotExamined(f"CC is set to {compiler.strip()}, whose version is unknown")

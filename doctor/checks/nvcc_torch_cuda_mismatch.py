@@ -40,7 +40,7 @@ CHECK = Check(
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails where the majors differ; a note where the minors do."""
     if not p.building:
-        raise Skip("nothing is compiled here (if you compile, use --building)")
+        raise Skip("nothing is being compiled here (use --building if something is)")
     cuda = cuda_build(s)
     version = s.cuda.nvcc_version
     if isinstance(version, Missing) and version.reason == "absent":
@@ -50,7 +50,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     short = ".".join(cuda.split(".")[:2])
     title = f"nvcc is from CUDA {have}, but torch was built with CUDA {cuda}"
     if numbers(have)[:1] != numbers(cuda)[:1]:
-        detail = "torch's build tool compares the major versions and stops."
+        detail = "torch's build tool rejects a toolkit with a different major version."
         yield CHECK.fail(title, detail, facts=facts, fixes=nvcc(s, m, short))
     elif minor(have) != minor(cuda):
         yield CHECK.remark(title, "The major version is the same, so extensions can be built.", facts=facts)

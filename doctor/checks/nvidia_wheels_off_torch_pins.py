@@ -1,4 +1,4 @@
-"""nvidia-* wheels are installed in versions other than those that torch pins.
+"""Some installed nvidia-* wheels are not the versions that torch pins.
 
 What is wrong: each torch wheel names the exact version of every CUDA library that it was built and tested with. Other
 versions for the same CUDA major usually work, but some do not (missing symbols, wrong results, slower kernels).
@@ -11,8 +11,8 @@ upgraded by hand.
 
 How to fix it: install the pinned versions, or keep what is installed if the change was made on purpose.
 
-This is a warning, or a failure if the first number differs (a different CUDA major). nvJitLink older than cuSPARSE,
-wheels for several majors in one folder, and a cuDNN that PyTorch rejects each have a separate check.
+This is a warning, or a failure if the first number of the version differs (a different CUDA major). nvJitLink older
+than cuSPARSE, wheels for several majors in one folder, and a cuDNN that PyTorch rejects each have a separate check.
 
 Source: Requires-Dist in torch's METADATA.
 """
@@ -31,7 +31,7 @@ from ._torch import REPLACED, cuda_build
 CHECK = Check(
     __name__,
     title="nvidia-* wheels differ from torch's pins",
-    sound="The nvidia-* wheels match torch's pins",
+    sound="The nvidia-* wheels that no other check judges match torch's pins",
     severity="warning",
     layer="libraries",
     tags=("torch", "libraries"),

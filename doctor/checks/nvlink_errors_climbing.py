@@ -10,9 +10,9 @@ Why it happens: a bad cable, bridge, board or switch port; heat.
 How to fix it: reset the GPUs; if the counters grow again, have the link (bridge, board, switch) checked. If the machine
 is rented, switch to a different host.
 
-Counters start at 0 with each reset and a few errors are normal, so a count alone is only a note. gpudoctor reads
-nonzero counters a second time about 100 ms later, and warns if there were replays or recoveries in between, or damaged
-packets (CRC) at a rate of 100 per second or more.
+Counters start again at 0 after each reset, and a few errors are normal, so a count alone is only a note. gpudoctor
+reads nonzero counters a second time about 100 ms later, and warns if there were replays or recoveries in between, or
+damaged packets (CRC) at a rate of 100 per second or more.
 
 Source: NVML fields 161 to 163 (Hopper and before) and 214, 215 (Blackwell and later), nvml.h; limits: DCGM
 (DCGM_LIMIT_MAX_NVLINK_ERROR 1, DCGM_LIMIT_MAX_NVLINK_CRC_ERROR 100 a second).
@@ -28,7 +28,7 @@ from ._readings import Readings, limit, listed, name_of
 CHECK = Check(
     __name__,
     title="NVLink error counts are rising",
-    sound="NVLink error counts are not rising",
+    sound="NVLink error counts are not rising fast",
     severity="warning",
     layer="hardware",
     tags=("gpu", "health", "nvlink"),

@@ -8,10 +8,11 @@ Symptoms: `nvidia-smi -q` shows it under `Fabric`, `Health`. Work on a single GP
 fails, hangs or is slow.
 
 Why it happens: a broken link, switch or cable; a fabric manager or NMX controller that did not put this GPU into a
-partition; firmware from another release.
+partition; or firmware from a different release.
 
-How to fix it: read the log of the fabric manager, restart it while no GPU is in use, then reset all GPUs. Partitions
-are configured by whoever operates the fabric. In a container or on a rented machine, switch to a different host.
+How to fix it: read the fabric manager's log, restart the fabric manager while no GPU is in use, then reset all GPUs.
+Partitions are configured by whoever operates the fabric. In a container or on a rented machine, switch to a different
+host.
 
 A fault that breaks traffic is a failure if several GPUs are listed; with only one GPU, or for reduced bandwidth or a
 recovery in progress, it is a warning. GPUs in MIG mode are skipped, because their instances do not use NVLink. Applies
@@ -33,7 +34,7 @@ from ._readings import Readings, listed, name_of
 CHECK = Check(
     __name__,
     title="The NVLink fabric is not healthy",
-    sound="The NVLink fabric is healthy",
+    sound="No GPU reports a fault in its NVLink fabric",
     severity="error",
     layer="hardware",
     tags=("gpu", "health", "nvlink", "nvswitch"),
@@ -100,7 +101,7 @@ def _faults(m: Matrix, gpu: Gpu, mask: int) -> tuple[list[str], list[str]]:
     if mask >> 2 & 3 == _TRUE:
         impaired.append("a route recovery in progress")
     if mask >> 6 & 3 == _TRUE:
-        impaired.append("a recovery from timeouts in progress")
+        impaired.append("a timeout recovery in progress")
     if mask >> 14 & 3 == _FALSE:
         impaired.append("a lost connection to the global fabric manager")
     if not broken and not impaired:  # a flag that was added after this was written

@@ -2,7 +2,7 @@
 
 What is wrong: GPUs of one model in one machine should have the same number of active links. This one has fewer.
 
-Symptoms: NCCL is slow on jobs with this GPU; `nvidia-smi nvlink -s` lists inactive links; Xid 74 in the kernel log.
+Symptoms: NCCL is slow in jobs that use this GPU; `nvidia-smi nvlink -s` lists inactive links; Xid 74 in the kernel log.
 
 Why it happens: an NVLink error after which the link stays down until a reset; a fabric manager problem; a bad bridge or
 board. Some products use fewer links by design, so only GPUs in one machine are compared with each other.
@@ -51,7 +51,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if mine == 0 and not every(rows_of(m, gpu), "form_factor", "SXM"):
             continue  # a PCIe board without a bridge
         yield CHECK.warn(
-            f"{name_of(gpu)} has {mine} active NVLink links; its peers have {most}",
+            f"{name_of(gpu)} has {mine} active NVLink links, but its peers have {most}",
             "Traffic between GPUs uses the remaining links, or PCIe.",
             facts={"nvlink_active": mine, "peers": most},
             subject=gpu.key,

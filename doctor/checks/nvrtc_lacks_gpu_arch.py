@@ -7,10 +7,10 @@ prebuilt kernels do run.
 Symptoms: `nvrtc: error: invalid value for --gpu-architecture (-arch)`.
 
 Why it happens: binary compatibility lets an older build run on a newer GPU of the same family (CUDA 11.3 on an RTX
-4090, CUDA 12.8 on a GB10), but NVRTC has no such rule.
+4090, CUDA 12.8 on a GB10), but that rule does not apply to NVRTC.
 
-How to fix it: install a PyTorch built with a CUDA version that supports the GPU (11.8 for 8.9 and 9.0, 12.8 for 10.0
-and 12.0, 12.9 for 10.3 and 12.1, 13.0 for 11.0).
+How to fix it: install a PyTorch built with a CUDA version that supports the GPU (CUDA 11.8 for compute capability 8.9
+and 9.0, 12.8 for 10.0 and 12.0, 12.9 for 10.3 and 12.1, 13.0 for 11.0).
 
 This is a warning, or a failure if the error message was seen.
 
@@ -32,7 +32,7 @@ from ._torch import NO_CODE, cuda_build, gpus, unlisted
 CHECK = Check(
     __name__,
     title="The run-time compiler NVRTC does not support this GPU",
-    sound="The run-time compiler NVRTC supports the GPU",
+    sound="NVRTC is not known to be too old for the GPU",
     severity="warning",
     layer="libraries",
     tags=("torch", "libraries", "gpu"),

@@ -1,8 +1,8 @@
 """ONNX Runtime uses the CPU: its CPU package overwrote the GPU package, or the latter cannot load its libraries.
 
-What is wrong, one of these: `onnxruntime` and `onnxruntime-gpu` are both installed, and as both write into the same
-folder, the one installed last wins; or onnxruntime-gpu needs CUDA libraries (for the CUDA major it was built for) that
-are not installed.
+What is wrong, one of these: `onnxruntime` and `onnxruntime-gpu` are both installed, and because both write into the
+same folder, the one installed last wins; or onnxruntime-gpu needs CUDA libraries (for the CUDA major it was built for)
+that are not installed.
 
 Symptoms: `Specified provider 'CUDAExecutionProvider' is not in available provider names`, `Failed to load library
 libonnxruntime_providers_cuda.so with error: libcublasLt.so.12: cannot open shared object file`; otherwise there is no
@@ -12,7 +12,7 @@ Why it happens: another package depends on plain onnxruntime; onnxruntime-gpu on
 CUDA 13 with 1.27, while the installed PyTorch uses a different CUDA major.
 
 How to fix it: keep only one of the two packages; install the release for PyTorch's CUDA major, because PyTorch ships
-those libraries (then `import torch` first, or call onnxruntime.preload_dlls()).
+those libraries (in that case, `import torch` first, or call onnxruntime.preload_dlls()).
 
 This is a warning, or a failure with `--require onnxruntime-gpu`. The CPU package alone is only a note.
 
@@ -33,7 +33,7 @@ from ._linked import libraries_of
 CHECK = Check(
     __name__,
     title="ONNX Runtime falls back to the CPU",
-    sound="ONNX Runtime can use the GPU",
+    sound="ONNX Runtime's GPU package is not known to lack CUDA libraries",
     severity="error",
     layer="extension",
     tags=("framework", "libraries"),
@@ -65,13 +65,16 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     facts = {"onnxruntime": cpu.version if cpu else None, "onnxruntime-gpu": gpu.version}
     if cpu:
         title = f"onnxruntime {cpu.version} and onnxruntime-gpu {gpu.version} overwrite each other"
-        detail = "Both write into the folder onnxruntime; if the CPU package's files are in place, the GPU is not used."
+        detail = (
+            "Both write into the onnxruntime folder; if that folder has the CPU package's files, the GPU is not used."
+        )
         fix = keep_onnxruntime_gpu(s, f"onnxruntime-gpu=={gpu.version}", gpu.version)
         yield say(title, detail, facts=facts, subject="onnxruntime", fixes=(fix,))
         return
     if row and kits:
         say = {"fail": CHECK.fail, "warn": CHECK.warn}.get(weight(s, p, "onnxruntime-gpu"), CHECK.remark)
-        title = f"onnxruntime-gpu {gpu.version} needs CUDA {row.cuda}, not {kits[0]}, so it runs on the CPU"
+        unmet = f"needs CUDA {row.cuda}, but the toolkit is CUDA {kits[0]}"
+        title = f"onnxruntime-gpu {gpu.version} {unmet}, so it runs on the CPU"
         detail = f"It is built for CUDA {row.cuda} and cuDNN {row.cudnn}; the toolkit here is CUDA {', '.join(kits)}."
         yield say(title, detail, facts={**facts, "toolkits": kits}, subject="onnxruntime-gpu", fixes=_for(s, m, kits))
         return
@@ -80,7 +83,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if lost:
         major = _major(needed)
         title = f"onnxruntime-gpu {gpu.version} cannot find {lost[0]}, so it runs on the CPU"
-        detail = f"It is built for CUDA {major}, but neither wheels nor the loader's path provide {', '.join(lost)}."
+        detail = f"It is built for CUDA {major}, but neither a wheel nor the loader's path provides {', '.join(lost)}."
         yield say(
             title, detail, facts={**facts, "missing": lost}, subject="onnxruntime-gpu", fixes=_fixes(s, major, needed)
         )
@@ -131,7 +134,7 @@ def _fixes(s: Snapshot, major: int, needed: tuple[str, ...]) -> tuple[Fix, ...]:
     version = _LAST.get(other, "1.27.0")
     from msgspec.structs import replace
 
-    title = f"Install the onnxruntime-gpu for CUDA {other}, because torch ships the libraries for it"
+    title = f"Install the onnxruntime-gpu release for CUDA {other}, because torch ships the libraries that it needs"
     put = [("onnxruntime-gpu", version)]
     fix = replace_package(s, [], spec, put, id="onnxruntime-for-torchs-cuda", title=title)
     step = fix.steps[-1]

@@ -1,6 +1,6 @@
 """The kernel module is the wrong flavor for this GPU: open although it must be proprietary, or the reverse.
 
-What is wrong: the driver's kernel module exists in two flavors. Blackwell and later GPUs (and Grace systems) work only
+What is wrong: the driver's kernel module comes in two flavors. Blackwell and later GPUs (and Grace systems) work only
 with the open one; Maxwell, Pascal and Volta only with the proprietary one; Turing to Hopper with both.
 
 Symptoms: the driver is loaded, but `nvidia-smi` prints `No devices were found` and `cuInit` returns 100. The kernel log

@@ -10,11 +10,11 @@ driver is installed, or if the driver's block list is not in the initramfs; vfio
 through to a virtual machine.
 
 How to fix it: block nouveau and nova, install the NVIDIA driver, rebuild the initramfs, and reboot. For vfio-pci: shut
-down the virtual machine, remove the IDs from the options of vfio-pci, and reboot; or use the card inside that virtual
-machine.
+down the virtual machine, remove the card's IDs from the vfio-pci options, and reboot; or use the card inside that
+virtual machine.
 
-A card bound to vfio-pci is only a note if other cards are bound to the NVIDIA driver, because it was then passed
-through on purpose.
+A card bound to vfio-pci is only a note if other cards are bound to the NVIDIA driver, because in that case it was
+passed through on purpose.
 
 Source: the `driver` link of each device in /sys/bus/pci/devices; NVIDIA driver installation guide, nouveau section.
 """
