@@ -8,9 +8,11 @@ Symptoms: copies between host and GPU, data loading and multi-GPU training witho
 
 Why it happens: a board that is not fully seated, a riser or mining adapter, a slot with fewer lanes, a slot shared with
 an M.2 disk, a firmware setting. An idle GPU lowers the generation to save power. That is not a fault, so the generation
-is judged only under load. In a virtual machine the hypervisor decides which link is shown, so there it is only a note.
+is judged only under load. In a virtual machine the hypervisor decides which link is shown, so the finding is only a
+note there.
 
-How to fix it: reseat the board, or use a slot with all lanes. If the machine is rented, switch to a different host.
+How to fix it: reseat the board, or use a slot with the full number of lanes. If the machine is rented, switch to a
+different host.
 
 Source: NVML PCIe link functions (nvml.h); lanes of each board: the matrix.
 """

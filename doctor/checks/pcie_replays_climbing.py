@@ -1,6 +1,6 @@
 """A GPU's PCIe link is resending packets right now.
 
-What is wrong: packets between GPU and CPU arrive damaged and are resent, several times while gpudoctor is watching.
+What is wrong: packets between GPU and CPU arrive corrupted and are resent, several times while gpudoctor is watching.
 
 Symptoms: `nvidia-smi -q` prints `Replays Since Reset`, and the number grows from call to call. Copies between host
 and GPU are slow or uneven; the kernel log may have `AER: Corrected error`.
@@ -11,9 +11,9 @@ that the riser cannot handle; rarely the board itself.
 How to fix it: reseat the board, without a riser; set the slot to a lower PCIe generation in the firmware. If the
 machine is rented, switch to a different host.
 
-On many healthy machines the count since the last reset is not 0, so it is not judged. gpudoctor reads a counter that is
-not 0 a second time about 100 ms later, and warns if it finds 3 or more new replays. That is 1800 per minute; for a
-16-lane link, DCGM allows 3 (generation 1) to 62 (generation 6).
+On many healthy machines the count since the last reset is not 0, so that count is not judged. If a counter is not 0,
+gpudoctor reads it again about 100 ms later, and warns if it finds 3 or more new replays. That is a rate of 1800 per
+minute; for a 16-lane link, DCGM allows 3 (generation 1) to 62 (generation 6).
 
 Source: NVML, nvmlDeviceGetPcieReplayCounter; limits: DCGM (DcgmHealthWatch, GetExpectedPcieReplayRate).
 """
@@ -29,7 +29,7 @@ from ._readings import Readings, limit, listed, name_of
 CHECK = Check(
     __name__,
     title="A GPU's PCIe link is resending packets",
-    sound="The PCIe links are not resending packets",
+    sound="The PCIe links are not resending many packets",
     severity="warning",
     layer="hardware",
     tags=("gpu", "health", "speed"),
@@ -49,7 +49,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         apart_ms, count = known(gpu.counters_apart_ms) or 100, (known(gpu.pcie_replays) or 0) + climbed
         yield CHECK.warn(
             f"{name_of(gpu)} is resending PCIe packets: {climbed} within {apart_ms} ms",
-            f"Packets arrive damaged and are resent: {count} since the GPU was last reset.",
+            f"Packets arrive corrupted and are resent: {count} since the GPU was last reset.",
             facts={"pcie_replays": count, "climbed": climbed, "apart_ms": apart_ms},
             subject=gpu.key,
             fixes=steady_link(s, gpu.key),

@@ -1,11 +1,11 @@
-"""Persistence mode is off: the driver shuts down the GPU whenever no program uses it.
+"""Persistence mode is off: the driver shuts down the GPU whenever no program is using it.
 
 What is wrong: nothing fails, but without persistence mode the driver initializes the GPU again for the first program
 after each idle period. That takes seconds on machines with many GPUs, and settings such as power limits are lost.
 
 Symptoms: `nvidia-smi` and CUDA initialization take several seconds on an idle machine; `Persistence-M: Off`.
 
-Why it happens: it is off unless nvidia-persistenced runs.
+Why it happens: persistence mode is off unless nvidia-persistenced is running.
 
 How to fix it: run nvidia-persistenced on the host (as root). This is only a note, and does not apply to Windows or WSL.
 
@@ -24,7 +24,7 @@ from ._readings import Readings, listed
 CHECK = Check(
     __name__,
     title="Persistence mode is off",
-    sound="Persistence mode is on",
+    sound="No GPU has persistence mode off",
     severity="info",
     layer="driver",
     tags=("gpu", "speed"),

@@ -3,10 +3,10 @@
 What is wrong: in many of the samples taken under load, the GPU's power limit lowered its clocks, and that limit is
 below the default; or the power supply or the rack asked the GPU to draw less (power brake).
 
-Symptoms: clocks far below their maximum at full utilization; the GPU is slower than others of its model. NVML's
-clock event reasons show it while the GPU is busy.
+Symptoms: clocks far below their maximum at full utilization; the GPU is slower than others of its model. NVML's clock
+event reasons show the limit while the GPU is busy.
 
-Why it happens: a lowered limit (heat, noise, cost, a provider's cap); a weak power supply, a missing cable, a rack's
+Why it happens: a lowered limit (heat, noise, cost, a provider's cap); a weak power supply, a missing cable, or a rack's
 limit.
 
 How to fix it: set the limit back to the default; check the cables and the power supply. Reaching the default limit is
@@ -15,7 +15,8 @@ normal: large matrix multiplications do so on most boards, so in that case it is
 Threshold: power_cap_samples_percent (25), slowed_samples_percent (10) for a power brake.
 
 What was examined: at least five NVML samples in a phase under load. Event reasons show that a limit was reached, not
-that it cost speed: they explain a low rate only if at least 90 % of the limit was drawn and the clock was as low.
+that it cost speed: they explain a low rate only if at least 90 % of the limit was drawn and the clock was reduced as
+much as the rate was.
 
 Source: NVML clock event reasons and power limits, sampled while `gpudoctor prove` or a watched program was running.
 """
@@ -32,7 +33,7 @@ from ._readings import limit, name_of
 CHECK = Check(
     __name__,
     title="A GPU is limited by power under load",
-    sound="No GPU was limited by power under load",
+    sound="No GPU was limited by power for long under load",
     severity="error",
     layer="hardware",
     tags=("measured", "gpu", "speed"),

@@ -29,7 +29,7 @@ from ._readings import Readings, limit, listed, name_of
 CHECK = Check(
     __name__,
     title="The power limit is below the default",
-    sound="The power limits are at the default or above",
+    sound="No power limit is clearly below its default",
     severity="warning",
     layer="hardware",
     tags=("gpu", "health", "speed"),

@@ -27,7 +27,7 @@ from ._code import judged
 CHECK = Check(
     __name__,
     title="torch's PTX is too new for the driver",
-    sound="The driver can compile the PTX that torch needs",
+    sound="torch needs no PTX that is too new for the driver",
     severity="critical",
     layer="python",
     tags=("torch", "driver"),

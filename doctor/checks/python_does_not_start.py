@@ -8,15 +8,15 @@ execute binary file: Exec format error`, `Permission denied`, `No module named '
 libraries: libpython3...`, `Illegal instruction`. A shell that searches PATH silently uses the next python3 instead,
 which has none of the packages.
 
-Why it happens: a virtual environment is a link to the Python that made it. That Python was removed or replaced (`uv
+Why it happens: a virtual environment links to the Python that created it. That Python was removed or replaced (`uv
 python uninstall`, `pyenv uninstall`, an upgrade of the distribution or of Homebrew), or the environment was copied to
 another machine, image or processor without it. A PYTHONHOME that points elsewhere has the same effect.
 
-How to fix it: restore the Python that the link points to, if uv or pyenv can; otherwise, create a new environment in
-the same place and install the packages again.
+How to fix it: restore the Python that the link points to, if uv or pyenv can do that; otherwise, create a new
+environment at the same path and install the packages again.
 
 What was examined: the file, where its links lead, and one test start without its site-packages (`python -S -c`). If
-it is only slow, the result is UNKNOWN.
+Python is only slow to start, the result is UNKNOWN.
 
 Source: PEP 405 (a virtual environment's home key and links); execve(2) for the errors.
 """

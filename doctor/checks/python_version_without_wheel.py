@@ -1,4 +1,4 @@
-"""No `torch` wheel for this Python fits this machine.
+"""No `torch` wheel for this Python works on this machine.
 
 What is wrong: each PyTorch release supports a range of Python versions (2.15: 3.11 to 3.15). For other versions pip
 finds nothing, or falls back to a build that does not work with the GPU or driver.
@@ -6,8 +6,8 @@ finds nothing, or falls back to a build that does not work with the GPU or drive
 Symptoms: `ERROR: Could not find a version that satisfies the requirement torch (from versions: none)`, `No
 matching distribution found for torch==...`.
 
-Why it happens: this Python came out after the newest PyTorch, or it is so old that no build for this GPU was made for
-it; or it is a free-threaded build (3.13t).
+Why it happens: this Python came out after the newest PyTorch, or it is so old that no build for this GPU supports it;
+or it is a free-threaded build (3.13t).
 
 How to fix it: create an environment with a different Python version; see the command in the finding. The system's
 Python stays unchanged.

@@ -6,13 +6,14 @@ either all on one node or all on different nodes.
 Symptoms: every collective is as slow as its slowest link, so one such pair slows down the whole training run.
 
 Why it happens: an NVLink that is down between two GPUs, a pair whose traffic goes through the CPUs, a network port or
-cable that came up at a lower rate, a busy switch.
+cable that came up at a lower rate, or a busy switch.
 
 How to fix it: `nvidia-smi topo -m` shows what connects the two; between nodes, compare the rate of their network ports
 (`ethtool`, `ibstat`).
 
 There is no expected range to compare with, so this is only a warning. It is judged only with NCCL, and only if four or
-more pairs were measured. If half of the pairs or more are slow, that is how the machine is built.
+more pairs were measured. If half of the pairs or more are slow, nothing is reported, because the machine is then
+probably built that way.
 
 Source: messages between each pair of ranks in `gpudoctor prove --links`.
 """
@@ -27,7 +28,7 @@ from ._measured import measured
 CHECK = Check(
     __name__,
     title="Messages between two ranks are slow",
-    sound="Messages between ranks are similarly fast",
+    sound="No small group of rank pairs is much slower than the rest",
     severity="warning",
     layer="speed",
     tags=("measured", "multi-gpu", "network", "speed"),
@@ -60,7 +61,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
                 here(
                     "links-again",
                     "Check what connects the two, and measure again",
-                    "A measurement disturbed by another program looks the same.",
+                    "Interference from another program can look the same.",
                     "gpudoctor prove --links",
                 ),
             ),

@@ -1,7 +1,7 @@
 """All ranks of a training run wait for a slower one.
 
-What is wrong: in a loop of the same work on every GPU and an all-reduce, one rank takes more than 1.3 times as long for
-its work as the median of the others. The others spend that time waiting in the all-reduce.
+What is wrong: in a loop that runs the same work on every GPU and then an all-reduce, one rank takes more than 1.3 times
+as long for its work as the median of the others. The others spend that time waiting in the all-reduce.
 
 Symptoms: steps on several GPUs take longer than on one, even though the links are fast; a profile shows long
 all-reduces on all ranks but one. In that case NCCL is not slow; it is waiting.
@@ -26,7 +26,7 @@ from ._measured import measured
 CHECK = Check(
     __name__,
     title="One rank keeps the others waiting",
-    sound="All ranks take the same time for the same work",
+    sound="No single rank keeps the others waiting",
     severity="warning",
     layer="speed",
     tags=("measured", "multi-gpu", "speed"),
@@ -69,8 +69,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
                 here(
                     "measure-that-gpu",
                     "Measure each GPU on that node separately",
-                    "It shows whether the GPU is slower than its siblings, and whether heat, power or another program "
-                    "holds it back.",
+                    "This shows whether the GPU is slower than its siblings, and whether heat, power or another "
+                    "program holds it back.",
                     "gpudoctor prove --quick",
                 ),
             ),

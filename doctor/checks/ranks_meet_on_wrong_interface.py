@@ -7,15 +7,15 @@ interface, or a Docker or libvirt bridge.
 Symptoms: a training run on several nodes hangs at startup; `Connection refused`, `Connect timeout`, or gloo's
 `connectFullMesh failed` with 127.0.0.1 in it.
 
-Why it happens: /etc/hosts names this host as 127.0.1.1 (Debian's default) or 127.0.0.1; docker0 or virbr0 exist on
-every node with the same address.
+Why it happens: /etc/hosts maps this host's name to 127.0.1.1 (Debian's default) or 127.0.0.1; docker0 or virbr0 exists
+on every node with the same address.
 
 How to fix it: set GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME to the interface that reaches the other nodes.
 
 This is a failure if one of these variables names the wrong interface and the ranks did not reach each other. It is also
 a failure if they did not reach each other and MASTER_ADDR is the loopback address, so that each node waits for itself.
 Judged only on several nodes. If the data arrived over that interface anyway (several nodes on one machine), the check
-passes. For gloo, `prove --links` itself used the interface of the address in `--nodes`.
+passes. For gloo, `prove --links` itself uses the interface that reaches the address in `--nodes`.
 
 Source: NCCL's log and the host's own addresses in `gpudoctor prove --links --nodes`; NCCL user guide,
 NCCL_SOCKET_IFNAME.
@@ -34,7 +34,7 @@ from ._measured import measured
 CHECK = Check(
     __name__,
     title="Ranks would connect over the wrong network interface",
-    sound="Ranks connect over an interface that reaches the other nodes",
+    sound="No rank was seen on an interface that does not reach the other nodes",
     severity="warning",
     layer="libraries",
     tags=("measured", "multi-gpu", "network"),
@@ -98,7 +98,7 @@ def _each_to_itself(s: Snapshot, make: Callable[..., Finding], address: str) -> 
         first = '"$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)"'
     return make(
         f"MASTER_ADDR is {address}, which points each node to itself",
-        "On every node this address is a different machine, so the ranks on each node wait forever for the others.",
+        "This address is a different machine on every node, so the ranks on each node wait forever for the others.",
         facts={"address": address},
         subject="MASTER_ADDR",
         fixes=(

@@ -1,7 +1,7 @@
 """A fact that the verdict needs could not be read.
 
-What is wrong: without this fact gpudoctor cannot say that the environment is healthy, and says so instead of guessing.
-There may be nothing wrong with the environment.
+What is wrong: without this fact gpudoctor cannot tell whether the environment is healthy, and says so instead of
+guessing. There may be nothing wrong with the environment.
 
 Symptoms: the verdict is UNKNOWN, and the exit code is 3 if nothing else failed.
 
@@ -11,12 +11,12 @@ return in time; pasted text that does not contain the fact.
 How to fix it: run gpudoctor where the fact can be read (on the host, as root, or in a container that has the GPU), or
 tell gpudoctor what to expect: `--expect any` if a GPU is not needed, `--expect none` if an image is being built.
 
-Required if a GPU is expected: the driver's version, the list of GPUs and the result of cuInit. Required if PyTorch is
-installed: its build, the architectures that it has code for, and the result of an `import torch` that was only slow
-(--timeout gives it more time). Each package named by --require is required too. With --only, each check that it names
-is required; if a check could not be judged, the finding with its id says why. If --skip leaves nothing to check, the
-result is unknown too. An empty list does not count as an answer, nor does a list of which only a part was examined.
-What you left out with your own options is never required.
+If a GPU is expected, the driver's version, the list of GPUs and the result of cuInit are required. If PyTorch is
+installed, so are its build, the architectures that it has code for, and the result of an `import torch` that was only
+slow (--timeout gives it more time). Each package named by --require is required too. Each check named by --only is
+required; if a check could not be judged, the finding with its id says why. If --skip leaves nothing to check, the
+result is unknown too. An empty list does not count as an answer, nor does a list that was examined only in part.
+Anything that you excluded with options is never required.
 
 Source: gpudoctor's own rules for the verdict.
 """
@@ -144,7 +144,7 @@ def _why(fact: Missing) -> str:
     words = {
         "absent": "gpudoctor looked for it and did not find it",
         "denied": "this user has no permission to read it",
-        "timeout": "there was no response in time",
+        "timeout": "no response arrived in time",
         "error": "the attempt failed with an error",
         "not-asked": "it was not examined",
         "conflict": "the sources disagree",

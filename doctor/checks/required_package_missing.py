@@ -21,6 +21,7 @@ from ..findings import Check, Findings, Fix, Matrix, Policy, Skip, Step
 from ..fixes.companions import install_companion
 from ..fixes.cpu_torch import cpu_torch
 from ..fixes.extension_install import install_extension, why_not
+from ..fixes.found import marked
 from ..fixes.install import Install, ways
 from ..fixes.packages import needs_new_environment, new_environment, site_packages, with_distributions
 from ..fixes.torch import install_torch
@@ -55,8 +56,14 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
                 " ".join(filter(None, (f"There is no package with that name in {where}.", _why_not(s, m, plain)))),
                 facts={"package": plain},
                 subject=plain,
-                fixes=_fixes(s, m, p, plain),
+                fixes=_named(p, name, _fixes(s, m, p, plain)),
             )
+
+
+def _named(p: Policy, name: str, fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
+    """The fixes, which say so if only a found file that is not trusted names the package."""
+    found = p.found if p.found and name in p.found.require else None
+    return tuple(marked(fix, found.path) for fix in fixes) if found else fixes
 
 
 def _why_not(s: Snapshot, m: Matrix, name: str) -> str:

@@ -6,7 +6,8 @@ tries to write the container's device rules, which only root may do.
 Symptoms: `nvidia-container-cli: mount error: failed to add device rules: ... bpf_prog_query(BPF_CGROUP_DEVICE)
 failed: operation not permitted`.
 
-Why it happens: `no-cgroups` in /etc/nvidia-container-runtime/config.toml is false, its value after installation.
+Why it happens: `no-cgroups` in /etc/nvidia-container-runtime/config.toml is false, which is the value it has after
+installation.
 
 How to fix it: set it to true, or have the engine use CDI for GPUs, which needs no device rules.
 
@@ -23,7 +24,7 @@ from ._engines import answering, has_cdi
 CHECK = Check(
     __name__,
     title="A rootless engine is not allowed to pass GPUs to containers",
-    sound="Rootless engines are allowed to pass GPUs to containers",
+    sound="No setting is known to keep GPUs from rootless engines",
     severity="warning",
     layer="container",
     tags=("container",),
@@ -41,8 +42,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             how = "runs without root" if known(engine.rootless) else "remaps its containers' users"
             yield CHECK.warn(
                 f"{engine.kind.capitalize()} {how}: containers with GPUs will not start",
-                "The toolkit would write the container's device rules, which only root may do (no-cgroups is false in "
-                "/etc/nvidia-container-runtime/config.toml).",
+                "The toolkit would have to write the container's device rules, which only root may do (no-cgroups is "
+                "false in /etc/nvidia-container-runtime/config.toml).",
                 facts={"engine": engine.kind, "rootless": known(engine.rootless), "no_cgroups": False},
                 subject=engine.kind,
                 fixes=(no_cgroups(s, engine.kind),),

@@ -1,7 +1,7 @@
 """A bad row or page of a GPU's memory will be replaced only after a reset.
 
-What is wrong: the GPU found a faulty piece of its memory and has a spare for it. The spare is used only after the GPU
-is reset.
+What is wrong: the GPU found a faulty part of its memory and has a spare to replace it. The spare is used only after the
+GPU is reset.
 
 Symptoms: Xid 63 in the kernel log; `nvidia-smi -q -d ROW_REMAPPER` shows `Pending: Yes`; programs that touch the
 row crash with ECC errors.

@@ -1,4 +1,4 @@
-"""The batch system gave this job no GPU.
+"""The batch system did not give this job a GPU.
 
 What is wrong: Slurm and similar schedulers give a job only the devices that it asked for. This job's variables show no
 GPU.
@@ -23,8 +23,8 @@ from ._seen import DRIVERLESS
 
 CHECK = Check(
     __name__,
-    title="The scheduler gave this job no GPU",
-    sound="The scheduler is not withholding any GPU",
+    title="The scheduler did not give this job a GPU",
+    sound="Nothing shows that Slurm gave this job no GPU",
     severity="critical",
     layer="container",
     tags=("container", "scheduler"),
@@ -54,7 +54,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     kept = tuple(v for v in environment if v.name != "CUDA_VISIBLE_DEVICES" or v.value != "NoDevFiles")
     fix = ask_for_gpus(s, host__environment=(*kept, EnvVar("SLURM_GPUS_ON_NODE", "1")))
     yield CHECK.fail(
-        "Slurm gave this job no GPU",
+        "Slurm did not give this job a GPU",
         f"No Slurm variable names a GPU{', and CUDA_VISIBLE_DEVICES is NoDevFiles' if says_none else ''}.",
         facts={"cuda_visible_devices": visible, "cu_init": known(s.driver.cu_init)},
         fixes=(fix,),

@@ -10,8 +10,8 @@ Why it happens: the key was never enrolled (the blue screen at the first reboot 
 installed from a .run file without signing.
 
 How to fix it: enroll the key with mokutil and reboot, or turn Secure Boot off in the firmware. If the module is loaded,
-Secure Boot is not a problem. gpudoctor infers this finding because Secure Boot is on and the module is not loaded;
-`modprobe nvidia` shows whether it is right.
+Secure Boot is not a problem. gpudoctor infers the problem because Secure Boot is on and the module is not loaded;
+`modprobe nvidia` shows whether that is correct.
 
 Source: NVIDIA driver README, signed kernel modules; mokutil(1).
 """
@@ -44,7 +44,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if not need("driver.module_built", s.driver.module_built):
         raise Skip("no module was built for the running kernel")
     if any(card.driver for card in nvidia_cards(s) or ()):
-        raise Skip("another kernel driver is bound to the card")
+        raise Skip("a different kernel driver is bound to the card")
     yield CHECK.fail(
         "Secure Boot is on, and the NVIDIA module is built but not loaded: its signature may not be trusted",
         "Run modprobe nvidia: 'Key was rejected by service' confirms it.",

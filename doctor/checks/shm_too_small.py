@@ -6,7 +6,7 @@ which NCCL keeps buffers. Containers get 64 MiB unless you ask for more.
 Symptoms: `DataLoader worker is killed by signal: Bus error`, `unable to open shared memory object`,
 `No space left on device` from NCCL (`/dev/shm/nccl-...`), with num_workers above 0 or several GPUs.
 
-Why it happens: Docker, containerd and Kubernetes give 64 MiB by default.
+Why it happens: Docker, containerd and Kubernetes provide 64 MiB by default.
 
 How to fix it: use `--shm-size=8g` or `--ipc=host`; in Kubernetes, mount an emptyDir with medium Memory at /dev/shm. The
 total size counts, not the free space.
@@ -28,7 +28,7 @@ from ._seen import absent
 CHECK = Check(
     __name__,
     title="/dev/shm is too small",
-    sound="/dev/shm is large enough",
+    sound="/dev/shm is larger than the warning threshold",
     severity="warning",
     layer="container",
     tags=("container", "limits"),
@@ -48,7 +48,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         return
     yield CHECK.warn(
         f"/dev/shm in this container has only {size} MiB",
-        "Data loaders with workers and NCCL put their buffers there; when it is full, they crash with a bus error.",
+        "Data loader workers and NCCL keep their buffers in it; when it is full, they crash with a bus error.",
         facts={"shm_mib": size},
         fixes=(more_shm(s),),
     )

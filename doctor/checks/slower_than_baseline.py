@@ -1,20 +1,21 @@
 """A rate is lower than in the baseline report.
 
 What is wrong: `gpudoctor prove --baseline old.json` measured a rate that is lower than in that report by
-`--regression-percent` (default 10) or more, and the difference is larger than the spread of both measurements.
+`--regression-percent` (default 10) or more, and the ranges of the two measurements do not overlap (a range reaches half
+the spread below and above the median).
 
 Symptoms: the same program is slower than it was on the same GPU.
 
 Why it happens: a different driver or torch version (the finding names both), a lower power limit, heat, another program
-on the GPU or on the host's cores, a link with fewer lanes.
+on the GPU or on the host's cores, or a link with fewer lanes.
 
 How to fix it: measure again on a free GPU. If the driver or torch changed, go back to the earlier version and measure;
 if not, other findings in the report name the power limit, heat or link.
 
 GPUs are matched by their key (the UUID, or else the PCI address), which is masked in the same way in both reports.
-Smaller losses and improvements beyond both spreads are only a note. The launch time depends on the host's clock and
-load, so a loss counts only if the speed fell by half or more. If another program was on the GPU, the finding is only a
-warning. If no rate in the earlier report was measured on the same GPU, the result is UNKNOWN.
+Smaller losses and improvements whose ranges do not overlap are only a note. The launch time depends on the host's clock
+and load, so for launches a loss counts only if the speed fell by half or more. If another program was using the GPU,
+the finding is only a warning. If no rate in the earlier report was measured on the same GPU, the result is UNKNOWN.
 
 Source: medians and spreads (10th to 90th percentile) in both reports.
 """
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 
 CHECK = Check(
     __name__,
-    title="Slower than in the baseline",
-    sound="No rate is lower than in the baseline",
+    title="A rate is lower than in the baseline",
+    sound="No rate is clearly lower than in the baseline",
     severity="error",
     layer="speed",
     tags=("measured", "gpu", "speed"),
@@ -48,7 +49,7 @@ _LISTED = 12
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails for each GPU (or the CPU) with a rate that fell by the policy's percentage, beyond both spreads."""
+    """Fails for each GPU (or the CPU) with a rate that fell by the percentage, to a range that does not overlap."""
     if p.baseline is None:
         raise NotExamined("no baseline was given; run gpudoctor prove --baseline old.json")
     measured(s)
@@ -58,7 +59,11 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     found = compared(s, base)
     if not found.changes:
         names = ", ".join(dict.fromkeys(name or key for name, key in found.gone))
-        why = f"It measured {names}, which this run did not." if names else "The two reports have no rate in common."
+        why = (
+            f"The baseline measured {names}, but this run did not."
+            if names
+            else "The two reports have no rate in common."
+        )
         yield CHECK.unknown("No rate can be compared with the baseline", why)
         return
     clear = [change for change in found.changes if change.clear]
@@ -69,15 +74,15 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     words = [f"{len(found.changes)} rates are in both reports", _software(s, base)]
     if others:
         more = f" and {len(others) - _LISTED} more" if len(others) > _LISTED else ""
-        words.append(f"Changed beyond both spreads: {'; '.join(map(_words, others[:_LISTED]))}{more}")
+        words.append(f"Changed, and the ranges do not overlap: {'; '.join(map(_words, others[:_LISTED]))}{more}")
     if found.gone:
         words.append(f"Only in the earlier report: {', '.join(dict.fromkeys(name or key for name, key in found.gone))}")
     if found.left_out:
-        words.append(f"Not measured again: {len(found.left_out)} rates")
+        words.append(f"Rates not measured again: {len(found.left_out)}")
     counted = f"{len(others)} rates" if len(others) > 1 else "One rate"
-    title = f"{counted} changed since the baseline" if others else "The other rates did not change"
+    title = f"{counted} changed since the baseline" if others else "The other rates did not clearly change"
     if not others and not lost:
-        title = "No rate changed since the baseline"
+        title = "No rate clearly changed since the baseline"
     yield CHECK.remark(title, ". ".join(words) + ".", facts={**_facts(s, base), "changes": [_fact(c) for c in others]})
 
 
@@ -91,10 +96,10 @@ def _lost(s: Snapshot, base: Baseline, key: str, lost: list[Change]) -> Finding:
     worst = min(lost, key=lambda change: change.percent)
     words = [f"{'; '.join(map(_words, sorted(lost, key=lambda c: c.percent)))}. {_software(s, base)}."]
     if busy:
-        words.append("Another program was on this GPU: measure again when the GPU is free.")
+        words.append("Another program was using this GPU: measure again when the GPU is free.")
     name = name_of(gpu) if gpu else device.replace(">", " to ")
     return (CHECK.warn if busy else CHECK.fail)(
-        f"{name} is {-worst.percent:.0f} % slower than in the baseline: {_name(worst)}"
+        f"{name} is {-worst.percent:.0f} % slower than in the baseline: {worst.name}"
         + (f" and {len(lost) - 1} more" if len(lost) > 1 else ""),
         " ".join(words),
         facts={**_facts(s, base), "changes": [_fact(change) for change in lost]},
@@ -111,13 +116,7 @@ def _lost(s: Snapshot, base: Baseline, key: str, lost: list[Change]) -> Finding:
 
 def _words(change: Change) -> str:
     was, now = change.was, change.now
-    return f"{_name(change)} {_figure(was.value)} -> {_figure(now.value)} {was.unit} ({change.percent:+.0f} %)"
-
-
-def _name(change: Change) -> str:
-    """`bf16 matmul`, `memory copy`."""
-    was = change.was
-    return f"{was.what} matmul" if was.kind == "matmul" else f"{was.kind} {was.what}"
+    return f"{change.name} {_figure(was.value)} -> {_figure(now.value)} {was.unit} ({change.percent:+.0f} %)"
 
 
 def _figure(value: float) -> str:

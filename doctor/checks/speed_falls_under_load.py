@@ -1,7 +1,7 @@
 """A GPU gets slower under sustained load.
 
-What is wrong: in `gpudoctor prove --soak SECONDS` matrix multiplications were more than 10 % slower in the last seconds
-than in the first.
+What is wrong: during `gpudoctor prove --soak SECONDS`, matrix multiplications were more than 10 % slower in the last
+seconds than in the first.
 
 Symptoms: training is fast for a minute and slow from then on; in a machine with several GPUs, those in the middle of
 the chassis are the slow ones.
@@ -10,8 +10,8 @@ Why it happens: heat (dust, dead fans, a hot room, no air between boards), a pow
 lower clocks, a power supply that cannot sustain the load. If the clock did not drop: another program on the GPU or on
 the host's cores.
 
-How to fix it: improve the cooling; lowering the power limit by some tens of watts costs little speed. Then run the soak
-test again.
+How to fix it: improve the cooling; lowering the power limit by a few tens of watts costs little speed. Then run the
+soak test again.
 
 A loss of a few percent is normal, because a warm chip leaks more current and clocks lower. The finding is a warning,
 never a failure. Loads of less than 10 seconds are not judged.
@@ -30,7 +30,7 @@ from ._readings import name_of
 CHECK = Check(
     __name__,
     title="A GPU gets slower under sustained load",
-    sound="The GPUs keep their speed under sustained load",
+    sound="No GPU became much slower under sustained load",
     severity="warning",
     layer="speed",
     tags=("measured", "gpu", "speed"),
@@ -43,7 +43,7 @@ _STEADY = 0.97
 _COOL = (
     "cool-and-soak-again",
     "Improve the cooling, then run the soak test again",
-    "Clear the air inlet, check fans and dust, leave room between boards; or lower the power limit a little.",
+    "Clear the air inlet, check the fans, remove dust, leave room between boards; or lower the power limit a little.",
 )
 _AGAIN = (
     "soak-again-alone",
@@ -81,9 +81,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             words.append(f"Clocks were held back by: {', '.join(held)}.")
         steady = bool(course.clocks) and course.clocks[1] >= _STEADY * course.clocks[0] and not held
         if steady:
-            words.append("The clock did not drop, so neither heat nor power slowed it down.")
+            words.append("The clock did not drop, so neither heat nor power slowed the GPU down.")
         if course.hottest_c is not None:
-            words.append(f"It reached {course.hottest_c} C.")
+            words.append(f"The GPU reached {course.hottest_c} C.")
         yield CHECK.warn(
             f"{name_of(gpu) if gpu else course.device} loses {-course.percent:.0f} % of its speed under sustained load",
             " ".join(words),

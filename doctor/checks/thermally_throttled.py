@@ -7,9 +7,9 @@ Symptoms: speed drops a few seconds or minutes after the start; clocks far below
 Why it happens: dust, a dead fan, a passively cooled board without server airflow, a warm room; memory that is hotter
 than the chip. Laptops do this by design, so on them it is only a note.
 
-How to fix it: improve the cooling; until then, lowering the power limit by some tens of watts costs little speed.
+How to fix it: improve the cooling; until then, lowering the power limit by a few tens of watts costs little speed.
 
-Threshold: slowed_samples_percent (10). A slowdown by the driver is a warning, one by the hardware is a failure.
+Threshold: slowed_samples_percent (10). A slowdown by the driver is a warning; a slowdown by the hardware is a failure.
 
 Source: NVML clock event reasons, sampled while `gpudoctor prove` or a watched program was running.
 """
@@ -24,7 +24,7 @@ from ._readings import limit, name_of
 CHECK = Check(
     __name__,
     title="A GPU is slowed down by heat under load",
-    sound="No GPU was slowed down by heat under load",
+    sound="No GPU was slowed down by heat for long under load",
     severity="error",
     layer="hardware",
     tags=("measured", "gpu", "health", "speed"),

@@ -6,14 +6,14 @@ Symptoms: any program that uses PyTorch fails when it imports `torch`.
 
 Why it happens: a library that is missing or has the wrong version (see the findings above this one, if there are any),
 an interrupted installation, a wheel for a different architecture (aarch64) or Python version, a disk or network file
-system that does not respond, too little memory.
+system that does not respond, or too little memory.
 
 How to fix it: follow the finding above this one; if there is none, reinstall the same version of `torch`.
 
-What was examined: what Python printed in a child process, and whether that process was still making progress (CPU
-time, page-ins, bytes read). An import that is still reading or computing, or has no core to run on, gets five times as
-long. If that is not enough, the result is UNKNOWN, with what the import was waiting for, and nothing is reported as
-broken. --timeout gives the import more time.
+What was examined: what Python printed in a child process, and whether that process was still making progress (CPU time,
+page-ins, bytes read). An import that is still reading or computing, or has no core to run on, gets five times as long.
+If that is not enough, the result is UNKNOWN, the finding names what the import was waiting for, and nothing is reported
+as broken. --timeout gives the import more time.
 
 Source: what Python printed in a child process.
 """
@@ -62,8 +62,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     error = known(s.torch_run.import_error) or ""
     detail = first_line(error, 600) or "There was no error message."
     if fault == "hang":
-        detail = f"{detail.rstrip('.')}. At the end it neither computed nor read anything: it is waiting for something "
-        detail += "that does not arrive."
+        detail = f"{detail.rstrip('.')}. At the end it was neither computing nor reading: it was waiting for something "
+        detail += "that never arrived."
     fix = reinstall_torch(s, m)
     yield CHECK.fail(
         f"{_HOW[fault]} (torch {version})",

@@ -1,7 +1,7 @@
 """`torch` is installed twice in the folders that this Python searches.
 
 What is wrong: one site-packages folder holds two dist-info folders of `torch`, or two folders on sys.path each hold a
-`torch`. The first in sys.path order is imported; the metadata of the other one misleads pip.
+`torch`. Python imports the one that comes first in sys.path order, and the metadata of the other one misleads pip.
 
 Symptoms: `pip show torch` and `torch.__version__` differ; an upgrade seems to have no effect; after an uninstall
 `torch` is still there.
@@ -25,7 +25,7 @@ from ._user_site import in_user_site
 CHECK = Check(
     __name__,
     title="torch is installed twice",
-    sound="torch is installed once",
+    sound="torch is installed once in this environment",
     severity="warning",
     layer="python",
     tags=("torch", "python"),

@@ -1,6 +1,6 @@
 """PyTorch has no machine code for this GPU, only PTX that the driver compiles at first use.
 
-What is wrong: it works, but the driver compiles each kernel the first time that it is used.
+What is wrong: it works, but the driver compiles each kernel the first time it is used.
 
 Symptoms: the first call takes minutes, later ones are fast; after a driver update it happens again. In containers
 whose home folder is not kept, it happens at every start, because the cache (~/.nv/ComputeCache) is lost.

@@ -73,7 +73,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         yield CHECK.warn(
             f"{hidden[0]} hides the installed torch for programs started in this folder",
             "Python looks in the current folder first: `python -c`, `python -m`, notebooks and scripts in this folder "
-            "get that file when they import torch. gpudoctor did not run it.",
+            "load that file when they import torch. gpudoctor did not run it.",
             facts={"hidden_by": hidden, "installed_at": location},
             fixes=(_rename(s, hidden[0]),),
         )

@@ -6,15 +6,16 @@ a GPU that is newer than they are. PyTorch's ordinary kernels still run.
 Symptoms: `'sm_120' is not a recognized processor for this target`, `ptxas fatal: Value 'sm_121a' is not defined
 for option 'gpu-name'`, from torch.compile, vllm, sglang or a Triton kernel only.
 
-Why it happens: PyTorch 2.6 and older come with Triton 3.2 or older, which supports nothing above 9.0 (Hopper). Triton
-3.3 to 3.5 support 10.0 and 12.0, but neither 10.3 (B300) nor 12.1 (GB10). Triton 3.6 added those two, and Triton 3.7
-added 11.0 (Thor).
+Why it happens: PyTorch 2.6 and older come with Triton 3.2 or older, which supports no compute capability above 9.0
+(Hopper). Triton 3.3 to 3.5 support 10.0 and 12.0, but neither 10.3 (B300) nor 12.1 (GB10). Triton 3.6 added those two,
+and Triton 3.7 added 11.0 (Thor).
 
 How to fix it: install a newer PyTorch, which comes with its own Triton; or, if only ptxas is too old, set
-TRITON_PTXAS_PATH to the ptxas of a newer CUDA toolkit.
+TRITON_PTXAS_PATH to the ptxas of a newer CUDA toolkit (Triton 3.6 and newer read TRITON_PTXAS_BLACKWELL_PATH instead,
+for compute capability 10.0 and newer).
 
 This is a warning, because PyTorch works without Triton. It is a failure if a package that cannot work without Triton is
-installed, or if the message was seen.
+installed, or if the error message was seen.
 
 Source: targets named in ptxas and libtriton.so in the wheels on PyPI (Linux x86_64), Triton 2.0.0 to 3.9.0.
 """
@@ -37,7 +38,7 @@ from ._torch import NO_CODE, cuda_build, gpus, unlisted
 CHECK = Check(
     __name__,
     title="Triton does not support this GPU",
-    sound="Triton supports the GPU",
+    sound="Triton is not known to be too old for the GPU",
     severity="error",
     layer="extension",
     tags=("torch", "extension", "gpu"),
@@ -49,6 +50,8 @@ _FIRST = {"10.0": (3, 3), "12.0": (3, 3), "10.3": (3, 6), "12.1": (3, 6), "11.0"
 """Compute capability -> first Triton whose LLVM and ptxas both name it."""
 _LLVM = {"12.1": (3, 4), "10.3": (3, 4), "11.0": (3, 5)}
 """Compute capability -> first Triton whose LLVM names it, if its ptxas came later."""
+_WITH_TWO = (3, 6)
+"""The first Triton with a ptxas of its own for compute capability 10.0 and newer (get_ptxas in its compiler.py)."""
 _ERROR = lazy(r"'sm_\d+\w?' is not a recognized processor|ptxas\S* fatal\s*:\s*Value 'sm_\d+\w?' is not defined")
 
 
@@ -63,9 +66,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             return
         raise Skip("Triton is not installed", without="triton")
     cuda_build(s)
-    if any(isinstance(v := s.host.env(n), str) and v for n in ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH")):
-        raise Skip("TRITON_PTXAS_PATH names a different assembler")
     have = numbers(found.version)[:2]
+    if named := [name for name in _variables(s, m, have) if isinstance(v := s.host.env(name), str) and v]:
+        raise Skip(f"{named[0]} names a different assembler")
     for gpu in gpus(s, m):
         if gpu.capability and m.compute_capability(gpu.capability) is None:
             raise unlisted(f"compute capability {gpu.capability} is not listed in this matrix")
@@ -84,17 +87,27 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         yield say(title, detail, facts=facts, subject=gpu.key, direct=bool(error), fixes=fixes)
 
 
+def _variable(capability: str, have: tuple[int, ...]) -> str:
+    """The variable that names the ptxas of this Triton for this GPU."""
+    blackwell = have >= _WITH_TWO and numbers(capability) >= (10, 0)
+    return "TRITON_PTXAS_BLACKWELL_PATH" if blackwell else "TRITON_PTXAS_PATH"
+
+
+def _variables(s: Snapshot, m: Matrix, have: tuple[int, ...]) -> list[str]:
+    return [_variable(gpu.capability, have) for gpu in gpus(s, m) if gpu.capability]
+
+
 def _fixes(s: Snapshot, m: Matrix, capability: str, have: tuple[int, ...]) -> tuple[Fix, ...]:
     found = []
     row = m.compute_capability(capability)
     kit = toolkit_for(s, row.first_toolkit) if row else None
     if kit and row and have >= _LLVM.get(capability, (99,)) and numbers(known(kit.nvcc)) >= numbers(row.first_toolkit):
-        value = f"{kit.path}/bin/ptxas"
-        changes = {"host.environment": environment_with(s, "TRITON_PTXAS_PATH", value)}
+        name, value = _variable(capability, have), f"{kit.path}/bin/ptxas"
+        changes = {"host.environment": environment_with(s, name, value)}
         step = Step(
             text="Triton's LLVM and the assembler in the installed toolkit both support the GPU.",
             where="shell",
-            command=f"export TRITON_PTXAS_PATH={value}",
+            command=f"export {name}={value}",
             changes=changes,
         )
         found.append(Fix(id="set-triton-ptxas-path", title="Use the toolkit's ptxas", steps=(step,)))
@@ -111,7 +124,7 @@ def _fixes(s: Snapshot, m: Matrix, capability: str, have: tuple[int, ...]) -> tu
         for d in known(s.python.distributions) or ()
     )
     step = Step(
-        text="This breaks torch's own version pin, so use it only as a trial.",
+        text="This breaks torch's own version pin, so use it only to try it out.",
         where="environment",
         **ways(s, Install(packages=(f"triton>={first},<{first[0]}.{int(first[2:]) + 1}",), deps=False)),
         changes={"python.distributions": put},

@@ -13,7 +13,7 @@ folder (/.singularity.d/libs, /usr/lib64-nvidia, /usr/local/nvidia/lib64) is not
 How to fix it: set TRITON_LIBCUDA_PATH to the folder (Triton 2.2 and newer), or run ldconfig on it, or create the
 symlink.
 
-This is a warning, because PyTorch works without it; it is a failure if the message was seen.
+This is a warning, because PyTorch works without it; it is a failure if the error message was seen.
 
 Source: triton/backends/nvidia/driver.py (libcuda_dirs), triton/common/build.py of 2.x.
 """
@@ -32,7 +32,7 @@ from ._torch import cuda_build, has_gpu
 CHECK = Check(
     __name__,
     title="Triton cannot find a libcuda to link with",
-    sound="Triton can find a libcuda to link with",
+    sound="The driver's libcuda does not lack the link that Triton needs",
     severity="warning",
     layer="extension",
     tags=("torch", "extension", "loader"),

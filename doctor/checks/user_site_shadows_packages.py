@@ -1,7 +1,7 @@
 """Packages in the user's own site folder are imported before those of the environment or the image.
 
-What is wrong: `~/.local/lib/python3.x/site-packages` comes first in sys.path (not in a venv). Packages once installed
-there with `pip install --user` hide those in the image or conda environment.
+What is wrong: `~/.local/lib/python3.x/site-packages` comes first in sys.path (not in a venv). Packages that were
+installed there with `pip install --user` hide those in the image or conda environment.
 
 Symptoms: `torch.__version__` is not the version in the image; packages that were just upgraded keep their old
 version; it works with sudo or as another user.
@@ -10,7 +10,7 @@ Why it happens: pip falls back to `--user` if the system folder is not writable;
 clusters and containers (Apptainer mounts it).
 
 How to fix it: `export PYTHONNOUSERSITE=1`, or remove the copies in the user folder. A different Python's folder on
-PYTHONPATH (ROS's setup.bash puts one there) has the same effect; use `env -u PYTHONPATH python`.
+PYTHONPATH (ROS's setup.bash puts one there) has the same effect; in that case, use `env -u PYTHONPATH python`.
 
 Source: PEP 370.
 """
@@ -31,7 +31,7 @@ from ._user_site import in_user_site
 CHECK = Check(
     __name__,
     title="The user's site folder hides packages in the environment",
-    sound="The user's site folder hides no package in the environment",
+    sound="The user's site folder hides no other version of a GPU package",
     severity="error",
     layer="python",
     tags=("torch", "python"),
@@ -75,7 +75,7 @@ def _fixes(s: Snapshot, hidden: list[tuple[Distribution, Distribution]]) -> tupl
         return (off,)
     names = [user.name for user, _ in hidden[:8]]
     step = Step(
-        text="Remove the user's copies. pip removes the copy that is imported and keeps the system's.",
+        text="Remove the user's copies: pip uninstalls the copy that is imported, and keeps the system's copy.",
         command=pip_remove_line(names, f"{executable(s)} -m pip"),
         where="environment",
         changes=off.steps[0].changes | {"host.environment": s.host.environment},

@@ -5,8 +5,8 @@ What is wrong: CUDA needs a second kernel module, nvidia-uvm (unified memory), a
 Symptoms: `nvidia-smi` lists the GPU; `cuInit` returns 999 (unknown error), 3 or 304; PyTorch reports `CUDA
 unknown error`.
 
-Why it happens: nvidia-uvm was not loaded after boot; the container was given /dev/nvidia0 and nvidiactl by hand, but
-not /dev/nvidia-uvm; a CDI file has an outdated major number for the node.
+Why it happens: nvidia-uvm was not loaded after boot; the container was given /dev/nvidia0 and /dev/nvidiactl by hand,
+but not /dev/nvidia-uvm; a CDI file has an outdated major number for the node.
 
 How to fix it: `modprobe nvidia-uvm` and `nvidia-modprobe -c=0 -u` on the host; for a container, pass /dev/nvidia-uvm
 too, or regenerate the CDI file.
@@ -36,7 +36,7 @@ CHECK = Check(
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails if GPU nodes exist, the uvm node (or on a host its module) does not, and CUDA does not start."""
     if is_wsl(s):
-        raise Skip("WSL: the GPU is /dev/dxg")
+        raise Skip("in WSL, the GPU is /dev/dxg")
     need("driver.device_nodes", s.driver.device_nodes)
     if not nodes_of(s, "gpu"):
         raise Skip("no GPU nodes", without="gpu")

@@ -1,4 +1,4 @@
-"""CUDA returns 999 (unknown error) although driver, nodes and permissions are fine, usually after a suspend.
+"""CUDA returns 999 (unknown error) although the driver, nodes and permissions are fine, usually after a suspend.
 
 What is wrong: the nvidia-uvm module keeps state that does not survive suspend and resume. CUDA then returns `unknown
 error` until the module is reloaded; graphics and nvidia-smi keep working.
@@ -7,10 +7,10 @@ Symptoms: `CUDA unknown error - this may be due to an incorrectly set up environ
 desktop that was suspended; it worked before, and works again after a reboot.
 
 Why it happens: suspend and resume without the driver's own services. Other causes of 999 are rarer: a GPU that needs a
-reset (Xid lines in the kernel log), a mix of two driver versions.
+reset (Xid lines in the kernel log), or a mix of two driver versions.
 
-How to fix it: reload nvidia-uvm, or reboot. gpudoctor cannot see whether the machine was suspended; it infers this
-finding from everything else being fine.
+How to fix it: reload nvidia-uvm, or reboot. gpudoctor cannot see whether the machine was suspended; it infers this from
+the fact that everything else is fine.
 
 Source: NVIDIA driver README, power management; CUDA Driver API, CUDA_ERROR_UNKNOWN.
 """
@@ -26,7 +26,7 @@ from ._seen import BROKEN_DRIVER, DRIVERLESS, LIBRARIES, NODES, is_wsl, need_cud
 CHECK = Check(
     __name__,
     title="CUDA returns 'unknown error' (stale nvidia-uvm)",
-    sound="CUDA does not return 'unknown error'",
+    sound="Nothing shows a stale nvidia-uvm module",
     severity="critical",
     layer="driver",
     tags=("driver",),
@@ -49,8 +49,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if modules is not None and "nvidia_uvm" not in modules:
         return
     yield CHECK.fail(
-        "CUDA returns 999 (unknown error) although the driver works: usually nvidia-uvm after a suspend",
-        "NVML works and the nodes and nvidia-uvm exist, but CUDA returns 999. If this machine was suspended since its "
+        "CUDA returns 999 (unknown error) although the driver works, usually because nvidia-uvm is stale after a "
+        "suspend",
+        "NVML works, and the nodes and nvidia-uvm exist, but CUDA returns 999. If this machine was suspended since its "
         "last boot, reload nvidia-uvm; if not, look for Xid lines in the kernel log.",
         facts={"cuda_code": CUDA_UNKNOWN, "nvml_init": 0},
         direct=False,

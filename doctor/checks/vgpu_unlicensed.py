@@ -1,7 +1,7 @@
 """A virtual GPU (vGPU) has no license.
 
-What is wrong: a hypervisor's virtual GPU has its full speed and features only with a license from NVIDIA's license
-server. This one has no license.
+What is wrong: a hypervisor's virtual GPU runs at full speed and with all features only with a license from NVIDIA's
+license server. This one has no license.
 
 Symptoms: after a few minutes everything is slow (clocks and frame rates are limited), and CUDA programs fail with `all
 CUDA-capable devices are busy or unavailable` (46); `nvidia-smi -q` shows `License Status: Unlicensed`; nvidia-gridd's
@@ -49,7 +49,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         make = CHECK.fail if refused else CHECK.warn
         yield make(
             f"{name_of(gpu)} is a virtual GPU without a license",
-            "CUDA returns 46 (devices unavailable)." if refused else "It will be slow and refuse CUDA programs.",
+            "CUDA returns 46 (devices unavailable)." if refused else "It will be slow and reject CUDA programs.",
             facts={"vgpu_licensed": False},
             subject=gpu.key,
             fixes=license_vgpu(s, gpu.key),

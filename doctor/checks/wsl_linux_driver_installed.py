@@ -6,7 +6,7 @@ the Linux driver's libraries instead, which look for a kernel module that cannot
 Symptoms: `nvidia-smi has failed because it couldn't communicate with the NVIDIA driver`; `Driver Not Loaded`;
 `cuInit` 100; undefined symbols in libcuda.
 
-Why it happens: nvidia-driver-*, cuda-drivers or the meta package `cuda` was installed inside WSL.
+Why it happens: nvidia-driver-*, cuda-drivers or the metapackage `cuda` was installed inside WSL.
 
 How to fix it: remove these packages; install `cuda-toolkit` if you need a toolkit. The Windows driver and nvidia-smi
 inside WSL have different version numbers by design; that is not a fault.

@@ -1,7 +1,7 @@
-"""This WSL has no GPU: it is WSL 1, or Windows, WSL or the Windows driver does not provide one.
+"""This WSL distribution has no GPU: it is WSL 1, or Windows, WSL or the Windows driver does not provide one.
 
 What is wrong: WSL 2 provides the Windows GPU as /dev/dxg, and its libraries in /usr/lib/wsl/lib. WSL 1 has neither;
-with an old Windows, an old WSL or no NVIDIA driver in Windows, part of this is missing.
+with an old Windows, an old WSL or no NVIDIA driver in Windows, some of this is missing.
 
 Symptoms: `Found no NVIDIA driver on your system`, `nvidia-smi: command not found`, or nvidia-smi cannot
 communicate with the driver.
@@ -25,8 +25,8 @@ from ._seen import absent, nodes_of
 
 CHECK = Check(
     __name__,
-    title="This WSL has no GPU",
-    sound="This WSL has a GPU",
+    title="This WSL distribution has no GPU",
+    sound="This WSL distribution has a GPU",
     severity="critical",
     layer="hardware",
     tags=("wsl",),
@@ -40,17 +40,17 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         raise Skip("not in WSL")
     if version == 1:
         if p.expect.kind == "any":
-            yield CHECK.remark("WSL 1 has no GPU; programs will run on the CPU", facts={"wsl": 1})
+            yield CHECK.remark("WSL 1 has no GPU access; programs will run on the CPU", facts={"wsl": 1})
             return
         yield CHECK.fail(
-            "This is WSL 1, which has no GPU",
+            "This is WSL 1, which has no GPU access",
             "Only WSL 2 gives Linux access to the Windows GPU.",
             facts={"wsl": 1, "kernel": known(s.host.kernel)},
             fixes=(convert_to_wsl2(),),
         )
         return
     if container_kind(s):
-        raise Skip("a container inside WSL 2: container-no-gpu-flag")
+        raise Skip("in a container inside WSL 2 (see container-no-gpu-flag)")
     if known(s.driver.cu_init) == 0:
         return
     need("driver.device_nodes", s.driver.device_nodes)
@@ -65,10 +65,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         need("driver.libcuda_path", s.driver.libcuda_path)
         return
     if p.expect.kind == "any":
-        yield CHECK.remark("This WSL 2 has no GPU; programs will run on the CPU", lacks, facts={"wsl": 2})
+        yield CHECK.remark("This WSL 2 distribution has no GPU; programs will run on the CPU", lacks, facts={"wsl": 2})
         return
     yield CHECK.fail(
-        "This WSL 2 has no GPU",
+        "This WSL 2 distribution has no GPU",
         f"{lacks}.",
         facts={"wsl": 2, "kernel": known(s.host.kernel)},
         fixes=(update_windows_driver(s),),
