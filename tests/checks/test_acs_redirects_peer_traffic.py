@@ -12,7 +12,7 @@ from ..judging import assert_fix_works, ids, run
 ACS = "acs-redirects-peer-traffic"
 ROOT = ("pci0000:00", "0000:00:01.0")
 PORTS = ("0000:03:00.0", "0000:03:01.0")
-DENIED = Missing("denied", "the bridges' registers: only root can read them")
+DENIED = Missing("denied", "only root can read the bridges' registers")
 
 
 def switched(redirects: bool | Missing, nvlink: int = 1, nic: bool = False, upstream: bool = True) -> Snapshot:

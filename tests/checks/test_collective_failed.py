@@ -61,7 +61,7 @@ def test_peer_to_peer_that_is_off_is_not_switched_off_again() -> None:
 def test_pairs_that_copy_directly_name_the_path_between_them() -> None:
     s = proven("h100", pairs=pair(right=Missing("error"), fault="failed", peer_access=True, error="no such link"))
     (finding,) = run(ID, s)[2]
-    assert finding.detail.startswith("No such link. They copy directly") and "IOMMU or ACS" in finding.detail
+    assert finding.detail.startswith("No such link. The GPUs copy directly") and "IOMMU or ACS" in finding.detail
     assert [fix.id for fix in finding.fixes] == ["train-without-p2p", "repair-p2p"]
     assert_every_fix_is_looked_at_again(s, finding)
 

@@ -50,7 +50,7 @@ def test_a_slow_host(cpu: CpuScore | None, issue_ms: float, status: str) -> None
     got, _, findings = run(ID, s)
     assert got == status and ids(s) == ([ID, "launch-bound"] if status == "warn" else [])
     for finding in findings:
-        assert finding.subject == KEY and "Another GPU would not help" in finding.detail
+        assert finding.subject == KEY and "A different GPU would not help" in finding.detail
         assert_every_fix_is_looked_at_again(s, finding)
 
 

@@ -71,7 +71,7 @@ def test_batches_drawn_slower_than_computed(batch: int, status: str) -> None:
     )
     s = proven("a10", batches=rows)
     got, _, findings = run(ID, s)
-    assert (got, len(findings)) == (status, 1) and f"From batch {batch} on" in findings[0].title
+    assert (got, len(findings)) == (status, 1) and f"From batch size {batch} on" in findings[0].title
     assert_every_fix_is_looked_at_again(s, findings[0])
 
 

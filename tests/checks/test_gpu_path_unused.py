@@ -17,6 +17,7 @@ from ..proof.stories import (
     KEY,
     assert_every_fix_is_looked_at_again,
     driver_proof,
+    load,
     machine,
     proven,
     torch_proof,
@@ -244,11 +245,44 @@ LIBRARIES = ("libcudart.so.12", "libtorch_cuda.so")
 )
 def test_a_watched_program(watch: dict[str, Any], status: str, words: str) -> None:
     s = watched(B, **watch)
+    if watch.get("gpu_busy_percent") == 0.0:  # nor did any other program work there
+        s = s.replace({"measured.loads": (load("watch", B, utilization_percent=0.0),)})
     got, reason, findings = run(ID, s)
     assert got == status and words in " ".join([reason, *(f.detail for f in findings)])
     for finding in findings:
         assert finding.title.startswith("python did not use the GPU")
         assert_every_fix_is_looked_at_again(s, finding)
+
+
+@for_each(
+    ("link", "others", "status"),
+    [
+        ({"pcie_rx_mb_s": 140.0}, 0, "pass"),
+        ({"pcie_tx_mb_s": 140.0}, 0, "pass"),
+        ({"pcie_rx_mb_s": 9000.0}, 2, "unknown"),
+        ({"pcie_tx_mb_s": 103.0}, 1, "unknown"),
+        ({"pcie_rx_mb_s": 60.0, "pcie_tx_mb_s": 60.0}, 0, "pass"),  # both directions together
+        ({"pcie_rx_mb_s": 60.0, "pcie_tx_mb_s": 42.9}, 0, "warn"),  # 3 MB/s are an idle machine's
+        ({"pcie_rx_mb_s": 60.0, "pcie_tx_mb_s": 43.0}, 0, "pass"),
+        ({"pcie_rx_mb_s": Missing("denied"), "pcie_tx_mb_s": 110.0}, 0, "pass"),
+        ({"nvlink_mb_s": 9000.0}, 0, "pass"),
+        ({"nvlink_mb_s": 20.0}, 0, "warn"),
+        ({"sm_activity_percent": 0.5}, 0, "pass"),
+        ({"sm_activity_percent": 0.5}, 1, "unknown"),
+        ({"sm_activity_percent": 0.004}, 1, "warn"),
+        ({"utilization_percent": 60.0}, 1, "unknown"),
+        ({"utilization_percent": 60.0}, 0, "unknown"),  # NVML counts none of it for this program
+        ({"utilization_percent": 60.0}, Missing("denied"), "unknown"),
+        ({"pcie_rx_mb_s": 60.0}, 1, "warn"),
+        ({"pcie_rx_mb_s": Missing("denied"), "pcie_tx_mb_s": Missing("denied")}, 0, "warn"),
+    ],
+)
+def test_a_gpu_whose_link_carries_data_is_never_called_unused(link: dict[str, Any], others: Any, status: str) -> None:
+    """Where several programs use it, the traffic is nobody's in particular."""
+    s = watched(B, gpu_busy_percent=0.0, gpu_idle_percent=100.0, others_on_gpu=others)
+    quiet = {"utilization_percent": 0.0, "sm_activity_percent": 0.0, "pcie_rx_mb_s": 1.0, "pcie_tx_mb_s": 1.0}
+    s = s.replace({"measured": replace(s.measured, loads=(load("watch", B, **{**quiet, **link}),))})
+    assert run(ID, s)[0] == status
 
 
 def test_a_watched_program_whose_torch_has_no_gpu() -> None:

@@ -23,7 +23,7 @@ WRONG = {
 
 
 @for_each(
-    ("how", "words"), [("driver", "3 of 65536 elements"), ("torch", "product off by 0.7"), ("both", "libcuda alone")]
+    ("how", "words"), [("driver", "3 of 65536 elements"), ("torch", "matmul off by 0.7"), ("both", "libcuda alone")]
 )
 def test_wrong_values_are_the_first_and_only_finding(how: str, words: str) -> None:
     s = proven(B, **WRONG[how])
@@ -81,12 +81,14 @@ def test_right_or_not_known() -> None:
 def test_a_gpu_that_was_not_compared_is_no_pass() -> None:
     """Of two, one. That --device left the other out is no gap: the report says so."""
     gap = Missing("timeout", "convolution was not over")
-    late = StepEnd(agent="torch_proof", step="device", fault="skipped", detail="the 60 s for the test were used up")
+    late = StepEnd(
+        agent="torch_proof", step="device", fault="skipped", detail="the 60 s allowed for the test were used up"
+    )
     both = ("cuda:0", "cuda:1")
     second = torch_proof(B, device="cuda:1", tensor_device="cuda:1", key="GPU-1", right=gap, fault="slow")
     for more, words in (
         ({"torch": (torch_proof(B), second)}, "no result of cuda:1 was compared: convolution was not over"),
-        ({"ended": (late,)}, "no result of cuda:1 was compared: the 60 s for the test were used up"),
+        ({"ended": (late,)}, "no result of cuda:1 was compared: the 60 s allowed for the test were used up"),
         ({"torch_devices": (*both, "cuda:2", "cuda:3")}, "no result of cuda:1-3 was compared"),
     ):
         s = proven(B, **{"torch_devices": both, **more})
@@ -106,8 +108,10 @@ def test_a_gpu_that_was_not_compared_is_no_pass() -> None:
         ("failed", (), "unknown"),
         ("crash", (), "unknown"),
         ("failed", ("fp32",), "pass"),  # one was, and the report names those that were not
-        ("skipped", (), "pass"),
-        ("starved", (), "pass"),
+        ("skipped", (), "unknown"),
+        ("slow", (), "unknown"),
+        ("starved", (), "unknown"),
+        ("skipped", ("fp32",), "pass"),
     ],
 )
 def test_rates_of_products_that_nothing_could_verify_are_no_pass(
@@ -128,6 +132,23 @@ def test_rates_of_products_that_nothing_could_verify_are_no_pass(
     for finding in findings:
         assert finding.status == "unknown" and finding.subject == KEY and "AssertionError" in finding.detail
         assert_every_fix_is_looked_at_again(s, finding)
+
+
+@for_each(
+    ("fault", "detail", "used", "command"),
+    [
+        ("skipped", "no time left", 120.0, "gpudoctor prove --quick --timeout 600"),
+        ("skipped", "no time left", 400.0, "gpudoctor prove --quick --timeout 800"),
+        ("starved", "no processor core was free", 45.0, "gpudoctor prove --quick --timeout 600"),
+        ("skipped", "CUDA out of memory", 120.0, "gpudoctor prove"),
+        ("failed", "AssertionError", 120.0, "gpudoctor prove"),
+    ],
+)
+def test_an_unverified_proof_gets_what_its_checks_lacked(fault: str, detail: str, used: float, command: str) -> None:
+    end = StepEnd(agent="torch_speed", step="check of matmul bf16", device="cuda:0", fault=fault, detail=detail)  # type: ignore[arg-type]
+    (finding,) = run(ID, proven(B, level="quick", timeout_s=used, ended=(end,), products=()))[2]
+    assert finding.status == "unknown" and detail in finding.detail
+    assert finding.fixes[0].steps[0].command == command
 
 
 def test_of_a_gpu_that_nobody_asked_nothing_is_said() -> None:
@@ -153,15 +174,18 @@ def copy(**more: Any) -> CopyProof:
     [
         (
             {"products": (product(right=False, wrong_blocks=1 << 23, over_bound=1510.0),)},
-            "bf16 products (8192 x 8192 x 8192) are wrong: 8,388,608 of 8,388,608 sums over the result are off from",
+            "bf16 matmuls (8192 x 8192 x 8192) are wrong: 8,388,608 of 8,388,608 sums over the result differ from",
         ),
         (
             {"products": (product(right=False, what="fp8", differing_repeats=3, wrong_elements=3),)},
-            "fp8 products (8192 x 8192 x 8192) are sometimes wrong: 3 of 20 repeats differ, and 3 of the elements",
+            (
+                "fp8 matmuls (8192 x 8192 x 8192) are sometimes wrong: 3 of 20 repeats differ, "
+                "and 3 of the differing elements"
+            ),
         ),
         (
             {"copies": (copy(right=False, wrong_numbers=12), copy(what="h2d-pinned"))},
-            "copies within the GPU's memory return wrong bytes: 12 numbers of 4 bytes in 3 copies of 1024 MiB",
+            "copies within the GPU's memory return wrong bytes: 12 4-byte numbers in 3 copies of 1024 MiB",
         ),
         ({"copies": (copy(right=False, what="h2d-pinned", wrong_numbers=1),)}, "copies from pinned host memory return"),
     ],

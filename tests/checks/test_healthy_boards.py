@@ -66,11 +66,21 @@ def test_a_healthy_board_at_its_power_limit(name: str) -> None:
     assert alarms(proven(board, machine(board), loads=loads(board, **CAPPED))) == []
 
 
+AT_LIMIT = {"b200"}
+"""Its figures here are more than a tenth below the lowest that was measured: those of a power limit alone."""
+
+
 @for_each("name", sorted(set(BOARDS) - {"a10"}))  # its products reach half of its peak at 150 W
-def test_the_same_where_nvml_tells_no_reason(name: str) -> None:
+def test_the_same_where_nvml_shows_nothing(name: str) -> None:
     board = BOARDS[name]
-    for load in (loads(board), Missing("denied")):
-        assert alarms(proven(board, machine(board), loads=load)) == []
+    assert alarms(proven(board, machine(board), loads=Missing("denied"))) == []
+
+
+@for_each("name", sorted(set(BOARDS) - {"a10"}))
+def test_a_power_limit_that_nvml_does_not_show_is_no_reason(name: str) -> None:
+    board = BOARDS[name]
+    low = [("matmul-below-range", "warn")] if name in AT_LIMIT else []
+    assert alarms(proven(board, machine(board), loads=loads(board))) == low
 
 
 @for_each("name", BOARDS)

@@ -48,6 +48,26 @@ def test_an_unmet_requirement_fails_and_can_be_mended(asked: str, model: str) ->
     assert run(REQUIRE, too_new)[2][0].fixes[-1].id == "disable-require"
 
 
+@for_each(
+    ("asked", "has"),
+    [
+        ("arch>=9.0", "The GPUs' compute capability is 8.9."),
+        ("brand=tesla", "The GPUs' brand is geforce."),
+        ("driver>=560", "The driver is 550.163.01."),
+        ("cuda>=12.8", "The driver's CUDA version is 12.4."),
+        ("brand=tesla,driver>=535", "The driver is 550.163.01. The GPUs' brand is geforce."),
+        ("colour=red", ""),
+    ],
+)
+def test_the_detail_is_about_what_the_condition_names(asked: str, has: str) -> None:
+    s = preflight(image(require=asked)).replace({"torch.cuda": "13.0"})
+    finding = run(REQUIRE, s)[2][0]
+    assert finding.detail == has or (not has and finding.detail.startswith("The condition cannot be read"))
+    if asked.startswith(("arch", "brand=tesla")) and "driver" not in asked:
+        assert finding.fixes[0].title == f"Switch to a host whose GPUs meet {asked}"
+        assert_fix_works(s, finding)
+
+
 def test_what_works_all_the_same_is_a_remark_and_is_warned_of_where_only_the_driver_starts() -> None:
     s = image(require="cuda>=12.8")
     assert run(REQUIRE, s)[0] == "pass" and ids(s) == []

@@ -30,7 +30,7 @@ def test_small_batches_are_a_remark_with_the_crossover(
     status, _, findings = run(ID, s)
     assert (status, len(findings), ids(s)) == ("pass", 1, [])
     assert f"up to batch size {up_to}" in findings[0].title and findings[0].facts["crossover_batch"] == crossover
-    assert (f"From batch {crossover} on" in findings[0].detail) is (crossover is not None)
+    assert (f"From batch size {crossover} on" in findings[0].detail) is (crossover is not None)
     done = report(s).measured
     assert done is not None and done.crossover_batch == ({"cuda:0": crossover} if crossover else {})
     assert_every_fix_is_looked_at_again(s, findings[0])
@@ -48,7 +48,7 @@ def test_a_watched_program_with_gaps_and_one_full_thread() -> None:
 def test_a_batch_beyond_the_sweep_is_drawn_on() -> None:
     finding = run(ID, proven("h200", batches=sweep(0.1, 0.2, 0.4, 0.9)))[2][0]
     assert (
-        "No batch up to 4096 fills the GPU; extrapolated, about 23000 would" in finding.detail
+        "No batch size up to 4096 fills the GPU; by extrapolation, about 23000 would" in finding.detail
     )  # 0.5 ms for each 3072: 4 ms at 23142
     assert finding.fixes[0].id == "larger-batch" and "23000" in finding.fixes[0].steps[0].text
 
@@ -102,7 +102,7 @@ def test_several_at_once_only_where_it_gains() -> None:
             for n, v in (("1", 240e3), ("2", second))
         )
         done = report(proven(b, rates=(*rest, *copies))).measured
-        assert done is not None and any("at once" in line for line in done.advice) is told
+        assert done is not None and any("training runs in parallel" in line for line in done.advice) is told
 
 
 def test_missing_measurements() -> None:

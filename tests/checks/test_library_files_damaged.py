@@ -94,7 +94,7 @@ def test_wheels_that_a_cpu_build_does_not_load() -> None:
 def test_a_full_disk_comes_first() -> None:
     full = not_asked(healthy()).replace({"host.disks": (Disk(role="environment", path="/opt/venv", free_mib=20),)})
     steps = run(ID, with_changed(changed(), s=full))[2][0].fixes[0].steps
-    assert [step.purpose for step in steps] == ["look", "change"] and "only 0.0 GiB are free" in steps[0].text
+    assert [step.purpose for step in steps] == ["look", "change"] and "only 0.0 GiB is free" in steps[0].text
 
 
 def test_uv_does_not_link_its_damaged_cache_again() -> None:
@@ -214,7 +214,7 @@ def test_deep_reads_every_file(tmp_path: Path) -> None:
     status, _, (warning, remark) = run(ID, s)
     assert status == "warn"
     assert warning.facts["libraries"] == ["torch/lib/libtorch_cuda.so: content", "torch/optim/adam.py: missing"]
-    assert remark.title == "Files edited since installation: 1, deleted: 2"
+    assert remark.title == "Files changed since installation: 1 edited, 2 deleted"
     assert_fix_works(s, warning)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from doctor.judge import load_all
 from doctor.snapshot import (
     CollectiveRate,
     EnvVar,
@@ -111,6 +112,14 @@ def test_one_rank_lets_the_others_wait() -> None:
     assert finding.status == "warn" and "3.1 ms on this rank and 2.0 ms on the others" in finding.detail
     alone = replace(late, collective_ms=2.0)  # slow at work, but nobody waits for it
     assert not set(ids(linked(rank_waits=(*others[:2], alone, others[3])))) & set(IDS)
+
+
+def test_several_slow_ranks_are_no_single_one_and_no_equal_work() -> None:
+    (about,) = [check.about for check in load_all() if check.id == "rank-waits-for-another"]
+    assert about.sound == "No single rank keeps the others waiting"
+    for work in ((2.0, 2.0, 4.0, 4.0), (2.0, 4.0, 4.0, 4.0), (2.0, 2.1, 2.2, 2.0)):
+        waits = tuple(replace(wait, work_ms=ms) for wait, ms in zip(WAITS, work, strict=True))
+        assert run("rank-waits-for-another", linked(rank_waits=waits))[0] == "pass"
 
 
 def test_one_pair_of_ranks_is_slow() -> None:

@@ -74,7 +74,8 @@ def test_one_gpu_alone_does_not_need_the_fabric() -> None:
 
 def test_the_words_name_what_the_flags_say() -> None:
     said = {0x19A: "unhealthy route", 0x6AA: "incompatible GPU firmware", 0xFAA: "code 15", 0x21AA: "no partition",
-            0x91AA: "global fabric manager", 0x16A: "timeouts", 0x1A9: "reduced bandwidth"}  # fmt: skip
+            0x91AA: "global fabric manager", 0x16A: "a timeout recovery in progress",
+            0x1A9: "reduced bandwidth"}  # fmt: skip
     for health, words in said.items():
         assert words in only(FABRIC, one("h100", "h100", fabric_health=health)).title
     for code, words in (

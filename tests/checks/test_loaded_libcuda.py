@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from doctor.snapshot import NOT_ASKED, LibraryFile, Missing, Snapshot, known
 
 from ..healthy import healthy
@@ -63,6 +65,31 @@ def geforce(s: Snapshot) -> Snapshot:
 def clash(s: Snapshot) -> Snapshot:
     """The image's compat library 575 on a host that runs 580."""
     return cuda_says(compat_loaded(s, "/usr/local/cuda-12.9/compat/libcuda.so.575.57.08", cuda_version="12.9"), 803)
+
+
+def test_what_else_the_loader_finds_is_said_only_where_it_is_known() -> None:
+    s = stub(healthy())
+    fake, real = known(s.driver.libcuda_candidates) or ()
+    compat = LibraryFile(
+        soname="libcuda.so.1",
+        path="/usr/local/cuda/compat/libcuda.so.1",
+        version="575.57.08",
+        real_path="/usr/local/cuda/compat/libcuda.so.575.57.08",
+        found_by="LD_LIBRARY_PATH",
+    )
+    elsewhere = LibraryFile(soname="libcuda.so.1", path="/opt/x/libcuda.so.1", real_path="/opt/x/libcuda.so.1")
+    elsewhere = replace(elsewhere, found_by="elsewhere")
+    none, ours, theirs = "No other libcuda", "The driver's library is", "from cuda-compat"
+    for files, wanted in (
+        ((fake,), none),
+        ((fake, elsewhere), none),
+        ((fake, compat), theirs),
+        ((fake, real, compat), ours),
+        (Missing("denied"), ""),
+        (NOT_ASKED, ""),
+    ):
+        (found,) = run(STUB, s.replace({"driver.libcuda_candidates": files}))[2]
+        assert [words for words in (none, ours, theirs) if words in found.detail] == ([wanted] if wanted else [])
 
 
 CAUSES = [

@@ -46,7 +46,7 @@ def test_missing_measurements() -> None:
     ("parts", "words"),
     [
         ({"optimizer_mib": 290.0}, "optimizer's state takes 16.0"),
-        ({"weights_mib": 145.0}, "Its weights take 8.0"),
+        ({"weights_mib": 145.0}, "The weights take 8.0"),
         ({}, "temporary copies"),
     ],
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from doctor.findings import Policy
 from doctor.snapshot import NOT_ASKED, Missing, Snapshot
 
@@ -108,3 +110,22 @@ def test_gpus_that_nobody_lists() -> None:
     finding = run(HOT, s)[2][0]
     assert finding.subject == KEY
     assert_every_fix_is_looked_at_again(s, finding)
+
+
+@for_each("check_id", [CAPPED, HOT])
+def test_reasons_that_nvml_did_not_give_are_no_pass(check_id: str) -> None:
+    """A GPU whose reasons were read is judged all the same."""
+    status, why, _ = run(check_id, seen({}, reasons_samples=Missing("absent")))
+    assert status == "skipped" and "no clock event reasons" in why
+    one, other = (
+        loads(B, reasons_percent={"power-brake": 90.0, "hw-thermal": 90.0}),
+        loads(B, reasons_samples=Missing("absent")),
+    )
+    both = (*one, *(replace(load, key="GPU-two") for load in other))
+    assert run(check_id, proven(B, loads=both))[0] == "fail"
+
+
+@for_each("missing", ["clock_sm_mhz", "clock_sm_max_mhz", "utilization_percent"])
+def test_a_clock_that_was_not_read_is_no_pass(missing: str) -> None:
+    s = seen({}, **{missing: Missing("denied")})
+    assert run("clock-held-low", s)[0] == "skipped"

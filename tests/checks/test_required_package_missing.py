@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from doctor.findings import Finding, Policy
+from doctor.findings import Finding, FoundConfig, Policy
 from doctor.snapshot import Missing, Snapshot
 
 from ..healthy import healthy
@@ -74,3 +74,16 @@ def test_what_pins_torch_is_asked_for_in_the_release_of_this_torch() -> None:
     line = wanted(healthy(), "xformers").fixes[0].steps[0].command
     assert line == "/opt/venv/bin/python -m pip install xformers==0.0.32.post2 torch==2.8.0"
     assert wanted(healthy(), "requests").fixes[0].steps[0].command == "/opt/venv/bin/python -m pip install requests"
+
+
+def test_what_only_an_untrusted_file_requires_says_so_where_it_is_installed() -> None:
+    """In the title and in the step; what the user requires himself does not."""
+    found = FoundConfig(path="gpudoctor.toml", require=("evil",))
+    policy = Policy(require=("evil", "einops"), found=found)
+    fixes = {finding.subject: finding.fixes[0] for finding in run(ID, healthy(), policy)[2]}
+    assert fixes["evil"].title == "Install evil (named only by gpudoctor.toml, which is not trusted)"
+    assert fixes["evil"].steps[-1].text == (
+        "Install evil. Only gpudoctor.toml names this package, and that file is not trusted: check this package before "
+        "you install it."
+    )
+    assert fixes["einops"].title == "Install einops" and "trusted" not in fixes["einops"].steps[-1].text

@@ -56,7 +56,7 @@ def test_a_gpu_that_is_expected_and_not_there_was_not_examined(name: str) -> Non
     found = report(NO_GPU[name])
     for check in load_all():
         row = next(row for row in found.checks if row.id == check.id)
-        elsewhere = row.reason in ("not in WSL", "--expect names no number or model of GPUs")
+        elsewhere = row.reason in ("not in WSL", "--expect names neither a number of GPUs nor a model")
         if check.about.layer == "hardware" and check.about.needs_gpu and not elsewhere:
             assert row.status in ("fail", "unknown") or row.skip == "not-examined", row
     assert only(NO_GPU[name], "gpu-too-hot").exit_code == 3

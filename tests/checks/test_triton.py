@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from doctor.snapshot import LibraryFile, Missing, Snapshot, Toolkit, known
+from doctor.snapshot import EnvVar, LibraryFile, Missing, Snapshot, Toolkit, known
 
 from ..healthy import healthy
 from ..judging import assert_fix_works, ids, run
@@ -65,8 +65,22 @@ def test_the_toolkits_ptxas_serves_where_only_triton_s_own_is_too_old() -> None:
     assert run(ARCH, machine)[2][0].fixes[0].id != "set-triton-ptxas-path"  # Triton 3.4's LLVM does not know it
     newer = with_version(machine, triton="3.6.0")
     finding = run(ARCH, newer)[2][0]
-    assert "TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas" in finding.fixes[0].steps[0].command
+    assert "TRITON_PTXAS_BLACKWELL_PATH=/usr/local/cuda/bin/ptxas" in finding.fixes[0].steps[0].command
     assert_fix_works(newer, finding)
+    older = with_version(machine, triton="3.5.1")  # whose compiler.py knows one ptxas
+    finding = run(ARCH, older)[2][0]
+    assert "TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas" in finding.fixes[0].steps[0].command
+    assert_fix_works(older, finding)
+
+
+def test_a_variable_that_this_triton_does_not_read_changes_nothing() -> None:
+    for version, name, status in (
+        ("3.5.1", "TRITON_PTXAS_PATH", "skipped"), ("3.5.1", "TRITON_PTXAS_BLACKWELL_PATH", "warn"),
+        ("3.6.0", "TRITON_PTXAS_PATH", "warn"), ("3.6.0", "TRITON_PTXAS_BLACKWELL_PATH", "skipped"),
+    ):  # fmt: skip
+        machine = with_version(on(healthy("rtx5090"), "11.0"), triton=version)
+        machine = machine.replace({"host.environment": (EnvVar(name, "/usr/local/cuda/bin/ptxas"),)})
+        assert run(ARCH, machine)[0] == status, (version, name)
 
 
 def test_without_triton_it_does_not_apply() -> None:
