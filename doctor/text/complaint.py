@@ -8,7 +8,7 @@ from ..findings import Finding, Status
 from ..judge import Examined
 from ..snapshot import Missing, Snapshot, known
 
-_ON_ANY_MACHINE = ("numpy-abi-mismatch", "python-version-without-wheel", "torch-companion-mismatch")
+ON_ANY_MACHINE = ("numpy-abi-mismatch", "python-version-without-wheel", "torch-companion-mismatch")
 """Causes that need no GPU: a Mac with one of them does not lack a GPU."""
 _BUILD = ("torch-build-cpu", "no-driver-in-report")
 """Lines that every report of a machine without a GPU has."""
@@ -31,7 +31,7 @@ def not_missed(one: Examined, s: Snapshot) -> Examined:
     if one.check.id == "looked-at-in-part" and not one.findings:
         return one._replace(status="skipped", reason="a text was examined, not a machine", skip="does-not-apply")
     if one.check.id == "no-nvidia-gpu" and known(s.torch_run.cuda_available) is True and s.host.system != "darwin":
-        why = "torch computes on a GPU here: one from another vendor, or one that is missing from this PCI list"
+        why = "torch computes on a GPU here, which is from another vendor or missing from this list of PCI devices"
         return (
             one._replace(status="skipped", reason=why, skip="does-not-apply", findings=())
             if one.findings or one.status == "unknown"
@@ -41,7 +41,7 @@ def not_missed(one: Examined, s: Snapshot) -> Examined:
     if one.check.id == "no-nvidia-gpu" and "other-kernel-driver-bound" in decided:
         why = "the text names an NVIDIA GPU that another driver holds"
         return one._replace(status="skipped", reason=why, skip="does-not-apply", findings=()) if one.findings else one
-    elsewhere = s.host.system == "darwin" and not decided.isdisjoint(_ON_ANY_MACHINE)
+    elsewhere = s.host.system == "darwin" and not decided.isdisjoint(ON_ANY_MACHINE)
     if one.status != "fail" or (complains(s) and not elsewhere):
         return one
     if one.check.id == "cpu-only-torch" and cpu_machine(s):

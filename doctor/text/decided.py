@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from ..findings import Check, Finding, Findings, Fix, Status, Step
@@ -47,7 +49,7 @@ def decided(about: Check, s: Snapshot, by_facts: bool = False) -> Findings:
         status = "warn"
     if by_facts and (status == "pass" or not happened):
         return
-    first = deciding[0]
+    first = leading(deciding)
     means = first.means if first.means.startswith(_NAMES) else f"{first.means[:1].upper()}{first.means[1:]}"
     quotes = dict.fromkeys(f"line {symptom.line}: {symptom.text}" for symptom in deciding)
     lines = "; ".join(list(quotes)[:3])
@@ -60,6 +62,12 @@ def decided(about: Check, s: Snapshot, by_facts: bool = False) -> Findings:
         fixes=_own_fix(about, first, s) if status != "pass" else (),
         **({"severity": severity} if status == "fail" else {}),
     )
+
+
+def leading(deciding: Sequence[Symptom]) -> Symptom:
+    """The message that a finding is about: the first, or one on the same line whose own fix is more exact."""
+    first = deciding[0]
+    return next((symptom for symptom in deciding if symptom.exact and symptom.line == first.line), first)
 
 
 def _own_fix(about: Check, first: Symptom, s: Snapshot) -> tuple[Fix, ...]:

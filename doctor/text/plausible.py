@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from compat_matrix.versions import numbers
+
 from ..formats.lazy import lazy
 from ..judge.report import Need
 from ..snapshot import Missing, Snapshot, known
@@ -42,6 +44,8 @@ _EXCLUDES = {
     "program-shared-memory-maps": ("shm-too-small",),
 }
 """A message, and the causes that it is no sign of, though it is worded like their messages."""
+_FLOORS = {"xformers-operator-capability": (7, 5), "sglang-below-floor": (7, 5)}
+"""A message, and the lowest compute capability of a GPU of which its program never says this."""
 _DENIED = lazy(r"(?i)permission denied|\(13\)|\bEACCES\b")
 _ITS_PATH = lazy(r"(?<![\w.])/[\w.+-]{2,60}(?:/[\w.+-]{1,80}){1,12}|</torch_\w{1,60}>")
 _NODE = lazy(r"/dev/(?:nvidia|dxg|nv(?:host|map|gpu)|dri\b|vfio\b|char\b|kfd\b)")
@@ -59,18 +63,20 @@ _WINDOWS = {
 
 def is_ruled_out(s: Snapshot, name: str) -> bool:
     """Whether the text rules out a cause, even if no check could judge it."""
-    named = {symptom.decides for symptom in s.symptoms}.union(*(symptom.suggests for symptom in s.symptoms))
+    named = {name for x in s.symptoms if not x.mention for name in (x.decides, *x.suggests)}
     if name not in named and (any(name in _EXCLUDES.get(one, ()) for one in _message_ids(s)) or _of_a_file(s, name)):
         return True
     return _by_build(s, name) or _by_environment(s, name) or _by_gpus(s, name) or _by_messages(s, name)
 
 
 def _of_a_file(s: Snapshot, name: str) -> bool:
-    """Whether the line for which the GPU's nodes are suspected denies the access to a file that is none of them."""
-    if name != "container-device-permission-denied":
+    """Whether the line for which a cause is suspected denies the access to a file: the GPU's nodes are suspected, and
+    the file is none of them, or /dev/shm is suspected to be too small."""
+    if name not in ("container-device-permission-denied", "shm-too-small"):
         return False
     line = next((one.text for one in s.ranked if one.cause == name), "")
-    return bool(_DENIED.search(line) and _ITS_PATH.search(line)) and not _NODE.search(line)
+    denied = bool(_DENIED.search(line) and _ITS_PATH.search(line))
+    return denied and (name == "shm-too-small" or not _NODE.search(line))
 
 
 def _by_build(s: Snapshot, name: str) -> bool:
@@ -132,6 +138,8 @@ def _by_messages(s: Snapshot, name: str) -> bool:
         return True
     if name == "ptx-newer-than-driver":
         return "ptxas-older-than-ptx" in message_ids
+    if name == "extension-lacks-gpu-arch":
+        return _about_another_gpu(s, name)
     if name == "wsl-pinned-memory-limit":
         return "allocator-spoke" in message_ids
     if name == "k8s-gpu-not-advertised":
@@ -141,6 +149,13 @@ def _by_messages(s: Snapshot, name: str) -> bool:
     if name == "uvm-device-missing":
         return "nvidia_uvm" in (known(s.driver.modules) or ())
     return name == "gpu-memory-held-by-stale-process" and bool(message_ids & _OWN_MEMORY or _little_memory(s))
+
+
+def _about_another_gpu(s: Snapshot, name: str) -> bool:
+    """Whether every message that suggests this names the lowest GPU that it takes, and the text's GPUs are no lower."""
+    floors = [_FLOORS.get(symptom.id) for symptom in s.symptoms if name in symptom.suggests]
+    have = [numbers(known(gpu.compute_capability) or "") for gpu in known(s.gpus) or ()]
+    return bool(floors and have) and all(floor and all(cap >= floor for cap in have) for floor in floors)
 
 
 def _little_memory(s: Snapshot) -> bool:

@@ -13,9 +13,11 @@ _COLUMNS = {
     "name": "name", "gpu_name": "name", "uuid": "uuid", "gpu_uuid": "uuid", "index": "index",
     "driver_version": "driver", "compute_cap": "compute_capability", "memory.total": "memory_total_mib",
     "memory.used": "memory_used_mib", "compute_mode": "compute_mode", "mig.mode.current": "mig_enabled",
-    "temperature.gpu": "temperature_c", "pci.bus_id": "pci_address", "gpu_bus_id": "pci_address",
+    "ecc.mode.current": "ecc_enabled", "ecc.mode.pending": "ecc_pending", "temperature.gpu": "temperature_c",
+    "pci.bus_id": "pci_address", "gpu_bus_id": "pci_address",
 }  # fmt: skip
 _NUMBERS = ("memory_total_mib", "memory_used_mib", "temperature_c", "index")
+_FLAGS = ("mig_enabled", "ecc_enabled", "ecc_pending")
 _COMMAND = r"--query-gpu[= ]([\w.,]{2,400})"
 """Patterns are compiled when they are used: few texts need them."""
 _MAKERS = ("NVIDIA ", "Tesla ", "Quadro ", "GeForce ", "GRID ", "TITAN ", "Orin", "Graphics Device")
@@ -99,7 +101,7 @@ def _row(columns: list[str], cells: list[str], row_number: int, line: Line) -> I
         elif column in _NUMBERS:
             if (size := values.number(cell)) is not None:
                 fields[column] = size
-        elif column == "mig_enabled":
+        elif column in _FLAGS:
             if (flag := values.yes_no(cell)) is not None:
                 fields[column] = flag
         elif column == "pci_address":

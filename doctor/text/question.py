@@ -55,10 +55,8 @@ def answers(s: Snapshot, m: Matrix) -> tuple[Answer, ...]:
 def _driver(s: Snapshot, m: Matrix) -> str:
     """The driver that the text names; for a branch, its newest version. '' if none is named or listed."""
     version = known(s.driver.version) or ""
-    row = m.driver_branch(version, driver_platform(s)).row if version else None
-    if row is None:
-        return ""
-    return version if "." in version else row.latest_seen or f"{version}.0"
+    listed = version and m.driver_branch(version, driver_platform(s)).row
+    return m.newest_of_branch(version, driver_platform(s)) if listed else ""
 
 
 def _torch(s: Snapshot, m: Matrix, driver: str, gpus: list[str]) -> list[Answer]:
@@ -95,18 +93,18 @@ def _graded(s: Snapshot, m: Matrix, name: str, build: TorchBuild, driver: str, g
         drives = m.driver_for_gpu(driver, gpu, None, driver_platform(s))
         if drives.grade in ("too-old", "too-new"):
             return Answer(f"No: driver {driver} does not support this GPU; {drives.reason}.")
-    return Answer(_sentence(m.driver_for_cuda(driver, cuda, driver_platform(s)), name, driver, cuda))
+    return Answer(_sentence(m, m.driver_for_cuda(driver, cuda, driver_platform(s)), name, driver, cuda))
 
 
-def _sentence(grade: DriverGrade, name: str, driver: str, cuda: str) -> str:
+def _sentence(m: Matrix, grade: DriverGrade, name: str, driver: str, cuda: str) -> str:
+    reported = m.toolkit_of_driver(grade.cuda_reported) if grade.cuda_reported else ""
     if grade.grade == "native":
-        return f"Yes: driver {driver} supports CUDA {grade.cuda_reported or cuda} and runs {name} without limitations."
+        return f"Yes: driver {driver} supports CUDA {reported or cuda} and runs {name} without limitations."
     if grade.grade == "minor-version":
-        reported = grade.cuda_reported
         return (
             f"Yes, through minor-version compatibility: driver {driver} reports CUDA {reported} and runs {name}. PTX "
-            f"newer than CUDA {reported} does not work (GPUs that the build has no native code for, kernels that nvcc "
-            f"{cuda} compiled to PTX only)."
+            f"newer than CUDA {reported} does not work (this affects GPUs that the build has no native code for, and "
+            f"kernels that nvcc {cuda} compiled to PTX only)."
         )
     if grade.grade == "needs-forward-compat":
         compat = "on a data-center GPU, NVIDIA's cuda-compat package provides the newer libcuda"
@@ -118,7 +116,7 @@ def _sentence(grade: DriverGrade, name: str, driver: str, cuda: str) -> str:
 
 def _cuda(s: Snapshot, m: Matrix, driver: str, cuda: str) -> list[Answer]:
     grade = m.driver_for_cuda(driver, cuda, driver_platform(s))
-    return [Answer(_sentence(grade, f"programs built with CUDA {cuda}", driver, cuda))]
+    return [Answer(_sentence(m, grade, f"programs built with CUDA {cuda}", driver, cuda))]
 
 
 def _of_driver(s: Snapshot, m: Matrix, driver: str) -> list[Answer]:
@@ -133,7 +131,7 @@ def _of_driver(s: Snapshot, m: Matrix, driver: str) -> list[Answer]:
     if more:
         span = more[0] if len(more) == 1 else f"{more[0]} to {more[-1]}"
         text += f" Through minor-version compatibility, it also runs programs built with {span} "
-        text += f"(not PTX newer than {row.cuda})."
+        text += f"(but not PTX newer than CUDA {m.toolkit_of_driver(row.cuda)})."
     return [Answer(text), *_best(s, m, driver, ["8.0"], "")]
 
 
@@ -156,9 +154,7 @@ def _best(s: Snapshot, m: Matrix, driver: str, gpus: list[str], release: str) ->
         return _best(s, m, driver, gpus, "") if release else []
     one = found[0]
     return [
-        Answer(
-            f"To install: torch {one.build.torch} for CUDA {tag_cuda(one.build.tag)}.", lines_of_choice(m, q, one).pip
-        )
+        Answer(f"Install torch {one.build.torch} for CUDA {tag_cuda(one.build.tag)}.", lines_of_choice(m, q, one).pip)
     ]
 
 

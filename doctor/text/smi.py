@@ -20,7 +20,7 @@ _ALONE = lazy(
     r"\|\s{1,4}\d{1,3}\s{1,4}\S[^|]{1,60}\|\s{1,4}[0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d (?:On|Off)\s{1,3}\|"
 )
 """A row of the table that is pasted without its banner."""
-_ECC = lazy(r"\b(?:On|Off)\s{1,3}\|\s{1,40}(\d{1,9})\s{0,2}\|\s{0,4}$")
+_ECC = lazy(r"\b(?:On|Off)\s{1,3}\|\s{1,40}(\d{1,9}|Off)\s{0,2}\|\s{0,4}$")
 _MEMORY = lazy(r"(\d{1,7})MiB\s{0,4}/\s{0,6}(\d{1,7})MiB")
 _OWNER = lazy(r"\|\s{1,6}(\d{1,3})\s{1,8}(?:N/A\s{1,6}N/A\s{1,6})?(?:\d{1,9}|-|Not)\b")
 _MUCH_MIB = 2000
@@ -61,7 +61,9 @@ def read_smi(lines: list[Line]) -> Iterator[Statement]:
             if row[3]:
                 fields["pci_address"] = f"0000:{row[3][-7:].lower()}"
             if ecc := _ECC.search(text):
-                fields["ecc_uncorrected_volatile"] = int(ecc[1])
+                fields["ecc_enabled"] = ecc[1] != "Off"
+                if ecc[1] != "Off":
+                    fields["ecc_uncorrected_volatile"] = int(ecc[1])
             yield say("gpu", fields, line)
         elif index is not None and (memory := _MEMORY.search(text)) and "%" in text:
             fields = {"index": index, "name": None, "count": 1, "vendor": "nvidia",
@@ -171,8 +173,8 @@ def _field(key: str, value: str, section: str, index: int, line: Line) -> Iterat
         yield say("gpu", {**base, "uuid": value}, line)
     elif key == "Compute Mode":
         yield say("gpu", {**base, "compute_mode": value.lower().replace("_", "-")}, line)
-    elif key == "Current" and section == "MIG Mode" and (flag := values.yes_no(value)) is not None:
-        yield say("gpu", {**base, "mig_enabled": flag}, line)
+    elif (name := _MODES.get(section.lower(), {}).get(key)) and (flag := values.yes_no(value)) is not None:
+        yield say("gpu", {**base, name: flag}, line)
     elif key == "Total" and section == "FB Memory Usage" and (size := values.number(value)) is not None:
         yield say("gpu", {**base, "memory_total_mib": size}, line)
     elif key == "Pending" and section == "Remapped Rows" and (flag := values.yes_no(value)) is not None:
@@ -191,6 +193,10 @@ def _field(key: str, value: str, section: str, index: int, line: Line) -> Iterat
             yield say("gpu", {**base, name: code}, line)
 
 
+_MODES = {
+    "mig mode": {"Current": "mig_enabled"},
+    "ecc mode": {"Current": "ecc_enabled", "Pending": "ecc_pending"},  # `Ecc Mode` in older drivers
+}
 _BASE: dict[str, object] = {"name": None, "count": 1, "vendor": "nvidia"}
 _FABRIC: dict[str, tuple[str, dict[str, int]]] = {
     "State": ("fabric_state", {"not started": 1, "in progress": 2, "completed": 3}),

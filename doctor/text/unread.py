@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from ..snapshot import Unread
     from .excerpt import Excerpt
 
-_CUT = "cut the text to the part around the error, and explain it again."
+_CUT = "cut the text down to the part around the error, and run gpudoctor explain again."
 _ONE_LINE = (
-    "It is one long line. gpudoctor read its beginning, and the parts around words about an error, a GPU, a driver or "
-    "CUDA."
+    "The text is one long line. gpudoctor read its beginning, and the parts around any mention of errors, GPUs, "
+    "drivers or CUDA."
 )
 _TOO_MANY = f" There are too many such words to read them all: {_CUT}"
 _ID = "required-fact-missing"
@@ -69,15 +69,19 @@ def words(unread: Unread) -> str:
         if count
     ]
     if left_out:
-        sentences.append(f"Of the others, {', '.join(left_out)}.")
+        sentences.append(f"Of the other lines, {', '.join(left_out)}.")
     if unread.cut:
         one = unread.cut == 1
         sentences.append(
-            f"{unread.cut:,} line{' is' if one else 's are'} too long to be read completely: gpudoctor read the "
-            f"beginning of {'it' if one else 'each'}, and the parts around such words."
+            f"{unread.cut:,} line{' is' if one else 's are'} too long to read in full: gpudoctor read the "
+            f"beginning of {'it' if one else 'each'}, and the parts around any mention of errors, GPUs, drivers or "
+            f"CUDA."
         )
     if unread.left:
         first, last = unread.between
         where = f"line {first:,}" if first == last else f"lines {first:,} to {last:,}"
-        sentences.append(f"{unread.left:,} more contain such words but are too many to read ({where}): {_CUT}")
+        sentences.append(
+            f"There are too many lines with words about an error, a GPU, a driver or CUDA to read them all "
+            f"({unread.left:,} not read, {where}): {_CUT}"
+        )
     return " ".join(sentences)

@@ -52,6 +52,7 @@ def test_more_lines_than_a_log_has() -> None:
     assert s.witnesses["torch.version"] == ("line 2000002: PyTorch version: 2.6.0",)
 
 
+@pytest.mark.slow
 def test_thousands_of_gpus() -> None:
     s = read("\n".join(f"GPU {i}: NVIDIA H100 80GB HBM3" for i in range(7_000)))
     assert not isinstance(s.gpus, Missing) and len(s.gpus) == 4096  # a text that is read whole

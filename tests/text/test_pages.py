@@ -86,4 +86,4 @@ def test_every_condition_of_the_catalogue_has_words() -> None:
 
 def test_words_that_do_not_decide_ask_for_what_does() -> None:
     text = page("hang-told") or ""
-    assert "this message alone does not decide it" in text and "NCCL_DEBUG=INFO" in text
+    assert "this message alone does not show the cause" in text and "NCCL_DEBUG=INFO" in text

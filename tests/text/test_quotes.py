@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from doctor.text import read
 
 from ..rows import Faults, for_each
@@ -25,6 +27,7 @@ def letters(text: str) -> str:
     return "".join(text.split()).replace(":", "=")
 
 
+@pytest.mark.slow
 def test_of_every_sample() -> None:
     """A message that goes over several lines is quoted whole; what one line says, as that line alone."""
     with Faults() as faults:

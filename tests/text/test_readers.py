@@ -525,3 +525,25 @@ def test_query_tells_sram_fabric_and_replays() -> None:
     assert not [f["id"] for f in findings if f["status"] in ("fail", "warn")], findings
     alone = gpus(read(HEALTH.replace("Completed", "N/A").replace("Full", "N/A").replace("False", "N/A")))[0]
     assert alone.fabric_state == NOT_ASKED and alone.fabric_health == NOT_ASKED
+
+
+def test_whether_ecc_is_on() -> None:
+    mode = "==============NVSMI LOG==============\nGPU 00000000:3B:00.0\n    {}\n        Current : {}\n        Pending : {}\n"
+    for heading, current, pending, facts in (
+        ("ECC Mode", "Disabled", "Disabled", (False, False)),
+        ("ECC Mode", "Enabled", "Disabled", (True, False)),
+        ("Ecc Mode", "Disabled", "Enabled", (False, True)),
+    ):
+        (gpu,) = gpus(read(mode.format(heading, current, pending)))
+        assert (gpu.ecc_enabled, gpu.ecc_pending) == facts
+    (gpu,) = gpus(read(mode.format("ECC Mode", "N/A", "N/A")))
+    assert isinstance(gpu.ecc_enabled, Missing)
+    assert gpus(read(BANNER))[0].ecc_enabled is True
+    off = gpus(read(BANNER.replace("                   0 |", "                 Off |")))[0]
+    assert off.ecc_enabled is False and isinstance(off.ecc_uncorrected_volatile, Missing)
+    csv = read("name, ecc.mode.current, ecc.mode.pending\nNVIDIA A100-SXM4-80GB, Disabled, Enabled\n")
+    assert [(g.ecc_enabled, g.ecc_pending) for g in gpus(csv)] == [(False, True)]
+    asked = read(
+        "$ nvidia-smi --query-gpu=name,ecc.mode.current --format=csv,noheader\nNVIDIA A100-SXM4-80GB, Disabled\n"
+    )
+    assert gpus(asked)[0].ecc_enabled is False

@@ -30,6 +30,7 @@ def trees() -> Iterator[tuple[str, ast.Module]]:
             yield str(path.relative_to(ROOT)), ast.parse(path.read_text("utf-8"))
 
 
+@pytest.mark.slow
 def test_no_rule_reads_where_a_snapshot_came_from_or_what_a_text_says() -> None:
     found = [
         f"{path}:{node.lineno} reads {ast.unparse(node)}"
@@ -55,6 +56,7 @@ def test_a_renderer_knows_of_a_text_by_the_report_s_own_field() -> None:
     assert not found
 
 
+@pytest.mark.slow
 def test_no_message_is_named_outside_the_room_of_texts() -> None:
     names = {message.id for message in catalogue()} - set(known_ids()) - HOMONYMS
     found = [

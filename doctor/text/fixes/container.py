@@ -121,6 +121,8 @@ def _capabilities(t: Evidence) -> Iterable[Fix]:
 def _permission(t: Evidence) -> Iterable[Fix]:
     if t.symptom.id == "no-cgroups-told" and not _at_provider(t):
         return (_in_reach(written(t.s, "allow-device-rules", engine=_engine(t))),)
+    if any(symptom.id == "cli-privileges" for symptom in t.s.symptoms) and not _at_provider(t):
+        return (_in_reach(written(t.s, "start-with-cdi")),)
     if t.symptom.id == "cli-bpf-denied" and not _at_provider(t):
         return (no_cgroups(t.s, _engine(t)),)
     return allow_access(t.s)

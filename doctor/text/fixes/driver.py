@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from ...findings import Fix
+from ...findings.patterns import lazy
 from ...fixes.card import release_card
 from ...fixes.compatible import other_gpu
 from ...fixes.cuda_driver import fixes_for
@@ -29,6 +30,7 @@ from ...snapshot import known
 from .parts import Builder, Evidence
 from .written import written
 
+_OLD_RELEASE = lazy(r"(/var/lib/dkms/nvidia[\w.-]{0,40}/\d[\w.+~-]{1,40})/source/dkms\.conf")
 _LAST_BEFORE_TURING = 580
 """The last branch that drives Maxwell, Pascal and Volta (compat_matrix: last_driver of 5.0 to 7.0)."""
 
@@ -80,10 +82,21 @@ def _released(t: Evidence) -> Iterable[Fix]:
 def _built(t: Evidence) -> Iterable[Fix]:
     if driver_platform(t.s) == "windows":
         return _no_wsl_gpu(t)
+    if any(symptom.id == "module-source-too-old" for symptom in t.s.symptoms):
+        return install_compatible(t.s, t.m, newer=True)
     fixes = build_module(t.s, t.m)
     if t.symptom.id == "dkms-source-gone":
-        fixes = (written(t.s, "remove-old-dkms"), *fixes)
+        fixes = (_without_old(t), *fixes)
     return (other_host(t.s, "whose NVIDIA driver works"), *fixes[:1]) if guest(t.s) else fixes
+
+
+def _without_old(t: Evidence) -> Fix:
+    """Without the release whose source is gone, in the folder that the text names (distributions differ)."""
+    found = _OLD_RELEASE.search(t.text)
+    if found:
+        return written(t.s, "remove-old-dkms", which="Nothing of that release is left to build.", folder=found[1])
+    which = "The line below the error names that release's folder in /var/lib/dkms: replace NAME and OLD_RELEASE."
+    return written(t.s, "remove-old-dkms", which=which, folder="/var/lib/dkms/NAME/OLD_RELEASE")
 
 
 def _signed(t: Evidence) -> Iterable[Fix]:
@@ -99,7 +112,8 @@ def _uvm_stale(t: Evidence) -> Iterable[Fix]:
     fixes = reload_uvm(t.s)
     if container_kind(t.s):
         why = (
-            "do this after nvidia-uvm was reloaded on the host (with every GPU program stopped), or the host rebooted."
+            "do this after nvidia-uvm has been reloaded on the host (with every GPU program stopped) or the host has "
+            "been rebooted."
         )
         return (anew(t.s, why), *fixes)
     return (other_host(t.s, "whose nvidia-uvm module works"), *fixes) if guest(t.s) else fixes

@@ -38,7 +38,7 @@ OF_ANY_PACKAGE = (
 """Messages that any package may print: which one it is has to be found before anything else helps."""
 _OF_THE_GPU = (
     "xformers-capability", "xformers-operator-capability", "quantization-capability", "gpu-below-floor",
-    "rapids-gpu-too-old",
+    "sglang-below-floor", "rapids-gpu-too-old", "xformers-backward-capability",
 )  # fmt: skip
 """Messages of a program that leaves this generation of GPU out: no other build of it helps."""
 
@@ -88,7 +88,7 @@ def _other_torch(t: Evidence) -> Iterable[Fix]:
     if d.name in SOURCE_ONLY:
         made = written(t.s, "build-extension-for-torch", compiled(d.name, source=False), name=d.name)
         return (made, remove(t.s, d.name))
-    return (upgrade(t.s, d.name, f"Install the {d.name} that matches the installed torch"), remove(t.s, d.name))
+    return (upgrade(t.s, d.name, f"Install the {d.name} version that matches the installed torch"), remove(t.s, d.name))
 
 
 def _no_arch(t: Evidence) -> Iterable[Fix | None]:
@@ -118,13 +118,16 @@ def _compiled(t: Evidence, name: str, archs: list[str]) -> Fix:
 
 
 def _no_binary(t: Evidence) -> Iterable[Fix | None]:
+    """A newer bitsandbytes; for the wheel of another package, which is not named there, the message's own fix."""
+    if t.symptom.id == "no-tagged-wheel":
+        return ()
     without = unset(t.s, "BNB_CUDA_VERSION") if known(t.s.host.env("BNB_CUDA_VERSION")) else None
     torch, python = torch_version(known(t.s.torch.version) or ""), numbers(python_version(t.s))
     old = (torch is not None and torch.release[:2] < (2, 4)) or (python and python < (3, 10))
     newer = upgrade(
         t.s,
         "bitsandbytes",
-        "Install a bitsandbytes that includes this CUDA version",
+        "Install a bitsandbytes version that supports this CUDA version",
         "bitsandbytes" if old else "bitsandbytes>=0.50",
     )
     return (without, newer, remove(t.s, "bitsandbytes"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from ...findings import Fix
@@ -16,24 +17,30 @@ from .written import written
 
 _NAMED = lazy(
     r"\b(?:lib)?(cudart|cublasLt|cublas|cudnn|cufft|curand|cusolver|cusparse|nvrtc|nvJitLink|nccl)"
-    r"(?:_\w{1,24})?(?:64_(\d{1,3})|\.so(?:\.(\d{1,2}))?)"
+    r"(?:_\w{1,24})?(?:64_(\d{1,3})|\.so(?:\.(\d{1,2}))?|['\"])"
 )
+_ARRAYS = lazy(r"cupy|numba|nvvm(?!/libdevice)", re.I)
+"""CuPy, Numba, and the compiler library that only Numba loads; XLA too looks in the folder nvvm/libdevice."""
 _WHEELS = {"cudart": "cuda-runtime", "cublasLt": "cublas", "nvrtc": "cuda-nvrtc", "nvJitLink": "nvjitlink"}
 _OLD_SONAMES = {"cufft": 1, "curand": 2, "cusolver": 1}
 """Libraries whose number is not CUDA's: what is to be added for the CUDA of that time (cuFFT 11 is of CUDA 12)."""
 
 
 def libraries(t: Evidence) -> Iterable[Fix]:
-    """CuPy's and Numba's own packages; else the library as a wheel, or the folder of one that is there."""
-    lower = t.text.lower()
-    if "cupy" in lower or "nvvm" in lower or "numba" in lower:
+    """CuPy's and Numba's own packages; else the library as a wheel, or the folder of one that is there.
+
+    None for a library that is not named, or not one of CUDA's own: the message has a fix.
+    """
+    if t.symptom.id.startswith("numba-") or _ARRAYS.search(t.text):
         return (cuda_arrays(t.s, known(t.s.cuda.nvcc_version) or torch_cuda(t.s, t.m) or "", t.text),)
     found = _NAMED.search(t.text)
-    name, major = (found[1], _cuda_major(found[1], found[2] or found[3] or "")) if found else ("cublas", 0)
+    if found is None:
+        return ()
+    name, major = found[1], _cuda_major(found[1], found[2] or found[3] or "")
     windows = known(t.s.host.system) == "windows"
     here = written(t.s, "name-library-folder-windows" if windows else "name-library-folder", file=f"lib{name}.so")
     if name == "cudnn":
-        wanted = (found[2] or found[3] or "") if found else ""
+        wanted = found[2] or found[3] or ""
         wheel = f"nvidia-cudnn-cu{cuda_major_for(t.s) if wanted != '8' else 12}{f'=={wanted}.*' if wanted else ''}"
     elif major in (11, 12):
         wheel = f"nvidia-{_WHEELS.get(name, name)}-cu{major}"

@@ -24,6 +24,7 @@ from .parts import Builder, Evidence
 from .written import written
 
 _PCI = lazy(r"\bPCI:(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.\d)?", re.I)
+_HEAT = lazy(r"thermal.{0,3}(?:slow|throttl)", re.I)
 _NO_JIT = lazy(r"JIT[ _]?compilation[ _]?(?:was[ _])?disabled", re.I)
 
 
@@ -60,7 +61,8 @@ def _needs_reset(t: Evidence) -> Iterable[Fix]:
 
 def _slowed(t: Evidence) -> Iterable[Fix]:
     """Clocks that are held down without heat: the limit, a laptop's supply and profile, a driver's wrong reading."""
-    if t.symptom.id != "clocks-stuck-told" or guest(t.s):
+    capped = t.symptom.id in ("cap-in-most-samples", "cap-in-most-time") and not _HEAT.search(t.symptom.text)
+    if guest(t.s) or not (capped or t.symptom.id == "clocks-stuck-told"):
         return cool(t.s, "")
     laptop = any("laptop" in (known(gpu.name) or "").lower() for gpu in known(t.s.gpus) or ())
     inspect = written(t.s, "see-what-holds-clocks")

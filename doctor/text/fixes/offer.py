@@ -13,10 +13,14 @@ from ...fixes.powershell import in_powershell
 from ...fixes.where import RECHECK, guest
 from ...guard import traced
 from ...snapshot import Snapshot, Symptom, known
+from ..decided import leading
 from ..torch_cleared import NO_CODE, OF_NO_CODE
 from .parts import Builder, Evidence
 
 _AGAIN = {"torch_run.first_call_code": RECHECK, "torch_run.cuda_available": RECHECK, "driver.nvml_init": RECHECK}
+
+_HERE = ("shell", "environment", "code", "container-start")
+"""Where a fix is in the hands of a guest, whom the host does not belong to."""
 
 
 @lru_cache(maxsize=1)
@@ -102,12 +106,15 @@ def _offered(finding: Finding, s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
 
 def _built(finding: Finding, deciding: list[Symptom], s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
     build = builders().get(finding.id) if deciding and "message" in finding.facts else None
-    if build is None or (deciding[0].exact and deciding[0].fix and not guest(s)):
+    if build is None:
+        return ()
+    first = leading(deciding)
+    if first.exact and first.fix and (first.where in _HERE or not guest(s)):
         return ()
     lines = "\n".join(symptom.text for symptom in (*deciding, *s.symptoms))
     gone = NO_CODE if finding.id in OF_NO_CODE else ()
     rest = tuple(symptom for symptom in s.symptoms if symptom not in deciding and symptom.id not in gone)
-    found = [fix for fix in build(Evidence(s, m, deciding[0], lines)) if fix is not None and fix.steps]
+    found = [fix for fix in build(Evidence(s, m, first, lines)) if fix is not None and fix.steps]
     return tuple(_forgetting(fix, {"symptoms": rest}) for fix in found)
 
 

@@ -49,7 +49,7 @@ def _onnx(t: Evidence) -> Iterable[Fix]:
             upgrade=True,
             id="install-cuda-wheels",
             title="Install the CUDA and cuDNN that ONNX Runtime needs",
-            text="This installs the libraries of its CUDA version as wheels.",
+            text="This installs the libraries for its CUDA version as wheels.",
         )
         return (replace(fix, note=PRELOAD),)
     have = installed(t.s, ("onnxruntime-gpu",))
@@ -59,15 +59,12 @@ def _onnx(t: Evidence) -> Iterable[Fix]:
     return (replace(fix, note=f"Its CUDA and cuDNN come with the extras [cuda,cudnn]. {PRELOAD}"),)
 
 
-_OTHERS = ("framework-library-missing", "program-loads-library", "not-torch-loader", "cuda-library-missing-any")
-"""Messages of any program that loads CUDA's libraries itself."""
-
-
 def _tensorflow(t: Evidence) -> Iterable[Fix]:
-    if t.symptom.id in _OTHERS and "tensorflow" not in t.text.lower():
+    """TensorFlow with its libraries where it is the program; else the library that the message names, if any."""
+    if not t.symptom.id.startswith("tf-") and "tensorflow" not in t.text.lower():
         return libraries(t)
     if known(t.s.host.system) == "windows":
-        more = "; 2.10 was the last version for Windows itself"
+        more = "; 2.10 was the last version with a GPU build for Windows"
         return (written(t.s, "use-wsl", name="TensorFlow", spec="tensorflow[and-cuda]", more=more),)
     if known(t.s.host.architecture) == "aarch64":
         return (written(t.s, "use-nvidia-image"),)
@@ -91,7 +88,7 @@ def _other_framework(t: Evidence) -> Iterable[Fix]:
     _, name, old, request, text = found
     lines = ways(t.s, request)
     if name == "CTranslate2" and known(t.s.host.architecture) == "aarch64":
-        text = "PyPI's wheels for aarch64 are CPU builds: build it here, which needs nvcc, cuDNN and cmake."
+        text = "PyPI's wheels for aarch64 are CPU builds, so build it here; this needs nvcc, cuDNN and cmake."
         lines = ways(t.s, *_CTRANSLATE2, before=_BUILD)
     put = Step(text=text, where="environment", changes={"python.distributions": RECHECK}, **lines)
     words, line = "Remove the build without CUDA.", uninstall_command(t.s, old.split()) if old else ""
@@ -116,7 +113,7 @@ _LIGHTGBM = Install(
 )
 _BUILDS = (
     ("dgl", "DGL", "dgl", Install(packages=("dgl",), find_links="https://data.dgl.ai/wheels/torch-2.4/cu124/repo.html"),
-     "In the address, use the folder for your torch and its CUDA."),
+     "In the URL, use the folder for your torch version and its CUDA version."),
     ("ctranslate2", "CTranslate2", "", Install(packages=("ctranslate2",), upgrade=True, all_again=True),
      "Its wheels for x86_64 include CUDA; on aarch64 it has to be built from source."),
     ("llama", "llama-cpp-python", "", LLAMA_CPP, _COMPILE),

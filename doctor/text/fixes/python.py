@@ -88,7 +88,7 @@ def _bits(s: Snapshot, note: str) -> str:
     """There are wheels, but pip found none: its Python is 32-bit, or it uses a different index."""
     note_command = f"  {executable(s)} -c 'import struct; print(struct.calcsize(\"P\") * 8)'"
     return "\n".join(
-        [note, "If pip still finds none, its Python is not 64-bit (a 64-bit Python prints 64 here):", note_command]
+        [note, "If pip still finds no wheel, its Python is not 64-bit (a 64-bit Python prints 64 here):", note_command]
     )
 
 

@@ -56,7 +56,7 @@ def _toolkit(t: Evidence) -> Iterable[Fix | None]:
 def _host_compiler(t: Evidence) -> Iterable[Fix | None]:
     """The newest gcc that the message, else the matrix, names for this nvcc."""
     if known(t.s.host.system) == "windows" or "visual studio" in t.text.lower():
-        why = "This CUDA toolkit needs a different Visual Studio: 2022 for CUDA 11.6 and newer."
+        why = "This CUDA toolkit needs a different Visual Studio version (2022 for CUDA 11.6 and newer)."
         return (written(t.s, "visual-studio-build-tools", why=why),)
     newest_known = re.search(r"versions later than (\d{1,2})", t.text) or re.search(r"less than (\d{1,2})", t.text)
     version = known(t.s.cuda.nvcc_version)
