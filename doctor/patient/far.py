@@ -45,6 +45,7 @@ class Child:
                 os.dup2(to_err, 2)
                 for descriptor in (out, err, to_out, to_err):
                     os.close(descriptor)
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)
                 signal.alarm(int(limit_s) + 5)
                 work()
             finally:
@@ -82,7 +83,8 @@ class Far:
         if hasattr(os, "fork"):
             self.start("cuda_driver", lambda: ask_libcuda(()), limit)
             self.start("nvml", lambda: ask_nvml(("",)), limit)
-        gather(self.file, "/", dict(os.environ), None, {"devices": False, "cwd": self.settings.get("cwd", "")})
+        options = {"devices": False, "cwd": self.settings.get("cwd", ""), "python": self.settings.get("python")}
+        gather(self.file, "/", dict(os.environ), None, options)
         if self.patient:
             self.start("python", self.start_patient, limit)
         if self.patient and self.settings["torch"]:
@@ -179,12 +181,17 @@ class Far:
             os.close(number)
 
 
+def limit_of(settings: "Dict[str, Any]") -> int:
+    """Seconds after which nothing more is waited for."""
+    return int(4 * float(settings["limit_s"])) + 15
+
+
 def main(arguments: "Any" = ()) -> None:
     """Run as an agent."""
     settings = json.loads(sys.modules["gpudoctor_agents"].sent)
     descriptor = real_output()
     if hasattr(signal, "alarm"):
-        signal.alarm(int(4 * float(settings["limit_s"])) + 15)
+        signal.alarm(limit_of(settings))
     Far(descriptor, settings).run()
     os._exit(0)
 

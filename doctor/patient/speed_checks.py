@@ -16,7 +16,7 @@ from .speed_freivalds import Freivalds
 from .speed_lines import is_out_of_memory, is_refusal, text_of
 from .speed_plan import MIB, NO_TIME
 from .speed_tools import Tools
-from .torch_settings import set_to, setting
+from .torch_settings import backend, set_to, setting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class ProductChecks(Tools):
             self.agent.ended(step, "skipped", NO_TIME)
             return
         self.agent.emit(begin=step, device=self.processor.name)
-        matmul = self.torch.backends.cuda.matmul
+        matmul = backend(self.torch, "cuda", "matmul")
         before = {name: value for name in REDUCTIONS if (value := setting(matmul, name)) is not None}
         try:
             for name in before:

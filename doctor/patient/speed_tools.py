@@ -9,7 +9,7 @@ import time
 from .figures import figure, median, spread_percent
 from .speed_lines import Lines, is_out_of_memory
 from .speed_plan import MIB, Plan
-from .torch_settings import set_tf32
+from .torch_settings import backend, set_tf32
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class Tools:
 
     def set_tf32(self, on: bool) -> None:
         """TF32 in float32 products on or off."""
-        set_tf32(self.torch.backends.cuda.matmul, on)
+        set_tf32(backend(self.torch, "cuda", "matmul"), on)
 
 
 def load_per_core() -> float:

@@ -16,6 +16,7 @@ import warnings
 
 from .json_lines import write_line
 from .noise import real_output
+from .torch_settings import backend, setting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ class Agent:
                 self.ask("arch_list", lambda: arch_list(torch))
                 available = self.ask("cuda_available", lambda: bool(torch.cuda.is_available()))
                 count = self.ask("device_count", lambda: int(torch.cuda.device_count()))
-                self.ask("cudnn_version", torch.backends.cudnn.version)
+                self.ask("cudnn_version", lambda: cudnn_version(torch))
                 self.ask("nccl_version", lambda: nccl_version(torch))
                 self.libraries()
                 if torch.version.cuda is None and getattr(torch.version, "hip", None) is None:
@@ -198,6 +199,12 @@ def nccl_version(torch: Any) -> Any:
     """NCCL's number as torch has it; None where it was built without. Imports no torch.distributed."""
     version = getattr(torch._C, "_nccl_version", None)
     return None if version is None else int(version())
+
+
+def cudnn_version(torch: Any) -> Any:
+    """cuDNN's number as torch has it; None where it was built without."""
+    version = setting(backend(torch, "cudnn"), "version")
+    return None if version is None else version()
 
 
 def error_code(error: BaseException, text: str) -> Any:

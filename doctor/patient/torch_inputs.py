@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from .torch_settings import set_tf32
+from .torch_settings import backend, set_tf32
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ WORK_CPU_MS = 100.0
 
 def no_tf32(torch: Any) -> None:
     """Float32 in full, in products and convolutions."""
-    for backend in (torch.backends.cuda.matmul, torch.backends.cudnn):
-        set_tf32(backend, False)
+    for where in (("cuda", "matmul"), ("cudnn",)):
+        set_tf32(backend(torch, *where), False)
 
 
 class Inputs:

@@ -11,6 +11,17 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+def backend(torch: Any, *names: str) -> Any:
+    """The object `torch.backends.NAME.NAME`, whose settings are for the functions below; None where there is none.
+
+    Raises AttributeError where this is no torch.
+    """
+    found = torch.backends
+    for name in names:
+        found = setting(found, name)
+    return found
+
+
 def setting(of: Any, name: str) -> Any:
     """Its value; None where this torch has no such setting."""
     try:

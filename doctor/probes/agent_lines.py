@@ -51,7 +51,7 @@ def fault_missing(result: AgentResult) -> Missing:
     if result.fault == "failed":
         last = result.stderr_tail.strip().rpartition("\n")[2][:200]
         if result.guilty and result.returncode == 0:
-            return Missing("error", f"{result.guilty} gave no answer: the process exited with code 0")
+            return Missing("error", f"{result.guilty} returned no answer; the process exited with code 0")
         return Missing("error", f"stopped in {result.guilty}" if result.guilty else last or "the agent failed")
     return Missing("not-asked")
 
@@ -59,7 +59,7 @@ def fault_missing(result: AgentResult) -> Missing:
 def slow_words(result: AgentResult) -> str:
     """Of a child that was slow, or had no core: what it did when the time was over, and what gives it more."""
     what, why = result.guilty or "it", result.waits or "it was slow"
-    advice = "" if ";" in why else "; --timeout allows more"
+    advice = "" if ";" in why else "; --timeout sets a longer limit"
     return f"{what} was not finished after {result.seconds:.{int(result.seconds < 1)}f} s: {why}{advice}"
 
 

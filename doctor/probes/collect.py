@@ -44,7 +44,7 @@ def gather_all(run: Started | Options, progress: Callable[[str], None] | None = 
     if run.options.hurried:
         for answer in answers.values():
             if answer.fault == "hang":  # a driver that needs a second to answer is sound
-                answer.fault, answer.waits = "slow", "the signal left no more time; gpudoctor check waits longer"
+                answer.fault, answer.waits = "slow", "cut short by the signal; gpudoctor check waits longer"
     lines = run.lines(say)
     unlisted = to_ask(lines, answers.get("nvml"))
     if unlisted and run.options.live:

@@ -143,7 +143,7 @@ def _compat(raw: Raw) -> tuple[CompatLibrary, ...] | Missing:
 
 def _note(note: object) -> dict[str, Any]:
     if note is None:
-        gap = Missing("absent", "the library has no such note")
+        gap = Missing("absent", "the library has no such ELF note")
         return {"cuda_version": gap, "host_branches": gap, "brand_ids": gap}
     if not isinstance(note, dict) or "problem" in note:
         gap = Missing("error", string(note.get("problem")) if isinstance(note, dict) else "")
@@ -157,5 +157,5 @@ def _note(note: object) -> dict[str, Any]:
 
 def _numbers(value: object) -> tuple[int, ...] | Missing:
     if not isinstance(value, list):
-        return Missing("absent", "the note has no such list")
+        return Missing("absent", "the ELF note has no such list")
     return tuple(n for n in map(number, value) if n is not None)

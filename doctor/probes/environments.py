@@ -126,7 +126,7 @@ def _distribution(raw: Raw, folder: str, name: str, project: str, version: str |
     text = next((t for t in texts if isinstance(t, str)), None)
     problem = ""
     if project.startswith("~"):
-        problem = "left over from an interrupted pip"
+        problem = "left over from an interrupted pip run"
     if text is None:
         gap = next((t for t in texts if isinstance(t, Missing) and t.reason != "not-asked"), NOT_ASKED)
         if gap is not NOT_ASKED and not problem and gap.reason != "timeout":

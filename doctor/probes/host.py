@@ -187,7 +187,7 @@ def _smallest(raw: Raw, limits: list[float | None]) -> float | Missing:
         return min(known)
     if limits:
         return Missing("absent", "no limit")
-    return raw.unasked if raw.unasked.reason == "timeout" else Missing("absent", "no control group limits here")
+    return raw.unasked if raw.unasked.reason == "timeout" else Missing("absent", "no cgroup limits here")
 
 
 def _groups(raw: Raw, controller: str) -> list[str]:

@@ -64,7 +64,8 @@ Runs = Mapping[str, Sequence[AgentResult]]
 
 
 def parse_measured(proof: Runs, about: Any, visible: bool | None = None) -> Measured:
-    """The measurements of a proof's raw runs. `about`: `level` and `device` as they were asked for, in a dict;
+    """The measurements of a proof's raw runs. `about`: `level` and `device` as they were asked for, and
+    `timeout_s`, in a dict;
     `visible`: whether NVML lists processes by the numbers that they have here (None: not known)."""
     about = about if isinstance(about, dict) else {}
     found: dict[str, list[Any]] = {kind: [] for kind in KINDS}
@@ -92,10 +93,11 @@ def parse_measured(proof: Runs, about: Any, visible: bool | None = None) -> Meas
             changes[name] = tuple(found[kind])
         elif agent in gaps:
             changes[name] = gaps[agent] if gaps[agent].reason != "not-asked" else _nothing(agent, found["ended"])
-    level, device = about.get("level"), about.get("device")
+    level, device, timeout_s = about.get("level"), about.get("device"), about.get("timeout_s")
     measured = Measured(
         level=level if level in _LEVELS else NOT_ASKED,
         device=device[:40] if isinstance(device, str) else NOT_ASKED,
+        timeout_s=float(timeout_s) if isinstance(timeout_s, (int, float)) and 0 < timeout_s < 1e9 else NOT_ASKED,
         torch_devices=fields.get("torch_devices", gaps.get("torch_proof", NOT_ASKED)),
         interrupted=fields.get("interrupted", False),
         import_seconds=fields.get("import_seconds", gaps.get("torch_proof", NOT_ASKED)),

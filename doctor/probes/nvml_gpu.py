@@ -106,7 +106,7 @@ class Fields:
         except (KeyError, IndexError, TypeError):
             return UNREADABLE
         if item is None:
-            return Missing("absent", "not in this driver's answer")
+            return Missing("absent", "not reported by this driver")
         return convert(item) if is_whole(item) else UNREADABLE
 
 

@@ -52,7 +52,7 @@ def _part(value: Any, name: str, kind: type) -> Any:
         return Missing("not-asked")
     part = value[name]
     if part is None:
-        return Missing("absent", "not in this driver's answer")
+        return Missing("absent", "not reported by this driver")
     return part if isinstance(part, bool) is (kind is bool) and isinstance(part, kind) else UNREADABLE
 
 

@@ -81,5 +81,5 @@ def _redirects(registers: object) -> tuple[str, ...] | Missing:
     pairs = [pair for pair in registers if isinstance(pair, list)] if isinstance(registers, list) else []
     known = [pair for pair in pairs if len(pair) == 2 and isinstance(pair[0], str) and isinstance(pair[1], int)]
     if len(known) < len(pairs) or not isinstance(registers, list):
-        return Missing("denied", "the bridges' registers: only root can read them")
+        return Missing("denied", "only root can read the bridges' registers")
     return tuple(address for address, value in known if value & _REQUEST_REDIRECT)

@@ -102,7 +102,7 @@ def virtualization(raw: Raw) -> str | Missing:
         return "vm"
     if dmi and isinstance(cpuinfo, str):
         return "none"
-    return cpuinfo if isinstance(cpuinfo, Missing) else Missing("absent", "no DMI strings to identify it")
+    return cpuinfo if isinstance(cpuinfo, Missing) else Missing("absent", "no DMI strings that identify the provider")
 
 
 def _dmi(raw: Raw) -> list[str]:

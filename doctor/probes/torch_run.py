@@ -60,7 +60,7 @@ def _import(answers: dict[str, Line], result: AgentResult, facts: dict[str, Any]
         elif result.returncode is not None and result.returncode < 0:
             words = f"import torch killed the process with signal {-result.returncode}"
         else:
-            words = f"import torch exited the process with code {result.returncode}"
+            words = f"import torch ended the process with exit code {result.returncode}"
         facts.update(imported=False, import_error=words, import_fault="hang" if result.fault == "hang" else "crash")
     return False
 

@@ -118,17 +118,26 @@ class Load(Struct, frozen=True, kw_only=True, omit_defaults=True):
     power_limit_w: float | Missing = NOT_ASKED
     temperature_max_c: int | Missing = NOT_ASKED
     clock_sm_mhz: float | Missing = NOT_ASKED
+    """Mean of the samples in which it had work; of all where it had none."""
     clock_sm_max_mhz: int | Missing = NOT_ASKED
     clock_memory_mhz: float | Missing = NOT_ASKED
     reasons_percent: dict[str, float] = {}
     """Share of the samples with each clock event reason set: power-cap, sw-thermal, hw-thermal, hw-slowdown,
     power-brake, idle, clocks-setting, sync-boost."""
+    reasons_samples: int | Missing = NOT_ASKED
+    """Samples in which NVML gave the reasons; without them, an empty `reasons_percent` says nothing."""
     pcie_gen: int | Missing = NOT_ASKED
     """The highest seen: under load."""
     pcie_width: int | Missing = NOT_ASKED
     memory_used_max_mib: float | Missing = NOT_ASKED
     others: int | Missing = NOT_ASKED
     """Processes on the GPU that are not ours."""
+
+    @property
+    def reasons(self) -> dict[str, float] | Missing:
+        """`reasons_percent`, or why it is not known."""
+        known_ones = bool(self.reasons_percent) or not isinstance(self.reasons_samples, Missing)
+        return self.reasons_percent if known_ones else self.reasons_samples  # type: ignore[return-value]
 
 
 class Watch(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -197,6 +206,8 @@ class Measured(Section, frozen=True, kw_only=True, omit_defaults=True):
     level: Literal["proof", "quick", "standard", "full", "links", "watch"] | Missing = NOT_ASKED
     device: str | Missing = NOT_ASKED
     """What was asked for: `cuda` (every visible GPU), `cuda:1`, `cpu`."""
+    timeout_s: float | Missing = NOT_ASKED
+    """The time limit that the proof ran under: of its level, or from --timeout."""
     interrupted: bool = False
     """Ctrl-C ended it: what is missing was not measured."""
     torch_devices: tuple[str, ...] | Missing = NOT_ASKED

@@ -245,9 +245,12 @@ class Redactor:
     def _policy(self, policy: Any) -> Any:
         """A run's policy: the paths of its configuration may name a user, all else is the user's expectations."""
         found = getattr(policy, "found", None)
-        if not found and not getattr(policy, "config", ""):
+        spec = getattr(policy, "spec", ())
+        if not found and not spec and not getattr(policy, "config", ""):
             return policy
-        changes = {"config": self.text(policy.config)}
+        changes: dict[str, Any] = {"config": self.text(policy.config)}
+        if spec:
+            changes["spec"] = tuple(replace(line, file=self.text(line.file)) for line in spec)
         if found:
             changes["found"] = replace(found, path=self.text(found.path), ignored=self.value(found.ignored))
         return replace(policy, **changes)

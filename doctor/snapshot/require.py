@@ -51,12 +51,13 @@ def required(s: Snapshot, cuda: str | None) -> Required | Missing | None:
         return None
     gpus = None
     if not isinstance(s.gpus, Missing) and s.gpus:
-        gpus = tuple(RequireGpu(known(g.compute_capability), _brand(known(g.brand_id))) for g in s.gpus)
+        gpus = tuple(RequireGpu(known(g.compute_capability), brand(known(g.brand_id))) for g in s.gpus)
     host = RequireHost(cuda, known(s.driver.version), gpus)
     return Required(
         requested, evaluate_libnvidia_container(requested, host), evaluate_container_toolkit(requested, host)
     )
 
 
-def _brand(number: int | None) -> str | None:
+def brand(number: int | None) -> str | None:
+    """libnvidia-container's word for an NVML brand number."""
     return _BRANDS[number] if number is not None and 0 <= number < len(_BRANDS) else None

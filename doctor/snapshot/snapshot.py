@@ -63,6 +63,18 @@ class Snapshot(Section, frozen=True, kw_only=True, omit_defaults=True):
     caps: tuple[Cap, ...] = ()
     """Lists of which only the first part was examined; their length is not the full count."""
 
+    @property
+    def is_text(self) -> bool:
+        """Whether these are the facts of a pasted text, which has messages as well."""
+        return self.target.kind == "text"
+
+    def as_report(self) -> Snapshot:
+        """A pasted text's facts without its messages: they say what was, not what would be after a change."""
+        if not self.is_text:
+            return self
+        target = struct_replace(self.target, kind="report")
+        return struct_replace(self, target=target, symptoms=(), ranked=(), unread=None)
+
     def cap(self, what: CapOf) -> Cap | None:
         """Where gpudoctor stopped counting; None if it looked at all of them."""
         return next((cap for cap in self.caps if cap.what == what), None)

@@ -64,11 +64,13 @@ def answer(m: Matrix, table: Table, parameters: float, tokens: int, named: str =
         if not models[0]:
             missing.append("the GPUs' model (--gpu 'RTX 3090')")
         elif len(models) > 1:
-            missing.append(f"one rate for different GPU models ({', '.join(models)})")
+            missing.append(f"a common rate, because the GPUs are different models ({', '.join(models)})")
         else:
             rate, words = _rate(m, spec, slowest, gpus)
             if rate is None:
-                missing.append(f"the rate of {slowest} between two {models[0]}: not reliably listed in this matrix")
+                missing.append(
+                    f"the rate of {slowest} between two {models[0]} GPUs, which this matrix does not reliably list"
+                )
     pair, ring = rate, table_rings(table, spec)
     if ring is not None and spec is not None and rate is not None and (spec.nvlink_total_gb_s or 0) > 0:
         wide, wider = ring_rate(spec, ring, slowest)
@@ -77,7 +79,7 @@ def answer(m: Matrix, table: Table, parameters: float, tokens: int, named: str =
     notes = list(table.notes)
     board = _board(m, spec, len(gpus))
     if slowest and board is not None and board.pairs_only and len(gpus) > 2:
-        notes.append(f"an NVLink bridge connects at most two {models[0]}")
+        notes.append(f"an NVLink bridge connects at most two {models[0]} GPUs")
     fastest = _fastest(spec, board, table, rate, notes) if slowest and rate else None
     costs = _costs(len(gpus), parameters, tokens, rate, pair, spec, fastest) if slowest else []
     strange = odd(table, _own_nvlink(spec, board))
@@ -169,7 +171,7 @@ def _rate(m: Matrix, spec: GpuSpec | None, slowest: str, gpus: list[Device]) -> 
             return None, ""
         generation = f"NVLink {spec.nvlink_gen:g}" if spec.nvlink_gen else "NVLink"
         rate = links * each
-        return rate, f"{generation}, {links} x {each:g} = {rate:g} GB/s each way, {2 * rate:g} GB/s in all"
+        return rate, f"{generation}, {links} x {each:g} = {rate:g} GB/s each way, {2 * rate:g} GB/s in total"
     measured = [(d.pcie_gen_max, d.pcie_width_max) for d in gpus]
     if all(gen and width for gen, width in measured):
         gen, lanes = min(gen or 0 for gen, _ in measured), min(width or 0 for _, width in measured)

@@ -25,7 +25,7 @@ def ring_rate(spec: GpuSpec, ring: Ring, slowest: str) -> tuple[float, str]:
     words = (
         f"rings through all GPUs over {ring.links} NVLinks per GPU: {ring.links} x {each:g} = {rate:g} GB/s each way"
     )
-    return rate, f"{words}, although the slowest pair is {slowest}"
+    return rate, f"{words}, although the slowest pair is connected by {slowest}"
 
 
 def joined_islands(table: Table) -> tuple[tuple[int, ...], ...]:
@@ -46,6 +46,6 @@ def island_words(table: Table, joined: tuple[tuple[int, ...], ...], slowest: str
                      f"{names[island[0]]} to {names[island[-1]]}{links}" if island[-1] - island[0] == len(island) - 1
                      else ", ".join(names[at] for at in island) + links)  # fmt: skip
     return (
-        f"NVLink connects islands: {'; '.join(parts)}. The link between them is {slowest}: keep tensor parallelism "
-        f"inside an island, and use pipeline or data parallelism between them"
+        f"NVLink connects the GPUs in islands: {'; '.join(parts)}. The link between the islands is {slowest}, so keep "
+        f"tensor parallelism inside an island, and use pipeline or data parallelism between islands"
     )

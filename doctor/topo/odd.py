@@ -40,5 +40,6 @@ def odd(table: Table, has_nvlink: str) -> tuple[str, ...]:
     fewer = [at for at in joined if all_joined and max(bonds[at]) < usual]
     if fewer and len(fewer) <= max(1, len(names) * _MOST_ODD):
         some = ", ".join(f"{names[at]} (NV{max(bonds[at])})" for at in fewer)
-        found.append(f"{some}: fewer NVLinks than the others (NV{usual}); some of its links are down.")
+        has, its = ("has", "its") if len(fewer) == 1 else ("have", "their")
+        found.append(f"{some} {has} fewer NVLinks than the others (NV{usual}); some of {its} links are down.")
     return tuple(found)

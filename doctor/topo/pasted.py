@@ -42,7 +42,7 @@ def parse_table(text: str) -> Table:
             continue
         elif len(cells) == 1 or cells[1] in _HEADS or _DEVICE.fullmatch(cells[1]):
             if names:
-                raise Garbled(f"line {number}: a second table begins; give one at a time")
+                raise Garbled(f"line {number}: a second table begins; paste one table at a time")
             names, tail = _header(cells, number)
         elif names:
             name = cells[0]
@@ -104,10 +104,10 @@ def _header(cells: list[str], number: int) -> tuple[list[str], int]:
     rest = " ".join(cells[count:])
     if rest not in _TAILS:
         raise Garbled(
-            f"line {number}: the column headers end in {rest!r}: they are cut off or belong to a different table"
+            f"line {number}: the column headers end in {rest!r}, so they are cut off or belong to a different table"
         )
     if count > _MOST or len(set(cells[:count])) < count:
-        raise Garbled(f"line {number}: {count} columns: some have the same name, or there are too many")
+        raise Garbled(f"line {number}: some of the {count} columns have the same name, or there are too many")
     return cells[:count], _TAILS.index(rest)
 
 

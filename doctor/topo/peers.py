@@ -9,7 +9,7 @@ from .pasted import Garbled, rows_of
 WHY = {
     "CNS": "the chipset does not support it",
     "GNS": "the GPU does not support it",
-    "TNS": "the I/O hub between them does not",
+    "TNS": "the I/O hub between them does not support it",
     "DR": "switched off in the driver's settings",
     "NS": "not supported",
     "U": "unknown",
@@ -32,7 +32,7 @@ def parse_peers(text: str) -> Peers | None:
     for number, cells in rows_of(text):
         if cells and all(cell.startswith("GPU") for cell in cells) and len(cells) > 1:
             if names:
-                raise Garbled(f"line {number}: a second table begins; give one at a time")
+                raise Garbled(f"line {number}: a second table begins; paste one table at a time")
             names = cells
         elif names and cells and cells[0] in names and cells[0] not in rows:
             rows[cells[0]] = cells[1:]

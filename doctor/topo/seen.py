@@ -21,13 +21,13 @@ def of_snapshot(s: Snapshot) -> Table:
     if not gpus and _none_on_bus(s):
         raise Gap(
             "there is no NVIDIA GPU here (according to the PCI bus), so there are no links to show; to paste a "
-            "table: topo -"
+            "table, use gpudoctor topo -"
         )
     if isinstance(s.gpus, Missing) and s.gpus.reason == "not-asked":
-        raise Gap("these facts name no GPU; to paste the output of nvidia-smi topo -m: topo -")
+        raise Gap("the given facts name no GPU; to paste the output of nvidia-smi topo -m, use gpudoctor topo -")
     if not gpus:
         why = "NVML lists no GPU" if gpus is not None else "NVML did not list the GPUs"
-        raise Gap(f"{why}; gpudoctor check on that machine shows why; to paste a table: topo -")
+        raise Gap(f"{why}; gpudoctor check on that machine shows why; to paste a table, use gpudoctor topo -")
     names = {gpu.key: f"GPU{at if known(gpu.index) is None else known(gpu.index)}" for at, gpu in enumerate(gpus)}
     paths = known(s.driver.pcie_paths) or ()
     of_gpu = {path.address: path for path in paths if not path.nic}
@@ -47,7 +47,7 @@ def of_snapshot(s: Snapshot) -> Table:
     ]
     notes = [*_peer_notes(s, gpus, names), *_detours(of_gpu.values())]
     if len(gpus) > 1 and not all(hung):
-        notes.append("these facts do not include CPU and NUMA affinity and NICs; nvidia-smi topo -m shows them")
+        notes.append("CPU and NUMA affinity and NICs are not known here; nvidia-smi topo -m shows them")
     return Table(devices=tuple(devices), links=tuple(tuple(row) for row in cells), notes=tuple(notes))
 
 
@@ -70,7 +70,7 @@ def _between_gpus(gpus: tuple[Gpu, ...], pairs: Iterable[GpuPair], names: dict[s
     for i, row in enumerate(cells):
         for j, cell in enumerate(row):
             if not cell:
-                raise Gap(f"these facts do not show what connects {names[gpus[i].key]} and {names[gpus[j].key]}")
+                raise Gap(f"the given facts do not show what connects {names[gpus[i].key]} and {names[gpus[j].key]}")
     return cells
 
 
@@ -84,7 +84,7 @@ def _link(a: Gpu, b: Gpu, pair: GpuPair, count: int, both: str) -> str:
         if switched:
             return f"NV{switched}"
         if not up or not (known(a.fabric_state) == _FABRIC_READY or (count == 2 and direct is None)):
-            raise Gap(f"{both} are connected by NVLink, but these facts do not show by how many links")
+            raise Gap(f"{both} are connected by NVLink, but the given facts do not show by how many links")
         return f"NV{up}"
     topology = known(pair.topology)
     return "" if topology is None else _LEVELS.get(topology, "")
@@ -164,17 +164,17 @@ def _detours(paths: Iterable[PciePath]) -> list[str]:
     notes = []
     bridges = sorted({bridge for path in listed for bridge in known(path.acs_redirects) or ()})
     if bridges:
-        notes.append(f"ACS redirects traffic between devices at {_first(bridges)}: it goes through the host bridge")
+        notes.append(f"ACS redirects traffic between devices at {_first(bridges)}, so it goes through the host bridge")
     elif listed and all(known(path.acs_redirects) is not None for path in listed):
         notes.append("ACS: no bridge above a GPU redirects traffic between devices")
     elif listed:
-        notes.append("ACS: unknown, only root can read it (lspci -vvv shows ACSCtl)")
+        notes.append("ACS: unknown, because only root can read it (lspci -vvv shows ACSCtl)")
     kinds = sorted({known(path.iommu) or "" for path in listed} - {""})
     if kinds:
         through = [kind for kind in kinds if kind != "identity"]
         notes.append(
-            f"IOMMU: on, the GPUs' groups have type {', '.join(kinds)}"
-            + ("; it translates the addresses of their traffic" if through else ", which changes no addresses")
+            f"IOMMU: on; the GPUs' groups have type {', '.join(kinds)}"
+            + (", so it translates the addresses of their traffic" if through else ", which changes no addresses")
         )
     elif listed:
         notes.append("IOMMU: the GPUs are not in any group")

@@ -49,8 +49,8 @@ def meaning(slowest: str, costs: list[Cost], fastest: Fastest | None, rate: floa
         return "Only one GPU: there are no links between GPUs."
     if not all(cost.grade for cost in costs):
         if slowest.startswith("NV"):
-            return f"{slowest}: NVLink between all GPUs, suited for ZeRO-3 and tensor parallel too."
-        return f"{slowest}: fine for DDP; ZeRO-3 and tensor parallel will wait for the link."
+            return f"{slowest}: NVLink between all GPUs, also suited to ZeRO-3 and tensor parallelism."
+        return f"{slowest}: fine for DDP; ZeRO-3 and tensor parallelism will wait for the link."
     fine, more, adds, waits = (
         [cost.way for cost in costs if cost.grade == grade] for grade in ("fine", "accumulate", "adds", "waits")
     )
@@ -59,7 +59,7 @@ def meaning(slowest: str, costs: list[Cost], fastest: Fastest | None, rate: floa
     if fastest is not None and fastest.reached:
         parts += [f"the link time of {_listed(adds)} adds to the computation"] * bool(adds)
         parts += [f"{_listed(waits)} {'take' if len(waits) > 1 else 'takes'} longer than the computation"] * bool(waits)
-        return f"{slowest}, the fastest link of these GPUs: {'; '.join(parts)}."
+        return f"{slowest}, the fastest link these GPUs have: {'; '.join(parts)}."
     parts += [f"{_listed(adds)} slowed by the link"] * bool(adds)
     parts += [f"{_listed(waits)} will wait for the link"] * bool(waits)
     words = f"{slowest}: {'; '.join(parts)}."
@@ -100,18 +100,18 @@ def verdict(way: str, share: float | None, fastest: Fastest | None, best: float 
         if grade == "accumulate":
             return f"fine if about {ceil(share / _BACKWARD)} steps are accumulated before gradients are sent; {_NONE}"
         if grade == "adds":
-            return f"adds {100 * share:.0f} % to the computation; {_NONE}"
+            return f"adds {100 * share:.0f} % to the computation time; {_NONE}"
         return f"takes {share:.1f} times as long as the computation; {_NONE}" + ", but more tokens help" * (not on_top)
     with_it = ""
     if fastest is not None and best is not None and best < share / EQUAL:
         with_it = f" ({f'{100 * best:.0f} %' if best < 1 else f'{best:.1f} times'} with {fastest.name})"
-    top = ", and adds to it" * on_top
+    top = ", on top of it" * on_top
     if grade == "adds":
-        return f"slowed by the link: its time is {100 * share:.0f} % of the computation{with_it}{top}"
+        return f"slowed by the link: the transfers take {100 * share:.0f} % of the computing time{with_it}{top}"
     if grade == "accumulate":
         steps = f"waits, unless about {ceil(share / _BACKWARD)} steps are accumulated before gradients are sent"
         if with_it and fastest is not None and best is not None:
             fewer = ceil(best / _BACKWARD)
             steps += f" ({'fine' if fewer == 1 else f'about {fewer}'} with {fastest.name})"
         return steps
-    return f"waits for the link: {share:.1f} times as long as the computation{with_it}{top}"
+    return f"waits for the link, which takes {share:.1f} times as long as the computation{with_it}{top}"

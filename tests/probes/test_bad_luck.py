@@ -205,6 +205,7 @@ LINES = st.lists(
 )
 
 
+@pytest.mark.slow
 @drawn(300)
 @given(LINES)
 def test_any_lines_give_a_snapshot(lines: list[dict[str, Any]]) -> None:

@@ -136,7 +136,7 @@ def test_leftover_of_an_interrupted_install(tree: Tree) -> None:
     tree.python("/venv", cfg=CFG).folder(f"{SITE}/~orch-2.0.0.dist-info")
     distributions = look(tree).distributions
     assert not isinstance(distributions, Missing)
-    assert distributions[0].problem == "left over from an interrupted pip"
+    assert distributions[0].problem == "left over from an interrupted pip run"
 
 
 def test_editable_install_and_eggs(tree: Tree) -> None:

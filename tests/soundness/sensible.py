@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from compat_matrix.drivers import branch_ended
+from compat_matrix.branches import branch_ended
 from compat_matrix.versions import numbers, torch_version
 from doctor.checks._code import judged
 from doctor.findings import Finding, Fix, Policy, Skip
@@ -107,7 +107,7 @@ def _driver(s: Snapshot, finding: Finding, fix: Fix, policy: Policy) -> Iterator
         if row is None:
             yield f"driver {branch} is in no row"
             continue
-        if branch in installs and fix.id != "install-older-driver" and branch_ended(row, policy.judged_on):
+        if branch in installs and fix.id != "install-older-driver" and branch_ended(m, row, policy.judged_on):
             yield f"branch {branch} has ended"
         for gpu in boards:
             if (grade := m.driver_for_gpu(str(branch), gpu.capability, None)).grade in ("too-old", "too-new"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, given
 
 from doctor.snapshot import Snapshot
@@ -11,6 +12,7 @@ from .machines import machines
 from .sound import assert_fixes_are_sound
 
 
+@pytest.mark.slow
 @drawn(400, suppress_health_check=list(HealthCheck))
 @given(machines())
 def test_first_fixes_are_sound(machine: Snapshot) -> None:

@@ -63,7 +63,7 @@ def answer(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, *words
             "Only GPU0, GPU7 have no NVLink, while the other 6 GPUs are connected by NV12: those GPUs, their",
         ),
         (mesh(4, "NV6", (3,)), "V100-SXM2-16GB", "Only GPU3 has no NVLink, while the other 3"),
-        (mesh(8, "NV18", fewer={5: "NV16"}), "H100 80GB HBM3", "GPU5 (NV16): fewer NVLinks than the others (NV18)"),
+        (mesh(8, "NV18", fewer={5: "NV16"}), "H100 80GB HBM3", "GPU5 (NV16) has fewer NVLinks than the others (NV18)"),
         (mesh(8, "SYS"), "H100-SXM", "These GPUs have NVLink (NV18), but the table shows none"),
         (mesh(2, "NODE"), "H200", "These GPUs have NVLink (NV18), but the table shows none"),
         (mesh(8, "NV18"), "H200", ""),

@@ -69,7 +69,7 @@ def test_islands(
 ) -> None:
     found = answer(tmp_path, capsys, table(rows), "--gpu", gpu)
     assert [len(island) for island in found["islands"]] == joined and not found["ring"]
-    assert any(note.startswith("NVLink connects islands") for note in found["notes"]) == bool(joined)
+    assert any(note.startswith("NVLink connects the GPUs in islands") for note in found["notes"]) == bool(joined)
 
 
 def test_rings_are_of_links_of_their_own() -> None:

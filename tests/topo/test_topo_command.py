@@ -74,7 +74,7 @@ def test_links_third_generation_nvlink_on_ga102() -> None:
     """worked-numbers.md, Links: 4 x 14.0625 = 56.25 GB/s each way, 112.5 in all; two boards at most."""
     found = asked(NV2.replace("NV2", "NV4"), "--gpu", "RTX 3090")
     assert found["rate_gb_s"] == 56.25
-    assert "4 x 14.0625 = 56.25 GB/s each way, 112.5 GB/s in all" in found["rate_words"]
+    assert "4 x 14.0625 = 56.25 GB/s each way, 112.5 GB/s in total" in found["rate_words"]
     four = "\tGPU0\tGPU1\tGPU2\nGPU0\tX\tNV4\tSYS\nGPU1\tNV4\tX\tSYS\nGPU2\tSYS\tSYS\tX\n"
     more = asked(four, "--gpu", "RTX 3090")
     assert more["slowest"] == "SYS" and any(
@@ -92,7 +92,7 @@ def test_without_a_model_seconds_are_not_known() -> None:
     found = asked(PHB, code=3)
     assert found["missing"] == ["the GPUs' model (--gpu 'RTX 3090')"]
     assert all(cost["seconds"] is None and cost["bytes_per_step"] for cost in found["costs"])
-    assert found["verdict"] == "PHB: fine for DDP; ZeRO-3 and tensor parallel will wait for the link."
+    assert found["verdict"] == "PHB: fine for DDP; ZeRO-3 and tensor parallelism will wait for the link."
 
 
 def test_a_slower_link_is_told_in_the_verdict() -> None:
@@ -101,7 +101,7 @@ def test_a_slower_link_is_told_in_the_verdict() -> None:
     waits = {cost["way"] for cost in found["costs"] if cost["verdict"].startswith("waits for the link")}
     assert "FSDP / ZeRO 3" in waits and "will wait for the link" in found["verdict"]
     near = asked(NV2.replace("NV2", "NV18"), "--gpu", "H100 SXM")
-    assert near["verdict"].startswith("NV18, the fastest link of these GPUs: fine for DDP")
+    assert near["verdict"].startswith("NV18, the fastest link these GPUs have: fine for DDP")
     assert "will wait" not in near["verdict"] and "slowed" not in near["verdict"]
 
 
@@ -153,7 +153,7 @@ def test_a_report_that_lacks_a_pair(tmp_path: Path) -> None:
     (pair,) = known(s.gpu_pairs) or ()
     s = replace(s, gpu_pairs=(replace(pair, topology=Missing("denied")),))
     done = gpudoctor("topo", "--from", save(tmp_path, s))
-    assert "these facts do not show what connects GPU0 and GPU1" in one_line(done, 3)
+    assert "the given facts do not show what connects GPU0 and GPU1" in one_line(done, 3)
 
 
 def test_the_other_forms() -> None:
@@ -192,7 +192,9 @@ def test_an_hgx_without_a_fabric_manager_by_the_ends_of_its_links(tmp_path: Path
     assert done.returncode == 0 and json.loads(done.stdout)["slowest"] == "NV12"
     unknown = tuple(replace(gpu, nvlinks_to_switch=Missing("error")) for gpu in gpus)
     done = gpudoctor("topo", "--from", save(tmp_path, replace(s, gpus=unknown, gpu_pairs=pairs)))
-    assert "GPU0 and GPU1 are connected by NVLink, but these facts do not show by how many links" in one_line(done, 3)
+    assert "GPU0 and GPU1 are connected by NVLink, but the given facts do not show by how many links" in one_line(
+        done, 3
+    )
 
 
 def hung() -> Snapshot:
@@ -239,7 +241,7 @@ def test_affinity_and_cards_of_sysfs(tmp_path: Path) -> None:
     plain = " ".join(text.split())
     assert "no peer access in CUDA: GPU0 to GPU3" in plain and "peer access (NVML): between all GPUs" in plain
     assert "ACS redirects traffic between devices at 0000:02:00.0" in plain
-    assert "IOMMU: on, the GPUs' groups have type DMA-FQ" in plain
+    assert "IOMMU: on; the GPUs' groups have type DMA-FQ" in plain
 
 
 @pytest.mark.slow
@@ -260,7 +262,7 @@ def test_gpus_of_several_kinds(tmp_path: Path) -> None:
     s = replace(s, gpus=(one, replace(two, name="NVIDIA GeForce RTX 4090")))
     done = gpudoctor("topo", "--from", save(tmp_path, s), "--format", "json")
     assert done.returncode == 3
-    assert "one rate for different GPU models" in json.loads(done.stdout)["missing"][0]
+    assert "a common rate, because the GPUs are different models" in json.loads(done.stdout)["missing"][0]
 
 
 @pytest.mark.slow
@@ -296,4 +298,4 @@ def test_no_list_of_gpus(tmp_path: Path, changed: dict[str, Any], words: str) ->
 def test_a_text_that_names_no_gpu(tmp_path: Path) -> None:
     report = tmp_path / "text.json"
     report.write_bytes(gpudoctor("explain", "my training is slow and I do not know why", "--format", "json").stdout)
-    assert "these facts name no GPU" in one_line(gpudoctor("topo", "--from", str(report)), 3)
+    assert "the given facts name no GPU" in one_line(gpudoctor("topo", "--from", str(report)), 3)
