@@ -41,9 +41,9 @@ def too_few(plan: Plan, links: Links, proven: int, why_none: Callable[[], tuple[
     if not proven:
         return why_none()
     if links.processes and links.processes > proven:
-        return "absent", f"{links.processes} processes are more than the {proven} GPUs that computed correctly here"
+        return "absent", f"{links.processes} processes were requested, but only {proven} GPUs computed correctly here"
     if not links.nodes and (links.processes or proven) == 1:
-        return "absent", "one GPU: links are measured between two or more (--nodes HOST,HOST; --device cpu)"
+        return "absent", "only one GPU here: links are measured between two or more (--nodes HOST,HOST; --device cpu)"
     return None
 
 

@@ -51,12 +51,12 @@ class EveryGpu(GpuChildren):
         """The children's results in the order of the devices."""
         try:
             self.start_all()
-            self.order(self.gpus, ("open",), "at once", "the context of each GPU")
+            self.order(self.gpus, ("open",), "at once", "a CUDA context on each GPU")
             self.at_once()
             self.in_turn()
             self.again()
             first = [gpu for gpu in self.gpus if gpu.running][:1]
-            self.rested = self.order(first, (), "rest", "the rest on the first GPU")
+            self.rested = self.order(first, (), "rest", "the remaining steps on the first GPU")
             self.close()
             self.wait(self.gpus, closed=True)
         finally:
@@ -71,7 +71,7 @@ class EveryGpu(GpuChildren):
     def at_once(self) -> None:
         """Products and memory, by one signal to all that have their GPU."""
         ready = [gpu for gpu in self.gpus if gpu.running]
-        self.order(ready, AT_ONCE, "at once", f"products and memory on {len(ready)} GPUs at once", len(ready))
+        self.order(ready, AT_ONCE, "at once", f"matmuls and memory on {len(ready)} GPUs at once", len(ready))
 
     def in_turn(self) -> None:
         """Launches and copies, one GPU after the other."""
@@ -84,7 +84,7 @@ class EveryGpu(GpuChildren):
         for gpu in self.gpus:
             steps = tuple(f"{kind} {what}" for kind, what in self.odd(gpu) if kind in ("matmul", "memory"))
             if steps and gpu.running:
-                self.order([gpu], ("warm-up", *steps), "again", f"{gpu.device} again, alone")
+                self.order([gpu], ("warm-up", *steps), "again", f"{gpu.device} again, by itself")
 
     def odd(self, gpu: GpuChild) -> list[tuple[str, str]]:
         """The figures of a GPU that are below those of its siblings."""

@@ -73,7 +73,7 @@ class Kept:
         offered = [line.get("value") for line in lines if line.get("field") == "torch_devices"]
         if [] in offered and self.plan.device != "cpu":
             return "absent", "torch sees no GPU here"
-        return "error", "torch computed correct results on no device"
+        return "error", "torch did not compute correct results on any device"
 
     def on_first_alone(self, agent: str, devices: list[str]) -> None:
         """Say that a measure is made on the first of these GPUs alone."""

@@ -27,6 +27,7 @@ _MEANS = (
     "utilization", "memory_utilization", "power_draw", "power_limit", "clock_sm", "clock_memory", "pcie_rx", "pcie_tx",
     "nvlink_rx", "nvlink_tx", "sm_activity", "tensor_activity", "memory_activity",
 )  # fmt: skip
+_CLOCKS = ("clock_sm", "clock_memory")
 FULL_PERCENT = 99
 """Percent of utilisation from which on a sample has no gap between kernels: NVML rounds."""
 _ACTIVITY = _MEANS[_MEANS.index("pcie_rx") :]
@@ -148,11 +149,15 @@ class LoadSum:
             self._quiet_since = sample.time - quiet_s
             if sample.power_draw is not None and (sample.power_instant or quiet_s >= MEAN_OF_S):
                 self.power_idle = min(sample.power_draw, self.power_idle or sample.power_draw)
+        pauses = sample.utilization == 0
+        if sample.clock_event_reasons is not None:
+            pauses = bool(sample.clock_event_reasons & REASONS["idle"])
         for name in _MEANS:
             value = getattr(sample, name)
             if value is not None:
-                total, count = self._sums.get(name, (0, 0))
-                self._sums[name] = total + value, count + 1
+                kind = f"idle {name}" if pauses and name in _CLOCKS else name
+                total, count = self._sums.get(kind, (0, 0))
+                self._sums[kind] = total + value, count + 1
         self._instants += sample.power_instant
         self._full += sample.utilization is not None and sample.utilization >= FULL_PERCENT
         self._sm_squares += (sample.sm_activity or 0.0) ** 2
@@ -174,6 +179,10 @@ class LoadSum:
         """Mean over the samples that had it, divided by `scale`."""
         total, count = self._sums.get(name, (0, 0))
         return round(total / count / scale, 3) if count else self._no_activity if name in _ACTIVITY else _ABSENT
+
+    def _clock(self, name: str) -> float | Missing:
+        """Mean over the samples with work, and over all where none had work: a board that is idle lowers its clocks."""
+        return self.mean(name if name in self._sums else f"idle {name}")
 
     def full_percent(self) -> float | Missing:
         """Share of the samples without a gap between kernels."""
@@ -220,10 +229,11 @@ class LoadSum:
             power_idle_w=_ABSENT if self.power_idle is None else self.power_idle / 1000,
             power_limit_w=self.mean("power_limit", 1000),
             temperature_max_c=self.most("temperature"),
-            clock_sm_mhz=self.mean("clock_sm"),
+            clock_sm_mhz=self._clock("clock_sm"),
             clock_sm_max_mhz=self.most("clock_sm_max"),
-            clock_memory_mhz=self.mean("clock_memory"),
+            clock_memory_mhz=self._clock("clock_memory"),
             reasons_percent=shares,
+            reasons_samples=self._reason_samples or _ABSENT,
             pcie_gen=self.most("pcie_gen"),
             pcie_width=self.most("pcie_width"),
             memory_used_max_mib=memory if isinstance(memory, Missing) else mib(memory),

@@ -204,7 +204,7 @@ class _Watcher:
         known = main is not None
         attached = self.command is None
         denied = Missing("denied", "its memory map cannot be read")
-        running = Missing("absent", "it was already running and was not waited for")
+        running = Missing("absent", "it was already running, and gpudoctor did not wait for it to end")
         return Watch(
             program=self.program,
             seconds=round(seconds, 3),

@@ -138,6 +138,15 @@ class Tensor:
     def __sub__(self, other):
         return self._new(self.value - other.value)
 
+    def __truediv__(self, other):
+        return self._new(self.value / getattr(other, "value", other))
+
+    def __matmul__(self, other):
+        return self._new(self.value * other.value * self.shape[1])
+
+    def reshape(self, *shape):
+        return self._new(self.value, shape)
+
     def __ne__(self, other):
         return self._new(self.value != getattr(other, "value", other))
 
@@ -178,6 +187,22 @@ def full(size, value, device="cpu"):
 
 def empty(*size, device="cpu"):
     return Tensor(0.0, size, device)
+
+
+def arange(count, dtype=None):
+    return Tensor(1.0, (count,))
+
+
+def device(kind, index):
+    return f"{kind}:{index}"
+
+
+def equal(one, other):
+    return one.value == other.value
+
+
+def allclose(one, other, rtol=0.0, atol=0.0):
+    return abs(one.value - other.value) <= atol + rtol * abs(other.value)
 
 
 def zeros(size, dtype=None, device="cpu"):

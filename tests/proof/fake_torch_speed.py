@@ -129,8 +129,13 @@ class Tensor(base.Tensor):
     def t(self):
         return self._new(self.value, self.shape[::-1])
 
-    def reshape(self, rows, _, width):
+    def reshape(self, rows, _, width=None):
+        if width is None:
+            return self._new(self.value, (rows, self.numel() // rows))
         return self._new(self.value, (rows, self.numel() // rows // width, width))
+
+    def __matmul__(self, other):
+        return self._new(self.value * other.value * self.shape[1])
 
     def flatten(self):
         return self._new(self.value, (self.numel(),))
@@ -298,8 +303,22 @@ def empty_like(other):
 
 
 def arange(count, dtype=None, out=None):
+    if out is None:
+        return Tensor(1.0, (count,), dtype=dtype or float32)
     out.value = 1
     return out
+
+
+def device(kind, index):
+    return f"{kind}:{index}"
+
+
+def equal(one, other):
+    return one.value == other.value
+
+
+def allclose(one, other, rtol=0.0, atol=0.0):
+    return abs(one.value - other.value) <= atol + rtol * abs(other.value)
 
 
 def add(b, c, alpha=1.0, out=None):

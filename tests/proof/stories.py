@@ -180,6 +180,7 @@ def load(phase: str, board: Board, **more: Any) -> Load:
         clock_sm_mhz=1800.0,
         clock_sm_max_mhz=1980,
         clock_memory_mhz=2619.0,
+        reasons_samples=40,
         pcie_gen=board.gen,
         pcie_width=16,
         others=0,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -13,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import msgspec
 import pytest
 
-from doctor.commands.links import launched_by, links_of
+from doctor.commands.links import launched_by, links_of, quiet_end
 from doctor.guard import Refusal
 from doctor.patient.collective_operations import bus_factor
 from doctor.patient.collective_sends import pairs_of_ranks
@@ -23,7 +25,7 @@ from doctor.probes.measured import parse_measured
 from doctor.proof.collectives import alone, torchrun
 from doctor.proof.plan import Links
 from doctor.report.measured_teach import busiest
-from doctor.snapshot import Measured, known
+from doctor.snapshot import Measured, StepEnd, known
 from doctor.targets.process import script_argv, start_agent, wait_agents
 
 from ..rows import for_each
@@ -185,6 +187,41 @@ def test_a_launcher_of_the_users_own(with_torch: Path, tmp_path: Path) -> None:
     assert [child.returncode for child in children] == [0, 0], errors
     assert quiet == b"" and json.loads(report)["snapshot"]["measured"]["link_groups"][0]["ranks"] == 2
     assert json.loads(report)["snapshot"]["measured"]["collective_rates"][0]["right"] is True
+
+
+@for_each(("fault", "detail", "alone"), [
+    ("failed", "RuntimeError: Unable to find address for: eth9", False),
+    ("failed", "gaierror: Name or service not known", False),
+    ("failed", "NCCL error: Bootstrap : no socket interface found", False),
+    ("failed", "NCCL error: Call to ibv_reg_mr failed with error Cannot allocate memory", False),
+    ("hang", "killed after 20 s", True),
+    ("slow", "no answer for 20 s", True),
+    ("failed", "DistStoreError: Timed out after 21 seconds waiting for clients", True),
+    ("failed", "DistNetworkError: The client socket has failed to connect to any network address", True),
+])  # fmt: skip
+def test_another_rank_is_named_only_where_one_was_waited_for(
+    fault: str, detail: str, alone: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    end = msgspec.convert(
+        {"agent": "collective_speed", "step": "init_process_group", "fault": fault, "detail": detail}, StepEnd
+    )
+    assert quiet_end([end], Links(nodes=("a", "b"))) == 1
+    assert ("another rank did not start or has left" in capsys.readouterr().err) == alone
+
+
+@pytest.mark.torch_wheel
+def test_a_rank_whose_first_one_has_left_says_so(with_torch: Path) -> None:
+    """As where the first one's --timeout was over while this one still read the machine."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    words = ["prove", "--links", "--device", "cpu", "--timeout", "30", "--python", str(with_torch)]
+    env = os.environ | {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "RANK": "1"}
+    done = subprocess.run(command(*words), env=env, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 1 and done.stdout == ""
+    assert re.fullmatch(
+        r"gpudoctor: rank 1, init_process_group: .+: another rank did not start or has left .+\n", done.stderr
+    )
 
 
 @pytest.mark.torch_wheel

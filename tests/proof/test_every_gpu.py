@@ -62,15 +62,15 @@ def test_eight_gpus_of_which_one_is_slow_two_are_wrong_and_one_crowded(
     by_gpu = {(f["id"], keys.get(f["subject"])): f for f in found["findings"]}
     wrong = {gpu for check, gpu in by_gpu if check == "gpu-wrong-results"}
     assert wrong == {"cuda:3", "cuda:6"} and found["exit_code"] == 1
-    assert "bf16 products" in by_gpu["gpu-wrong-results", "cuda:3"]["detail"]
+    assert "bf16 matmuls" in by_gpu["gpu-wrong-results", "cuda:3"]["detail"]
     assert "copies within the GPU's memory" in by_gpu["gpu-wrong-results", "cuda:6"]["detail"]
     assert {gpu for check, gpu in by_gpu if check == "gpu-slower-than-siblings"} == {"cuda:5"}
     saved = tmp_path / "report.json"
     saved.write_text(json.dumps(found))
     text = " ".join(run(["prove", "--from", str(saved)]).stdout.split())
-    assert "with products and memory on 8 GPUs in parallel" in text
+    assert "with matmuls and memory measured on 8 GPUs in parallel" in text
     assert "measured on cuda:0 alone; left out: cuda:1-7" in text
-    assert "correct against float64, 20 repeats with the same bits" in text
+    assert "correct against float64, 20 bit-identical repeats" in text
 
 
 @pytest.mark.slow
@@ -128,7 +128,7 @@ def test_a_list_of_gpus(fakes: Path, speedy: Path, tmp_path: Path) -> None:
     saved = tmp_path / "report.json"
     saved.write_text(json.dumps(found))
     text = " ".join(run(["prove", "--from", str(saved)]).stdout.split())
-    assert "quick run on cuda:1, cuda:3, as requested, and not on cuda:0, cuda:2" in text
+    assert "quick run on cuda:1, cuda:3, as requested, but not on cuda:0, cuda:2" in text
     assert "matmul fp4 on cuda:1, cuda:3: left out (fp4 needs compute capability 10.0" in text
 
 

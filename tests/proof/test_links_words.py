@@ -18,7 +18,7 @@ from doctor.patient.collective_transport import ways
 from doctor.proof.collectives import too_few, variants
 from doctor.proof.plan import Links, Plan
 from doctor.report.measured_links import ddp_words, variant_words
-from doctor.snapshot import CollectiveRate, DdpRun, LinkGroup, Measured, StepEnd
+from doctor.snapshot import NOT_ASKED, CollectiveRate, DdpRun, LinkGroup, Measured, Missing, StepEnd
 
 from ..healthy import healthy
 from ..judging import run
@@ -91,8 +91,8 @@ def test_no_gpu_is_taken_twice() -> None:
 
     assert of("cuda", 2) == of("cuda", 2, processes=2) == of("cpu", 1) == of("cpu", 0, processes=4) == ""
     assert of("cuda", 0) == of("cuda", 0, processes=1) == of("cpu", 0) == "none"
-    assert of("cuda", 2, processes=4) == "4 processes are more than the 2 GPUs that computed correctly here"
-    assert of("cuda", 1).startswith("one GPU: ") and of("cuda", 2, processes=1) == of("cuda", 1)
+    assert of("cuda", 2, processes=4) == "4 processes were requested, but only 2 GPUs computed correctly here"
+    assert of("cuda", 1).startswith("only one GPU here: ") and of("cuda", 2, processes=1) == of("cuda", 1)
     assert of("cuda", 1, nodes=("a", "b")) == "", "two nodes with one GPU each have a link between them"
     assert of("cuda", 0, node=1, nodes=("a", "b")) == of("cuda", 0, launched={"RANK": "3"}) == ""
 
@@ -109,6 +109,25 @@ def test_no_gpu_is_taken_twice() -> None:
 def test_a_launcher_that_ends_before_a_rank_begins_shows_nothing(end: StepEnd, status: str) -> None:
     measured = Measured(level="links", device="cuda", ended=(end,))
     assert run("collective-failed", healthy().replace({"measured": measured}))[0] == status
+
+
+@for_each(
+    ("why", "status"),
+    [
+        (Missing("timeout", "import torch was not finished after 9 s: it was still reading"), "unknown"),
+        (Missing("timeout", "the 20 s allowed for the test were used up"), "unknown"),
+        (Missing("absent", "only one GPU here"), "skipped"),
+        (NOT_ASKED, "skipped"),
+    ],
+)
+def test_links_for_which_there_was_no_time_are_no_pass(why: Missing, status: str) -> None:
+    for used, offered in ((NOT_ASKED, 600), (20.0, 600), (300.0, 600), (600.0, 1200), (1000.5, 2001)):
+        measured = Measured(level="links", device="cpu", timeout_s=used, collective_rates=why)
+        got, _, findings = run("collective-failed", healthy().replace({"measured": measured}))
+        assert got == status
+        assert [f.fixes[0].steps[0].command for f in findings] == [
+            f"gpudoctor prove --links --device cpu --timeout {offered}" for _ in findings
+        ]
 
 
 def test_a_torchrun_that_lacks_a_module_gets_its_install() -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.json import encode
 
 from doctor.probes.measured import KINDS, parse_measured
-from doctor.snapshot import Missing
+from doctor.snapshot import NOT_ASKED, Missing
 from doctor.snapshot.measured import Measured
 from doctor.snapshot.redact import LocalNames, redact
 from doctor.targets.agent import AgentResult
@@ -185,6 +186,16 @@ def test_masks_are_the_same_wherever_a_gpu_is_named(tmp_path: Path) -> None:
     assert parse_measured(again.proof, again.manifest["prove"]) == facts
 
 
+@for_each(
+    ("limit", "read"),
+    [(300.0, 300.0), (600, 600.0), (None, NOT_ASKED), ("600", NOT_ASKED), (-1, NOT_ASKED), (1e300, NOT_ASKED)],
+)
+def test_the_time_limit_of_a_proof_is_recorded(tmp_path: Path, limit: Any, read: Any) -> None:
+    write_recording(str(tmp_path), Recording(proof={}, manifest={"prove": {**ASKED, "timeout_s": limit}}), redact)
+    again = read_recording(str(tmp_path))
+    assert parse_measured(again.proof, again.manifest["prove"]).timeout_s == read
+
+
 def test_runs_one_after_the_other_are_kept_apart_in_a_recording(tmp_path: Path) -> None:
     runs = {
         "driver_proof": [
@@ -209,6 +220,7 @@ KEYS = st.sampled_from([*KINDS, "begin", "field", "value", "phase", "device", "s
 AGENTS = st.sampled_from(["proof", "driver_proof", "torch_proof", "torch_speed", "training_speed", "nvml_sampler"])
 
 
+@pytest.mark.slow
 @drawn(200)
 @given(st.dictionaries(AGENTS, st.lists(st.dictionaries(KEYS, ROWS, max_size=4), max_size=6), max_size=3), JSON)
 def test_any_lines_give_facts_that_can_be_written(lines: dict[str, list[dict[str, Any]]], about: Any) -> None:

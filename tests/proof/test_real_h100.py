@@ -72,6 +72,16 @@ def test_programs_whose_limit_is_known(program: str, bound: str, findings: list[
     assert (done.measured.watch_bound, [f.id for f in done.findings]) == (bound, findings), done.measured.watch_reason
 
 
+VERDICTS = {"gpu": "GPU", "cpu": "CPU", "dataloader": "data loading", "copies": "copies", "sleep": "sleep"}
+
+
+def test_the_page_has_these_verdicts() -> None:
+    page = Path("docs/prove.md").read_text("utf-8")
+    table = page.partition("| program | GPU busy |")[2].partition("\n\n")[0].splitlines()[2:]
+    cells = [re.split(r", | \|", line.rsplit("| ", 1)[1])[0] for line in table]
+    assert cells == [VERDICTS[watched(program).measured.watch_bound] for program in WATCHED], cells
+
+
 NOT_TOLD = Missing("absent", "NVML does not report it")
 
 
@@ -84,7 +94,9 @@ NOT_TOLD = Missing("absent", "NVML does not report it")
         ("loader", {"sm_activity_percent": 0.0}, "gpu-path-unused"),
         # a driver that does not count copies as use
         ("sleep", {"pcie_rx_mb_s": 140.0, "sm_activity_percent": 0.0}, "used"),
-        ("sleep", {"pcie_rx_mb_s": 60.0, "sm_activity_percent": 0.0}, "gpu-path-unused"),
+        ("sleep", {"pcie_tx_mb_s": 140.0, "sm_activity_percent": 0.0}, "used"),  # results that it fetches
+        ("sleep", {"pcie_rx_mb_s": 60.0, "pcie_tx_mb_s": 60.0, "sm_activity_percent": 0.0}, "used"),  # together
+        ("sleep", {"pcie_rx_mb_s": 50.0, "pcie_tx_mb_s": 50.0, "sm_activity_percent": 0.0}, "gpu-path-unused"),
         ("sleep", {"sm_activity_percent": 0.3}, "used"),
     ],
 )
@@ -96,10 +108,10 @@ def test_what_shows_that_a_gpu_was_used(program: str, changes: dict[str, Any], f
 
 @for_each(
     ("gb_s", "status"),
-    [(1500.0, "fail"), (2040.0, "warn"), (2100.0, "warn"), (2400.0, "pass"), (3000.0, "pass")],
+    [(1500.0, "fail"), (2040.0, "warn"), (2100.0, "warn"), (2400.0, "warn"), (2700.0, "pass"), (3000.0, "pass")],
 )
 def test_memory_is_held_against_sound_boards(gb_s: float, status: str) -> None:
-    """A threshold of an acceptance test (1,905 GB/s) is not what is usual: sound boards read 2,570 and 3,000."""
+    """A threshold of an acceptance test (1,905 GB/s) is not what is usual: sound boards read 2,900 to 3,020."""
     rates = tuple(replace(r, value=gb_s) if r.kind == "memory" else r for r in known(FULL.rates) or ())
     done = report(machine().replace({"measured": replace(FULL, rates=rates)}))
     assert next(c.status for c in done.checks if c.id == "memory-bandwidth-below-range") == status
@@ -118,7 +130,7 @@ def test_the_default_power_limit_explains_a_product(tflops: float) -> None:
 
 def test_a_clock_that_power_does_not_explain_is_reported() -> None:
     """1,590 of 1,980 MHz at half of the limit: as locked clocks show, whatever the rates are."""
-    slow = {"clock_sm_mhz": 1590.0, "power_w": 350.0, "reasons_percent": {}}
+    slow = {"clock_sm_mhz": 1590.0, "power_w": 350.0, "reasons_percent": {}, "reasons_samples": 132}
     held = tuple(replace(load, **slow) for load in known(FULL.loads) or ())
     done = report(machine().replace({"measured": replace(FULL, loads=held)}))
     assert [f.id for f in done.findings] == ["clock-held-low"]

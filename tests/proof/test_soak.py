@@ -134,7 +134,7 @@ def test_a_falling_load_warns_with_its_reasons() -> None:
     s = soaked(*([742.0] * 10 + [600.0] * 20), reasons_percent={"sw-thermal": 80.0, "idle": 0.0})
     status, _, (finding,) = run(ID, s)
     assert status == "warn" and "loses 19 %" in finding.title
-    assert "sw-thermal in 80 % of the samples" in finding.detail and "It reached 74 C" in finding.detail
+    assert "sw-thermal in 80 % of the samples" in finding.detail and "The GPU reached 74 C" in finding.detail
     assert finding.fixes[0].id == "cool-and-soak-again"
     assert_every_fix_is_looked_at_again(s, finding)
 
@@ -143,7 +143,7 @@ def test_a_load_that_falls_without_its_clock_is_not_for_the_fans() -> None:
     s = soaked(*([742.0] * 10 + [600.0] * 20), reasons_percent={"idle": 100.0})
     _, _, (finding,) = run(ID, s)
     assert (
-        "The clock did not drop, so neither heat nor power slowed it down" in finding.detail
+        "The clock did not drop, so neither heat nor power slowed the GPU down" in finding.detail
         and finding.fixes[0].id == "soak-again-alone"
     )
     assert_every_fix_is_looked_at_again(s, finding)

@@ -89,7 +89,7 @@ def test_pro_6000_is_no_faster_than_a_3060_ti_until_the_batch_is_large() -> None
     assert "with the small model measured here" in verdict(big).advice[0]
     assert "A different GPU would not help at these sizes" in said(big)["launch-bound"]
     assert any("CUDA graphs" in line for line in verdict(big).advice)
-    assert any(line.startswith("3 training runs at once") and "MIG" in line for line in verdict(big).advice)
+    assert any(line.startswith("3 training runs in parallel") and "MIG" in line for line in verdict(big).advice)
     for done in (big, small):
         assert done.verdict == "pass" and verdict(done).cuda_compatibility == "cleared"
         assert CLEARED in said(done)["launch-bound"]
@@ -106,7 +106,7 @@ def test_the_same_trainings_watched(board: str, busy: float, cores: float, perce
     done = report(s)
     assert ids(s) == ["cpu-bound"] and done.exit_code == 0
     words = said(done)["cpu-bound"]
-    assert f"busy {busy:.0f} %" in words and "Another GPU would not help" in words
+    assert f"busy {busy:.0f} %" in words and "A different GPU would not help" in words
     assert "CUDA compatibility is not the cause: the program's kernels ran on the GPU" in words
     assert "gpudoctor prove tells them apart" in words
     v = verdict(done)
@@ -149,7 +149,7 @@ def test_a_run_without_a_gpu_says_nothing_of_cuda() -> None:
     assert (done.gpu_path, done.cuda_compatibility, done.watch_reason) == (
         "gpu-path-unused",
         "unknown",
-        "it used no GPU, and its process used 1.0 cores without pause",
+        "it used no GPU, and its process continuously used 1.0 cores",
     )
 
 
@@ -208,7 +208,7 @@ def test_a_gpu_slowed_by_heat_explains_its_slow_products() -> None:
     done = report(s)
     assert ids(s) == ["thermally-throttled", "matmul-below-range"] and done.exit_code == 0
     assert done.findings[1].downstream_of == ("thermally-throttled",)
-    assert "Heat slowed it down" in done.findings[1].detail
+    assert "Heat slowed the GPU down" in done.findings[1].detail
     hard = changed(s, loads=loads(b, reasons_percent={"hw-thermal": 64.0}))
     assert ids(hard)[0] == "thermally-throttled" and report(hard).exit_code == 1
 

@@ -17,6 +17,7 @@ from msgspec import convert
 
 from doctor.patient import figures, speed_fp4, speed_lines, torch_speed
 from doctor.patient import speed_plan as plan
+from doctor.patient.speed_tools import Tools
 from doctor.snapshot import Missing
 from doctor.snapshot.measured import CopyProof, ProductProof, Rate, StepEnd, TrainingStep
 from doctor.targets.agent import AgentResult
@@ -513,6 +514,28 @@ def test_operations_and_bytes_of_a_transformer_layer() -> None:
         "gelu": ("element-wise", 5 * 256, 2 * 2 * 256),
         "residual-add": ("element-wise", 256, 2 * 3 * 256),
     }
+
+
+@for_each(
+    ("kind", "load", "ms", "detail"),
+    [
+        ("cpu", 2.5, 3.0, {"size": 7, "load_percent": 250}),
+        ("cpu", 0.5, 3.0, {"size": 7, "load_percent": 50}),
+        ("cpu", 0.4, 5.0, {"size": 7}),
+        ("gpu", 2.5, 5.0, {"size": 7}),  # what it computes does not wait for a core
+    ],
+)
+def test_on_a_busy_cpu_the_best_run_counts(
+    monkeypatch: pytest.MonkeyPatch, kind: str, load: float, ms: float, detail: dict[str, int]
+) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (load * (os.cpu_count() or 1), 0.0, 0.0))
+    written: list[Any] = []
+    agent: Any = SimpleNamespace(emit=lambda **line: written.append(line), at_once=0)
+    tools = Tools(agent, None, SimpleNamespace(kind=kind, name="cpu"), plan.PLANS["cpu", "quick"])
+    times = [5.0, 3.0, 9.0]
+    assert tools.typical(times) == ms
+    tools.rate("matmul", "fp32", 2.0, "TFLOP/s", times, detail={"size": 7})
+    assert [line["rate"]["detail"] for line in written] == [detail]
 
 
 def test_percentiles() -> None:

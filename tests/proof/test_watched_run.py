@@ -54,7 +54,7 @@ def judged(watch: dict[str, Any], *loads: dict[str, Any]) -> Any:
         ({"gpu_busy_percent": 8.0}, {"power_w": 100.0, "pcie_rx_mb_s": 48_000.0}, "copies", "76 % full"),
         ({"gpu_busy_percent": 8.0}, {"power_w": 100.0, "pcie_tx_mb_s": 48_000.0}, "copies", "76 % full"),
         ({"gpu_busy_percent": 50.0}, {"power_w": 400.0, "pcie_rx_mb_s": 27_000.0}, "copies", "take turns"),
-        ({"gpu_busy_percent": 8.0}, {"power_w": 100.0, "pcie_rx_mb_s": 4_000.0}, "cpu", "without pause"),
+        ({"gpu_busy_percent": 8.0}, {"power_w": 100.0, "pcie_rx_mb_s": 4_000.0}, "cpu", "continuously used 1.0 cores"),
         (SPINS, {"power_w": 650.0, "pcie_rx_mb_s": 48_000.0}, "gpu", "650 of 700 W"),  # they overlap
         (SPINS, {"power_w": 128.0, "pcie_rx_mb_s": 48_000.0}, "copies", "76 % full"),
     ],
@@ -67,7 +67,7 @@ def test_what_is_judged_together(watch: dict[str, Any], load: dict[str, Any], bo
 def test_what_waiting_means_for_a_distributed_job() -> None:
     done = judged({**SPINS, "libraries": ("libnccl.so.2",)}, {"power_w": 128.0})
     assert "NCCL" in done.advice[0] and "Watch the other ranks" in done.advice[0]
-    assert not any("faster core or more loader workers will not help" in line for line in done.advice)
+    assert not any("faster CPU core or more loader workers will not help" in line for line in done.advice)
     alone = judged({**SPINS, "libraries": ("libcudart.so.12",)}, {"power_w": 128.0})
     assert alone.watch_bound == "waiting" and "NCCL" not in alone.advice[0]
 
@@ -112,7 +112,7 @@ def test_a_board_of_70_watts_at_work_is_at_work() -> None:
     ("watch", "bound", "words"),
     [
         ({"main_cores": 0.4, "cpu_cores": 0.4, "core_wait_percent": 55.0}, "cpu", "waited for a core 55 %"),
-        ({"main_cores": 1.0}, "cpu", "1.0 cores without pause"),
+        ({"main_cores": 1.0}, "cpu", "continuously used 1.0 cores"),
         ({"main_cores": 0.1, "cpu_cores": 0.1, "blocked_percent": 60.0}, "dataloader", "disk 60 %"),
         ({"main_cores": 0.2, "workers": 4, "workers_cores": 3.9, "cpu_cores": 4.1}, "dataloader", "4 loader workers"),
         (
@@ -136,7 +136,7 @@ def test_a_board_of_70_watts_at_work_is_at_work() -> None:
         (
             {"main_cores": 0.9, "workers": 4, "workers_cores": 0.3, "workers_blocked_percent": 60.0},
             "cpu",
-            "0.9 cores without pause",
+            "continuously used 0.9 cores",
         ),
         ({"main_cores": 0.5, "cpu_cores": 3.5, "cores": 4.0, "busiest_thread": 0.5}, "cpu", "all of its 4 cores"),
         ({"main_cores": 0.01, "cpu_cores": 0.01, "busiest_thread": 0.01}, "sleep", "waited for something else"),
@@ -170,3 +170,22 @@ def test_a_program_that_ended_at_once_waited_for_nothing(cores: float, end: dict
     done = judged({"uses_gpu": False, **idle, **end})
     assert bool(words) != any("waited for something else" in line for line in (done.watch_reason, *done.advice))
     assert words in done.watch_reason and (done.watch_bound == "unclear" or not words)
+
+
+@for_each(
+    ("others", "busy", "main", "rx", "bound"),
+    [
+        (0, 20.0, 1.0, 9000.0, "copies"),
+        (2, 20.0, 1.0, 9000.0, "unclear"),
+        (2, 0.2, 0.02, 50000.0, "sleep"),
+        (1, 40.0, 0.3, 50000.0, "unclear"),
+    ],
+)
+def test_the_copies_of_others_do_not_bound_a_program(
+    others: int, busy: float, main: float, rx: float, bound: str
+) -> None:
+    """The link carries what all programs on the GPU copy."""
+    s = watched("h100", gpu_busy_percent=busy, others_on_gpu=others, main_cores=main, cpu_cores=main)
+    linked = load("watch", BOARDS["h100"], utilization_percent=busy, pcie_rx_mb_s=rx, pcie_gen=5, pcie_width=16)
+    done = report(s.replace({"measured.loads": (linked,)})).measured
+    assert done is not None and done.watch_bound == bound

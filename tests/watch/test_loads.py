@@ -113,7 +113,7 @@ def test_all_figures_in_the_units_of_a_load() -> None:
     (load,) = loads_of([first, second], [Phase("training", A, 0.5, 2.0)], pids=[7])
     assert (load.clock_sm_mhz, load.clock_sm_max_mhz, load.clock_memory_mhz) == (1300.0, 1980, 2619.0)
     assert (load.power_w, load.power_limit_w, load.temperature_max_c) == (700.0, 700.0, 64)
-    assert load.reasons_percent == {"power-cap": 100.0, "sw-thermal": 50.0}
+    assert load.reasons_percent == {"power-cap": 100.0, "sw-thermal": 50.0} == load.reasons
     assert (load.pcie_gen, load.pcie_width, load.memory_used_max_mib) == (5, 16, 4096.0)
     assert load.others == 0, "one other process in one of two samples is a passer-by"
 
@@ -147,7 +147,7 @@ def test_what_nvml_does_not_tell_is_missing_and_nonsense_too() -> None:
         load.memory_used_max_mib,
     )
     assert all(isinstance(value, Missing) and value.reason == "absent" for value in values)
-    assert load.reasons_percent == {}
+    assert load.reasons_percent == {} and isinstance(load.reasons, Missing) and load.reasons.reason == "absent"
 
 
 @for_each("odd", [None, True, "x", [], {}, {"time": "x"}, {"time": 1, "processes": [["x"]]}])
@@ -187,3 +187,24 @@ def test_a_process_that_is_not_listed_proves_something_only_where_numbers_are_ou
 def test_without_samples_nothing_is_known_of_the_process() -> None:
     on = process_on_gpu([sample(5.0, processes=[(7, 1)])], A, 7, 0.0, 2.0, visible=True)
     assert all(isinstance(value, Missing) for value in on)
+
+
+IDLE, BUSY = {"clock_sm": 210, "clock_memory": 405}, {"clock_sm": 2700, "clock_memory": 10501}
+
+
+@for_each(
+    "work, pause",
+    [
+        ({"utilization": 98, "clock_event_reasons": 0}, {"utilization": 0, "clock_event_reasons": 0x1}),
+        ({"utilization": 98, "clock_event_reasons": 0}, {"utilization": 60, "clock_event_reasons": 0x1}),
+        ({"utilization": 98}, {"utilization": 0}),
+    ],
+    ids=["nvml gives idle", "its utilization is late", "no reasons"],
+)
+def test_the_clock_is_that_of_work(work: dict[str, int], pause: dict[str, int]) -> None:
+    """A board that lowers its clocks between two pieces of work is not held low."""
+    samples = [sample(10.5 + t, **(pause | IDLE if t % 3 == 2 else work | BUSY)) for t in range(30)]
+    (load,) = loads_of(samples, [Phase("watch", A, 10.0, 50.0)])
+    assert (load.clock_sm_mhz, load.clock_memory_mhz) == (2700.0, 10501.0)
+    (load,) = loads_of([sample(10.5, **pause, **IDLE)], [Phase("watch", A, 10.0, 50.0)])
+    assert load.clock_sm_mhz == 210.0, "all there is"
