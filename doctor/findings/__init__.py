@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .expect import Expect
 from .finding import (
     LAYERS,
     Alternative,
@@ -19,7 +20,7 @@ from .finding import (
     Step,
     Where,
 )
-from .policy import Expect, FailOn, FoundConfig, Policy
+from .policy import FailOn, FoundConfig, Policy
 from .skip import NotExamined, Skip, SkipKind
 
 if TYPE_CHECKING:

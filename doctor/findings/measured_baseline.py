@@ -22,7 +22,12 @@ class Change(NamedTuple):
     key: str
     percent: float
     clear: bool
-    """The change is beyond both spreads."""
+    """The ranges of the two measurements do not overlap."""
+
+    @property
+    def name(self) -> str:
+        """`bf16 matmul`, `memory copy`."""
+        return f"{self.was.what} matmul" if self.was.kind == "matmul" else f"{self.was.kind} {self.was.what}"
 
 
 class Compared(NamedTuple):

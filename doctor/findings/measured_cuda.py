@@ -40,12 +40,12 @@ def compatibility(s: Snapshot, m: Knows) -> Compatibility:
         )
     native = _native(s, m, proofs)
     if not native:
-        return Compatibility("unknown", "it is unknown whether torch has native code for this GPU")
+        return Compatibility("unknown", "gpudoctor does not know whether torch has native code for this GPU")
     products = [r for r in ranged(s, m, "matmul") if r.band.basis != "unknown" and r.rate.what in _PLAIN]
     low = [r for r in products if r.low and r.rate.value < _FAR * r.band.typical and not r.busy]
     if low:
         where = f" on {low[0].rate.device}" if len({r.rate.device for r in products}) > 1 else ""
-        return Compatibility("unknown", f"large products are slower than they should be{where}: {low[0].figures()}")
+        return Compatibility("unknown", f"large matmuls are slower than they should be{where}: {low[0].figures()}")
     words = [native, "the results are right"] if proofs else [native]
     if products:
         words.append(_speed(products))
@@ -76,4 +76,4 @@ def _native(s: Snapshot, m: Knows, proofs: list[TorchProof]) -> str:
 def _speed(products: list[Ranged]) -> str:
     best = next((r for what in _PLAIN for r in products if r.rate.what == what), products[0])
     share = f"{100 * best.rate.value / best.band.peak:.0f} % of the peak" if best.band.peak else "the normal rate"
-    return f"large {best.rate.what} matrix products reach {share}"
+    return f"large {best.rate.what} matmuls reach {share}"

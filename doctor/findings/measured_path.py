@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, TypeAlias
 
-from ..snapshot import Measured, Missing, Snapshot, StepEnd, TorchProof, Watch, known
+from ..snapshot import Load, Measured, Missing, Snapshot, StepEnd, TorchProof, Watch, known
 from ..snapshot.device_names import in_short
 from ..snapshot.measured_proof import PROVES_NOTHING
 from .measured_driver import OUT_OF_MEMORY, driver_error, driver_failed
@@ -19,8 +19,9 @@ BUSY_PERCENT = 1.0
 WORK_SM_PERCENT = 0.005
 """Mean activity of the SMs (GPM) that only kernels explain. On an H100, a program that held a context for 10 s showed
 0.000, one that ran 117 steps of a small layer 0.018 (`tests/fixtures/h100`)."""
-COPY_MB_S = 100.0
-"""Over PCIe to the GPU, above which a program copies data. Idle, the same H100 received 1 MB/s."""
+COPY_MB_S, _IDLE_MB_S = 100.0, 3.0
+"""Over PCIe in both directions together: more than an idle machine's by this, a program copies data; and an idle
+machine's own (the same H100 received 1 MB/s and sent 2)."""
 
 
 class Path(NamedTuple):
@@ -144,7 +145,7 @@ def _nothing_ran(m: Measured) -> Path:
             words = f"{', '.join(absent)} was requested, but torch sees {', '.join(devices)}"
             return Path("gpu-path-unused", words, absent[0])
     elif slow is not None and not ends:
-        return Path("unknown", f"torch's test did not finish in the time that it had: {slow.detail}")
+        return Path("unknown", f"torch's test ran out of time: {slow.detail}")
     elif devices.reason in ("error", "absent"):
         return Path("gpu-path-unused", f"torch could not be queried for GPUs ({devices.detail or devices.reason})")
     if ends:
@@ -183,8 +184,8 @@ def _proven(proof: TorchProof, m: Measured) -> Path:
 def _errors(proof: TorchProof) -> str:
     limit = known(proof.tolerance)
     words = [
-        f"{what} off by {error:.2g} of the largest value"
-        for what, error in (("product", known(proof.matmul_error)), ("convolution", known(proof.conv_error)))
+        f"{what} off by {error:.2g} times the largest value"
+        for what, error in (("matmul", known(proof.matmul_error)), ("convolution", known(proof.conv_error)))
         if error is not None and (limit is None or not error <= limit)
     ]
     return " and ".join(words or ["they differ from float64 on the CPU"]) + (
@@ -212,7 +213,7 @@ def _watched(m: Measured, w: Watch) -> Path:
     if used is None:
         detail = w.uses_gpu.detail if isinstance(w.uses_gpu, Missing) else ""
         why = f": {detail}" if detail else ""
-        return Path("unknown", f"it could not be seen whether {w.program} used a GPU{why}", "watch", key)
+        return Path("unknown", f"gpudoctor could not see whether {w.program} used a GPU{why}", "watch", key)
     early = ended_early(w)
     if not used:
         span = f"{w.seconds:.0f} s" if w.seconds >= 1 else "less than a second"
@@ -237,18 +238,32 @@ def _watched(m: Measured, w: Watch) -> Path:
 def _idle_by_utilization(m: Measured, w: Watch, opened: str, key: str) -> Path:
     """A GPU that utilization shows as idle: short kernels and copies do not appear in it, so look for their traces."""
     loads = [load for load in known(m.loads) or () if load.phase == "watch" and load.key in w.gpu_keys]
-    copied = max((known(load.pcie_rx_mb_s) or 0.0 for load in loads), default=0.0)
     activity = [percent for load in loads if (percent := known(load.sm_activity_percent)) is not None]
-    if not known(w.others_on_gpu):  # the SMs and the link are counted for all programs on the GPU
-        if copied >= COPY_MB_S:
-            return Path("gpu-path-used", f"{opened}; {copied:.0f} MB/s were copied to it", "watch", key)
-        if activity and max(activity) >= WORK_SM_PERCENT:
-            ran = f"its kernels used {max(activity):.2g} % of the SMs' time"
-            return Path("gpu-path-used", f"{opened}; {ran}", "watch", key)
+    copied = max(map(_copied_mb_s, loads), default=0.0)
+    ran = max(activity, default=0.0)
+    busy = max((known(load.utilization_percent) or 0.0 for load in loads), default=0.0)
+    traces = [
+        f"{copied:.0f} MB/s were copied to and from the GPU" if copied >= COPY_MB_S else "",
+        f"kernels used {ran:.2g} % of the SMs' time" if ran >= WORK_SM_PERCENT else "",
+        f"the GPU was busy {busy:.2g} % of the time" if busy >= BUSY_PERCENT else "",
+    ]
+    if seen := " and ".join(filter(None, traces)):
+        # SMs, links and the GPU's own utilization are counted for all programs on it.
+        if known(w.others_on_gpu):
+            return Path("unknown", f"{opened}; {seen}, by this program or by others that use it", "watch", key)
+        if not (copied >= COPY_MB_S or ran >= WORK_SM_PERCENT) and w.gpu_busy_by == "process":
+            return Path("unknown", f"{opened}; {seen}, but NVML counted no work of this program", "watch", key)
+        return Path("gpu-path-used", f"{opened}; {seen}", "watch", key)
     if not activity and loader_at_limit(w):
         # The workers explain an idle GPU, and without the SMs' activity nothing shows that no kernel ran.
         return Path("unknown", f"{opened}; it may have run a few short kernels that leave no trace", "watch", key)
     return Path("gpu-path-unused", f"{opened}, but gave it no work", "watch", key)
+
+
+def _copied_mb_s(load: Load) -> float:
+    """What its links carried more than those of an idle machine. Copies between GPUs over NVLink leave PCIe idle."""
+    pcie = sum(known(rate) or 0.0 for rate in (load.pcie_rx_mb_s, load.pcie_tx_mb_s)) - _IDLE_MB_S
+    return max(pcie, known(load.nvlink_mb_s) or 0.0)
 
 
 def shared(w: Watch) -> bool:

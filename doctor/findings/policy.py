@@ -2,41 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from .baseline import Baseline
+from .expect import Expect
+from .spec import MOST_LINES, SpecLine
 
 FailOn: TypeAlias = Literal["fail", "unknown", "warn"]
-
-
-class Expect(Struct, frozen=True):
-    """`--expect`: gpu (default), any, none, or a count and model such as 8xH100."""
-
-    kind: Literal["gpu", "any", "none"] = "gpu"
-    count: int = 0
-    """0: no count was given."""
-    model: str = ""
-    """Part of the GPU's name, as given."""
-
-    @classmethod
-    def parse(cls, text: str) -> Expect:
-        """Parse `gpu`, `any`, `none`, `8`, `8xH100`, `H100`; ValueError with one line on anything else."""
-        word = text.strip()
-        if word.lower() in ("gpu", "any", "none"):
-            return cls(kind=word.lower())  # type: ignore[arg-type]
-        found = re.fullmatch(r"(?:(\d{1,4})(?:\s*[xX×]\s*|$))?([A-Za-z][\w .+-]{0,60})?", word)
-        if not word or not found or (found[1] is not None and int(found[1]) == 0):
-            raise ValueError(f"--expect {text!r}: must be gpu, any, none, a count such as 8, or a model such as 8xH100")
-        return cls(kind="gpu", count=int(found[1] or 0), model=(found[2] or "").strip())
-
-    def __str__(self) -> str:
-        if self.count or self.model:
-            return f"{self.count}x{self.model}" if self.count and self.model else str(self.count or self.model)
-        return self.kind
 
 
 class FoundConfig(Struct, frozen=True, kw_only=True):
@@ -52,6 +27,8 @@ class FoundConfig(Struct, frozen=True, kw_only=True):
     """What does not count, as it is written there: `matrix`, `expect = "none"`."""
     require: tuple[str, ...] = ()
     """Packages that only this file names."""
+    spec: bool = False
+    """It states versions of a spec."""
     skip: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
     thresholds: dict[str, float] = {}
@@ -73,6 +50,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     thresholds: dict[str, float] = {}
     baseline: Baseline | None = None
     """The earlier proof that rates are held against; None without `--baseline`."""
+    spec: Annotated[tuple[SpecLine, ...], Meta(max_length=MOST_LINES)] = ()
+    """What a team has agreed on, from `gpudoctor.toml` or `--spec`; every line counts."""
     judged_on: str = ""
     """ISO date; support ends are judged against it."""
     config: str = ""

@@ -8,7 +8,7 @@ from .patterns import lazy
 
 REASON = lazy(r"([a-z_]+(?:\.[\w./-]+)*): (absent|denied|timeout|error|not-asked|conflict|recheck)(?:: (.*))?", re.S)
 WHY = {
-    "absent": "missing", "denied": "no permission", "timeout": "no answer in time", "error": "error",
+    "absent": "missing", "denied": "no permission", "timeout": "no response in time", "error": "error",
     "not-asked": "not examined", "conflict": "the sources disagree", "recheck": "only a new check can show it",
 }  # fmt: skip
 

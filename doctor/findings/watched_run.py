@@ -29,11 +29,17 @@ STOPPED_S = 30.0
 """The same for one that a signal ended: imports and loading of a model may take that long."""
 FED_BY_WORKERS, _WAITS_FOR_THEM = 0.4, 0.5
 """Cores of each loader worker, and of the main process: beyond the first and below the second it waits for them."""
+FED_TOGETHER, ACCOUNTED = 1.5, 0.85
+"""Cores of all workers together, and time of the GPU and the main process together (as a share): beyond the first and
+below the second it waits for them too, however small each one's part is."""
 WORK_POWER, _STILL_POWER, _IDLE_POWER = 0.25, 0.15, 0.1
 """Share of the way from idle to the limit: from the first on a kernel works, below the third it does nothing; below the
 second neither, where that is all there is to judge by."""
 WORK_MEMORY, WORK_TENSOR, _WORK_SM = 25.0, 5.0, 25.0
 """Percent from which on the memory, the tensor cores, the SMs are at work."""
+POLLING_SM = 45.0
+"""Percent of the SMs that kernels which poll may hold: NCCL's 32 channels are a quarter of an H100's, two fifths of an
+H20's."""
 _ALWAYS_PERCENT, _ALWAYS_MEAN = 95.0, 98.0
 """A kernel that waits leaves no gap: at least this share of the samples at 99 %; that mean, where only it is known."""
 _UNEVEN, _UNEVEN_SM = 0.25, 2.0
@@ -81,6 +87,9 @@ def watched(m: Measured, w: Watch) -> Watched:
     if busy >= BUSY_PERCENT and w.gpu_busy_by == "device" and others:
         return Watched("unclear", f"{share}, but other programs used it too")
     copies = _copies(w, loads, share, busy)
+    if copies and others:  # the link is counted for all of them, and a thread that does nothing copies nothing
+        words = f"{copies.reason}; other programs use the GPU too, and the copies may be theirs"
+        copies = Watched("unclear", words) if (known(w.main_cores) or 0.0) >= _SLEEPS_CORES else None
     full = [load for load in loads if (known(load.utilization_percent) or 0.0) >= BUSY_PERCENT]
     if busy < BUSY_PERCENT and full and len(full) < len(loads):
         return _resident(
@@ -122,13 +131,13 @@ def _resident(w: Watch, loads: list[Load], share: str, copies: Watched | None) -
             return Watched("copies", f"{words}; its kernels moved {nvlink / 1000:.0f} GB/s over NVLink")
         if working_ones:
             some = f"{len(waiting)} of its {len(states)} GPUs waited inside a kernel"
-            return Watched("waiting", f"{some} ({_evidence(waiting[0])}), {working_ones[0].key} was working")
+            return Watched("waiting", f"{some} ({_evidence(waiting[0])}), while {working_ones[0].key} was working")
         if not any(stays(load) for load in waiting):
             return _in_turn(w, words)
         return Watched("waiting", words, ranks=_ranks(w))
     if working_ones:
         return Watched("gpu", f"{share}, at {_evidence(working_ones[0])}")
-    if loads and all(has_gaps(load) for load in loads):
+    if loads and all(has_gaps(load) or _is_uneven(load) for load in loads):
         return _in_turn(w, share)
     unseen = "it is unclear whether its kernels worked or only waited"
     return Watched("unclear", f"{share}; {unseen}: neither its power draw nor its SM activity shows it")
@@ -144,7 +153,7 @@ def working(load: Load) -> bool | None:
         return True
     if power is not None and power >= WORK_POWER:
         return True
-    few = sm is not None and sm < _WORK_SM
+    few = sm is not None and (sm < _WORK_SM or (sm < POLLING_SM and stays(load)))
     if power is None:
         return None if sm is None else not few
     return False if few or power < (_STILL_POWER if sm is None else _IDLE_POWER) else None
@@ -160,12 +169,17 @@ def has_gaps(load: Load) -> bool:
 
 def stays(load: Load) -> bool:
     """Whether one kernel that only polls was there all the time: no gap, the same SMs, hardly any memory."""
-    sm, spread = known(load.sm_activity_percent), known(load.sm_activity_spread_percent)
-    if has_gaps(load) or (sm is not None and (spread or 0.0) > max(_UNEVEN_SM, _UNEVEN * sm)):
+    if has_gaps(load) or _is_uneven(load):
         return False
     memory = known(load.memory_activity_percent)
     memory = known(load.memory_busy_percent) if memory is None else memory
     return (memory or 0.0) < _POLLS_MEMORY and (known(load.tensor_activity_percent) or 0.0) < _POLLS_TENSOR
+
+
+def _is_uneven(load: Load) -> bool:
+    """Whether the SMs' activity went up and down: kernels come and go."""
+    sm, spread = known(load.sm_activity_percent), known(load.sm_activity_spread_percent)
+    return sm is not None and (spread or 0.0) > max(_UNEVEN_SM, _UNEVEN * sm)
 
 
 def _ranks(w: Watch) -> bool:
@@ -219,11 +233,11 @@ def _copies(w: Watch, loads: list[Load], share: str, busy: float) -> Watched | N
     if percent >= FULL_LINK:
         return Watched("copies", f"{share}, and {link} was {percent:.0f} % full")
     if busy < BUSY_PERCENT and percent >= _USED_LINK and percent + busy >= _IN_TURN:
-        words = f"{share}, and {link} carried {percent:.0f} % of what it can: GPU and link take turns"
+        words = f"{share}, and {link} carried {percent:.0f} % of its maximum: GPU and link take turns"
         return Watched("copies", words, slow_copies=percent < _SLOW_LINK)
     main = known(w.main_cores) or 0.0
     if busy < IDLE_PERCENT and percent >= _COPYING_LINK and main >= ONE_CORE and not loader_at_limit(w):
-        words = f"{share}, and {link} carried {percent:.0f} % of what it can, from a thread that did nothing else"
+        words = f"{share}, and {link} carried {percent:.0f} % of its maximum, from a thread that did nothing else"
         return Watched("copies", words, slow_copies=percent < _SLOW_LINK)
     return None
 
@@ -243,6 +257,15 @@ def loader_at_limit(w: Watch) -> bool:
     return bool(workers) and used is not None and used >= WORKERS_FULL * min(workers, cores or workers)
 
 
+def _waits_for_workers(w: Watch, main: float) -> bool:
+    """Whether the main process, which uses `main` cores, waits for loader workers that are not at their limit."""
+    workers, used = known(w.workers) or 0, known(w.workers_cores) or 0.0
+    if not workers or main >= _WAITS_FOR_THEM:
+        return False
+    accounted = main + (known(w.gpu_busy_percent) or 0.0) / 100
+    return used >= FED_BY_WORKERS * workers or (used >= FED_TOGETHER and accounted < ACCOUNTED)
+
+
 def _host(w: Watch, waits: str, alone: bool = False, sleeps: bool = False) -> Watched:
     """What the host waits for, or does. alone: no GPU is in use; sleeps: the GPU had nothing to do."""
     main = known(w.main_cores)
@@ -255,19 +278,18 @@ def _host(w: Watch, waits: str, alone: bool = False, sleeps: bool = False) -> Wa
         return Watched("dataloader", f"{waits}; the main thread waited for a disk {blocked:.0f} % of the time", True)
     full = loader_at_limit(w)
     if main is not None and main >= ONE_CORE and (alone or not full):
-        return Watched("cpu", f"{waits}, and its process used {main:.1f} cores without pause")
+        return Watched("cpu", f"{waits}, and its process continuously used {main:.1f} cores")
     if full:
         words = f"{waits}; its {workers} loader worker{'s' * (workers != 1)} used {worker_cores:.1f} cores"
         less = f", and its main thread waited for a core {kept:.0f} % of the time" if kept >= _KEPT_PERCENT else ""
         return Watched("dataloader", words + less)
     if main is not None and kept >= _KEPT_PERCENT and main + kept / 100 >= ONE_CORE:
         used = f"its process used {main:.1f} cores and waited for a core {kept:.0f} % of the time"
-        return Watched("cpu", f"{waits}; {used} (other programs or a CPU quota took it)")
+        return Watched("cpu", f"{waits}; {used} (other programs or a CPU quota took the rest)")
     stuck = known(w.workers_blocked_percent) or 0.0
     if workers and stuck >= _DISK_PERCENT:
         return Watched("dataloader", f"{waits}; its loader workers waited for a disk {stuck:.0f} % of the time", True)
-    fed = workers and (worker_cores or 0.0) >= FED_BY_WORKERS * workers and (main or 0.0) < _WAITS_FOR_THEM
-    if fed and not alone:
+    if not alone and _waits_for_workers(w, main or 0.0):
         return Watched(
             "dataloader", f"{waits}; its {workers} loader worker{'s' * (workers != 1)} used {worker_cores:.1f} cores"
         )

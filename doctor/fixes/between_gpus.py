@@ -14,7 +14,7 @@ def of_pairs(s: Snapshot) -> tuple[Fix, ...]:
     step = on_host(
         s,
         "Turn ACS and the IOMMU off in the firmware; nvidia-smi nvlink --status and the kernel log "
-        "(Xid) show a link that is down.",
+        "(Xid) show whether a link is down.",
         "",
         dict(AGAIN),
         needs_root=False,

@@ -13,7 +13,7 @@ from ..findings import Fix, Matrix, Step
 from ..snapshot import EnvVar, Missing, Snapshot, known
 from .driver import install_offered, offer, other_host
 from .jetson import jetson_build
-from .machine import capabilities, driver_platform, seen_gpus
+from .machine import capabilities, driver_platform, jetson, seen_gpus
 from .python import compatible_python, new_python_fix
 from .torch import install_torch, is_installed
 from .where import RECHECK, driver_changes, recheck_run
@@ -27,9 +27,7 @@ def compatible_torch(s: Snapshot, m: Matrix) -> Fix | None:
     if there are no wheels at all (macOS, musl).
     """
     wanted = capabilities(s, m)
-    if known(s.driver.kernel_flavour) == "tegra" or any(
-        (row := m.compute_capability(cc)) and row.tegra for cc in wanted
-    ):
+    if jetson(s, m):
         return jetson_build(s)
     if not wanted:
         usual = usual_gpus(s, m)
@@ -67,7 +65,7 @@ def _newer_torch(s: Snapshot, m: Matrix, wanted: Sequence[str]) -> Fix | None:
 
 def other_gpu(s: Snapshot) -> Fix:
     """A different machine: no published build, or no driver that a build needs, supports this machine's GPU."""
-    return other_host(s, "whose GPU a published torch build supports", {**driver_changes(), **_other_torch(s)})
+    return other_host(s, "with a GPU that a published torch build supports", {**driver_changes(), **_other_torch(s)})
 
 
 def _other_platform(s: Snapshot) -> Fix:

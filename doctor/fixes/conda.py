@@ -12,7 +12,7 @@ from ..findings import Fix, Step
 from ..snapshot import ABSENT, Distribution, Missing, Snapshot, known
 from .extensions import without_libraries
 from .install import conda_line
-from .machine import capabilities, driver_version, python_version
+from .machine import capabilities, driver_version, jetson, python_version
 from .packages import site_packages, with_distributions
 from .where import RECHECK
 from .which_torch import Choice
@@ -29,7 +29,7 @@ def choose(
 ) -> tuple[CondaChoice, str] | None:
     """conda-forge's build for this machine, by the same policy as `which_torch`, whose choice is `choice`; and the
     sentence that says so: of the release `keep`, else of its minor release, else of what `resolve` recommends."""
-    if known(s.host.system) not in ("linux", "windows") or known(s.driver.kernel_flavour) == "tegra":
+    if known(s.host.system) not in ("linux", "windows") or jetson(s, m):
         return None
     system = "wsl" if known(s.host.wsl) in (1, 2) else known(s.host.system) or "linux"
     wanted = list(capabilities(s, m)) if gpus is None else list(gpus)

@@ -28,6 +28,13 @@ _WORDS = {
     "kubernetes": "Request a GPU in the container's spec; a pod that requests none gets none.",
     "apptainer": "Start with --nv, which brings in the host's driver libraries.",
 }
+_REFUSED = {
+    "docker": "If Docker reports 'could not select device driver', it did not find the NVIDIA Container Toolkit when "
+    "it started: the toolkit is missing, Docker was not restarted after its installation, or Docker is a snap, which "
+    "does not use the host's toolkit.",
+    "podman": "If Podman reports 'unresolvable CDI devices', the host has no CDI specification for its GPUs.",
+}
+"""What an engine reports when it cannot pass in a GPU, and why."""
 
 
 def start_with_gpu(s: Snapshot) -> tuple[Fix, ...]:
@@ -57,9 +64,7 @@ def start_with_gpu(s: Snapshot) -> tuple[Fix, ...]:
                 changes=changes,
             ),
         ),
-        note="If the engine reports 'could not select device driver', the host lacks the NVIDIA Container Toolkit."
-        if kind in ("docker", "containerd", "podman")
-        else "",
+        note=_REFUSED.get(kind, ""),
         source=_TOOLKIT,
     )
     return (start, _configure_runtime(s, kind)) if kind in ("docker", "podman", "containerd") else (start,)
@@ -187,7 +192,7 @@ def _make_nodes(s: Snapshot, root: str) -> Fix:
         steps=(
             on_host(
                 s,
-                "Load the module and create the device nodes; with nvidia-persistenced they also exist after a reboot.",
+                "Load the module and create the device nodes; nvidia-persistenced does so after each reboot.",
                 f"{root}modprobe nvidia-uvm && {root}nvidia-modprobe -c=0 -u",
                 start_changes(driver__modules=_with_uvm(s)),
             ),
@@ -215,7 +220,7 @@ def allow_access(s: Snapshot, closed: Sequence[DeviceNode] = ()) -> tuple[Fix, .
     if known(s.host.wsl) == 2:
         again = on_host(
             s,
-            "WSL gives every user access to this device node; it was restricted later. Restore its mode.",
+            "WSL gives every user access to this device node, but its mode was restricted later. Restore WSL's mode.",
             f"{root}chmod 0666 {_NODES['dxg']}",
             start_changes(),
         )
@@ -234,8 +239,8 @@ def allow_access(s: Snapshot, closed: Sequence[DeviceNode] = ()) -> tuple[Fix, .
     if closed and mode is not None and mode & 0o006 == 0o006:
         again = on_host(
             s,
-            f"The driver creates the device nodes with mode {mode:04o}; they were restricted later. If you are allowed "
-            "to use the GPUs, restore that mode.",
+            f"The driver creates the device nodes with mode {mode:04o}, but they were restricted later. If you are "
+            "allowed to use the GPUs, restore that mode.",
             f"{root}chmod {mode:04o} {paths}",
             start_changes(),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from compat_matrix.resolver import glibc_floor
@@ -20,18 +20,21 @@ if TYPE_CHECKING:
 
 INDEX = "https://download.pytorch.org/whl/cpu"
 """PyTorch's index of CPU builds. On macOS the default index has no others; elsewhere its wheels may bring CUDA."""
-_WHY = "The CPU build is enough if no GPU is expected, and it comes without the CUDA libraries, which take gigabytes"
+_WHY = "The CPU build is enough if no GPU is expected, and it comes without the CUDA libraries, which take up gigabytes"
 
 
-def cpu_torch(s: Snapshot, m: Matrix, also: Sequence[str] = ()) -> Fix | None:
+def cpu_torch(s: Snapshot, m: Matrix, also: Sequence[str] = (), allowed: Callable[[str], bool] = bool) -> Fix | None:
     """Install the newest CPU build that this system and Python have a wheel for, with these companions.
 
     Where this Python has none, in a new environment of one that has. None on musl, for which there are no wheels.
+    allowed: which releases somebody allows.
     """
     if (known(s.host.libc) or "").startswith("musl"):
         return None
     mac = known(s.host.system) == "darwin"
-    release, python = ("", "") if mac else _release(s, m)
+    release, python = ("", "") if mac else _release(s, m, allowed)
+    if not release and allowed is not bool:
+        return None
     steps: list[Step] = []
     if python or needs_new_environment(s):
         made, s = new_environment(s, python)
@@ -46,13 +49,14 @@ def cpu_torch(s: Snapshot, m: Matrix, also: Sequence[str] = ()) -> Fix | None:
     return Fix(id="install-cpu-torch", title=f"Install {word}", steps=tuple(steps), note=note(s, request, _WHY))
 
 
-def _release(s: Snapshot, m: Matrix) -> tuple[str, str]:
+def _release(s: Snapshot, m: Matrix, allowed: Callable[[str], bool]) -> tuple[str, str]:
     """The newest release for this C library and Python, and the Python to make an environment of ('' for this one)."""
     platform, libc = wheel_platform(s), numbers(glibc(s))
     rows = [
         row
         for row in sorted(m.releases, key=lambda row: numbers(row.torch), reverse=True)
-        if getattr(row, f"pythons_{platform}")
+        if allowed(row.torch)
+        and getattr(row, f"pythons_{platform}")
         and (not libc or platform == "windows" or libc >= numbers(glibc_floor(row.torch, "cpu", platform)))
     ]
     python = python_version(s)

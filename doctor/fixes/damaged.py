@@ -88,7 +88,7 @@ def _room(s: Snapshot, broken: Sequence[ChangedFile]) -> list[Step]:
     if disk is None or disk.free_mib >= needed_mib:
         return []
     prefix = known(s.python.patient.prefix) or disk.path
-    free = f"only {disk.free_mib / 1024:.1f} GiB are free, so the files were truncated, or would be again"
+    free = f"only {disk.free_mib / 1024:.1f} GiB is free, so the files were truncated, or would be again"
     return [
         Step(
             text=f"First free up space on the disk that holds {prefix}: {free}. This shows the largest folders:",

@@ -62,17 +62,21 @@ def install_note(s: Snapshot, last: bool = False) -> str:
         return "The package is in the AUR (yay is one of its helpers); remove the newer driver's packages first."
     if system in ("ubuntu", "pop", "linuxmint", *ARCH):
         return ""
-    return f"The packages come from NVIDIA's repository; first add it as the installation guide describes ({DOCS})."
+    return (
+        "The packages come from NVIDIA's repository, which you must add first, as the installation guide describes "
+        f"({DOCS})."
+    )
 
 
 class Offer(Struct, frozen=True):
     """The branch to install; `last`: no later one drives these GPUs; `floor`: the oldest that would do, 0 where any;
-    `proprietary`: the open kernel module does not drive one of them."""
+    `proprietary`: the open kernel module does not drive one of them; `open`: only that one does."""
 
     branch: int
     last: bool
     floor: int
     proprietary: bool = False
+    open: bool = False
 
 
 def offer(s: Snapshot, m: Matrix, floor: int = 0, today: str = "", gpus: Sequence[str] | None = None) -> Offer | None:
@@ -87,7 +91,8 @@ def offer(s: Snapshot, m: Matrix, floor: int = 0, today: str = "", gpus: Sequenc
     if floor and driver_platform(s) == "linux":
         floor = max([floor, *(found.first_driver or 0 for found in rows)])
     closed = any(found.open_module == "unsupported" for found in rows)
-    return Offer(row.branch, row.branch in {found.last_driver for found in rows}, floor, closed)
+    opened = any(found.open_module == "required" for found in rows)
+    return Offer(row.branch, row.branch in {found.last_driver for found in rows}, floor, closed, opened)
 
 
 def _capabilities_here(s: Snapshot, m: Matrix) -> Sequence[str]:
@@ -95,6 +100,20 @@ def _capabilities_here(s: Snapshot, m: Matrix) -> Sequence[str]:
     found = {*capabilities(s, m), *(cc for _, cc in cards(s, m).values() if cc)}
     bus = [d for d in known(s.driver.pci_devices) or () if d.vendor == "10de" and not d.class_code.startswith("0680")]
     return sorted(found, key=numbers) or [cc for d in bus if (cc := m.gpu(pci_device_id=d.device).capability)]
+
+
+def driving(s: Snapshot, m: Matrix, branches: Sequence[int]) -> list[int]:
+    """Those of these branches that drive all GPUs here."""
+    rows = [row for cc in _capabilities_here(s, m) if (row := m.compute_capability(cc))]
+    return [one for one in branches if all((r.first_driver or 0) <= one <= (r.last_driver or one) for r in rows)]
+
+
+def module_flavour(s: Snapshot, m: Matrix) -> str:
+    """The kernel module for all GPUs here: `open`, `proprietary`, or the one that is loaded; '' if either would do."""
+    needs = {row.open_module for cc in _capabilities_here(s, m) if (row := m.compute_capability(cc))}
+    if "unsupported" in needs:
+        return "proprietary"
+    return "open" if "required" in needs else known(s.driver.kernel_flavour) or ""
 
 
 def last_branch(s: Snapshot, m: Matrix) -> int:
@@ -119,7 +138,7 @@ def install_offered(s: Snapshot, found: Offer | None, flavour: str = "") -> tupl
         return ()
     if driver_platform(s) == "windows":
         return (update_windows_driver(s, found.floor or None),)
-    flavour = "proprietary" if found.proprietary else flavour
+    flavour = "proprietary" if found.proprietary else "open" if found.open else flavour
     return install_driver(s, found.branch, flavour, floor=found.floor, last=found.last)
 
 
@@ -220,7 +239,7 @@ def start_fabric_manager(s: Snapshot, version: str, here: bool = True) -> tuple[
     if not here:
         return (other_host(s, "whose NVSwitch fabric is up (and tell the provider about this one)"),)
     root, branch = host_sudo(s), version.partition(".")[0]
-    exact = f" in exactly version {version}" if version else " in exactly the driver's version"
+    exact = f" (exactly version {version})" if version else " (exactly the driver's version)"
     start = Fix(
         id="start-fabric-manager",
         title="Start the fabric manager" + (" on the host" if container_kind(s) else ""),

@@ -108,7 +108,7 @@ def _apart(s: Snapshot, spec: str) -> Fix:
     unknown: dict[str, Any] = {f"torch.{name}": RECHECK for name in s.torch.__struct_fields__}
     changes = {**unknown, **recheck_run(s), "python.distributions": RECHECK, "python.extensions": RECHECK,
                "python.patient.prefix": folder, "python.patient.executable": f"{folder}/bin/python"}  # fmt: skip
-    text = "Another package needs the installed cuDNN, and one environment cannot hold two versions."
+    text = "Another package needs the installed cuDNN, but one environment cannot hold two versions."
     there = s.replace({"python.patient.executable": f"{folder}/bin/python", "python.distributions": RECHECK})
     made = Step(
         text=text,

@@ -41,7 +41,7 @@ def use_path(s: Snapshot, m: Matrix, path: Path) -> tuple[Fix, ...]:
     again = here(
         "prove-again",
         "Fix the cause, then run gpudoctor prove again",
-        "The finding above names the cause. If there is none, run: gpudoctor check",
+        "The finding above names the cause. If it names none, run: gpudoctor check",
     )
     if path.device.startswith("cuda:") and _gpu_in_doubt(s, path):
         gpu = gpu_of(s, path.device, path.key)

@@ -168,8 +168,8 @@ def seat_board(s: Snapshot, key: str, width: int) -> tuple[Fix, ...]:
     """Give the board all lanes of its link."""
     step = on_host(
         s,
-        "Once the jobs on this host are no longer needed, power off; reseat the board or use a slot with all lanes "
-        "(riser cables and M.2 slots share lanes); check the slot's setting in the firmware.",
+        "Once the jobs on this host are no longer needed, power off; reseat the board or use a slot with all its lanes "
+        "connected (riser cables and M.2 slots share lanes); check the slot's setting in the firmware.",
         changes=gpu_changes(s, key, pcie_width=width, pcie_gen=RECHECK),
         needs_root=False,
         ends=HOST,

@@ -19,9 +19,9 @@ def jetson_build(s: Snapshot) -> Fix:
     # Where a provider, a batch system or another engine starts containers, the image is named there.
     docker = container_kind(s) in ("", "docker") and not (known(s.host.provider) or notebook(s) or batch_job(s))
     step = Step(
-        text="Start NVIDIA's image with torch for the board's JetPack: for JetPack 6 (R36 in "
-        f"/etc/nv_tegra_release) {_JETPACK_6}. For JetPack 5 (R35) use nvcr.io/nvidia/l4t-pytorch, for JetPack 7 "
-        "(R38) nvcr.io/nvidia/pytorch, with a tag from the time of that JetPack.",
+        text=f"Start NVIDIA's torch image for the board's JetPack version: {_JETPACK_6} for JetPack 6 (R36 in "
+        "/etc/nv_tegra_release), nvcr.io/nvidia/l4t-pytorch for JetPack 5 (R35), nvcr.io/nvidia/pytorch for JetPack 7 "
+        "(R38). For 5 and 7, choose a tag that was released at about the same time as that JetPack version.",
         command=f"docker run -it --rm --runtime nvidia {_JETPACK_6}" if docker else "",
         where="container-start",
         changes=changes,

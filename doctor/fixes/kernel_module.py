@@ -16,7 +16,7 @@ def build_module(s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
         id="build-kernel-module",
         title="Build the module for the running kernel",
         steps=(
-            on_host(s, "Install the headers of the running kernel.", headers_command(s)),
+            on_host(s, "Install the headers for the running kernel.", headers_command(s)),
             on_host(
                 s,
                 "Build every module registered with DKMS, then load the NVIDIA module.",
@@ -56,7 +56,7 @@ def sign_module(s: Snapshot) -> tuple[Fix, ...]:
             on_host(
                 s, "Enroll the key that DKMS signs modules with; choose a password.", f"{root}mokutil --import {key}"
             ),
-            reboot_step(s, "and choose 'Enroll MOK' in the blue screen, then enter the password.", driver_changes()),
+            reboot_step(s, "and choose 'Enroll MOK' on the blue screen, then enter the password.", driver_changes()),
         ),
     )
     off = Fix(

@@ -85,7 +85,7 @@ def compiler_of_runtime(s: Snapshot, nvcc: Distribution, runtime: Distribution) 
     cuda = ".".join(runtime.version.split(".")[:2])
     pin = Pin(nvcc.name, cuda, "", prefix=True)
     request = Install(packages=(pin.requirement,))
-    text = f"Install the compiler for CUDA {cuda}, whose headers are installed."
+    text = f"Install the CUDA {cuda} compiler, which matches the headers that are already installed."
     changes = {"python.distributions": with_distributions(s, [replace(nvcc, version=runtime.version)])}
     title = f"Install {nvcc.name} {cuda}"
     return Fix(id="install-matching-nvcc-wheel", title=title, steps=(step(s, request, text, changes=changes),))

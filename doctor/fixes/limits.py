@@ -66,7 +66,7 @@ def unlimited_memlock(s: Snapshot) -> Fix:
             text += "container engine."
             command = "securityContext: {capabilities: {add: [IPC_LOCK]}}"
         elif kind == "apptainer":
-            text = "The container has the limit of the shell that starts it; if you cannot raise it, ask the "
+            text = "The container inherits the limit of the shell that starts it; if you cannot raise it, ask the "
             text += "administrator."
             command = "ulimit -l unlimited"
         return _start(
@@ -110,7 +110,7 @@ def more_cores(s: Snapshot, cores: int) -> Fix:
         s,
         "more-cores",
         f"Start with {cores} or more processor cores",
-        "Each GPU needs several cores, for its process and for loading data.",
+        "Each GPU needs several cores for its process and for loading data.",
         command,
         changes,
     )

@@ -150,6 +150,20 @@ def torch_cuda(s: Snapshot, m: Matrix) -> str:
     return (tag_cuda(tag) if tag else None) or ""
 
 
+def jetson(s: Snapshot, m: Matrix) -> str:
+    """What shows that this is a Jetson board, whose driver is part of JetPack; '' if nothing does."""
+    kernel = known(s.host.kernel) or ""
+    if "tegra" in kernel:
+        return f"kernel {kernel}"
+    if any(node.kind == "tegra" for node in known(s.driver.device_nodes) or ()):
+        return "Tegra device nodes"
+    for gpu in seen_gpus(s, m) or ():
+        row = m.compute_capability(gpu.capability or "")
+        if row and row.tegra:
+            return gpu.name
+    return ""
+
+
 def driver_platform(s: Snapshot) -> Literal["linux", "windows"]:
     """Whose numbers the driver carries: Windows and WSL use the Windows driver."""
     return "windows" if known(s.host.system) == "windows" or known(s.host.wsl) in (1, 2) else "linux"

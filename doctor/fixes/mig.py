@@ -73,7 +73,7 @@ def _then_hidden(gpus: Sequence[Gpu]) -> str:
         return ""
     names = " and ".join(f"{known(gpu.name) or 'GPU'} ({known(gpu.index)})" for gpu in gpus)
     return (
-        f" If there is an instance, CUDA hides whole GPUs: programs that use {names} must then name it in "
+        f" While any MIG instance exists, CUDA hides whole GPUs: programs that use {names} must then name the GPU in "
         "CUDA_VISIBLE_DEVICES."
     )
 

@@ -121,7 +121,7 @@ def reload_module(s: Snapshot) -> tuple[Fix, ...]:
         "it then gets the libraries that the host has now. If the image itself contains driver packages "
         "(apt list --installed | grep -i nvidia), remove them.",
     )
-    restart = reboot(s, "so that the module of the installed version is loaded.")
+    restart = reboot(s, "so that the installed version of the module is loaded.")
     if container_kind(s):
         return (purge_image_driver(), again, restart) if _newer_than_module(s) else (again, restart)
     if driver_platform(s) == "windows":
@@ -135,7 +135,7 @@ def reload_module(s: Snapshot) -> tuple[Fix, ...]:
             on_host(
                 s,
                 "Once the programs on the GPUs are no longer needed, stop everything that uses them (jobs, DCGM, the "
-                "desktop) and reload the modules. If a module is still in use, it is not replaced: then reboot.",
+                "desktop) and reload the modules. A module that is still in use is not replaced: reboot in that case.",
                 _reload_command(s),
                 driver_changes(),
             ),
@@ -207,7 +207,7 @@ def reload_uvm(s: Snapshot) -> tuple[Fix, ...]:
 def equal_packages(s: Snapshot) -> Fix:
     """All packages of the driver in one version, then a reboot: a half-upgraded driver stays one after a reboot."""
     first = _libcuda_step(
-        s, "The driver's packages have two versions. Install libcuda in the version of the others", True
+        s, "The driver's packages have two versions. Install libcuda in the same version as the others", True
     )
     return Fix(
         id="equal-driver-packages",
@@ -221,7 +221,7 @@ def libraries_in_lxc(s: Snapshot) -> Fix:
     """The libraries of an LXC container are installed inside it; recreating the container loses them."""
     version = known(s.driver.kernel_version) or ""
     branch = version.partition(".")[0]
-    text = f"Install the driver's libraries{f' of version {version}' if version else ''} inside this container. The "
+    text = f"Install the driver's libraries{f' (version {version})' if version else ''} inside this container. The "
     text += "kernel module is the host's: with NVIDIA's .run file, leave it out (--no-kernel-module)."
     command = ""
     if (known(s.host.os_id) or "").lower() in ("ubuntu", "pop", "linuxmint") and version:
@@ -235,7 +235,7 @@ def install_libcuda(s: Snapshot) -> tuple[Fix, ...]:
     """libcuda, the part of the driver that was left out, in the version of the module that runs."""
     if container_kind(s):
         return restart(s)
-    step = _libcuda_step(s, "Install the driver's CUDA library in the version of the loaded kernel module")
+    step = _libcuda_step(s, "Install the driver's CUDA library in the same version as the loaded kernel module")
     return (Fix(id="install-libcuda", title="Install the driver's libcuda", steps=(step,), note=install_note(s)),)
 
 

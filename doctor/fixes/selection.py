@@ -62,7 +62,7 @@ def choose_instance(s: Snapshot, name: str) -> Fix:
     title = f"Set {name} to a MIG instance that exists"
     if not idle:
         listed = ", ".join(f"{number} ({kind})" for number, kind in enumerate(kinds, 1)) or "the instances"
-        text = "Choose the instance that was assigned to you; it is unknown which of them others use. "
+        text = "Choose the instance that was assigned to you; gpudoctor cannot tell which ones others use. "
         text += "nvidia-smi -L lists "
         step = Step(
             text=f"{text}{listed}. Replace N with its number.",
@@ -128,7 +128,7 @@ def pci_order(s: Snapshot) -> Fix:
         title="Make CUDA number the GPUs as nvidia-smi does",
         steps=(
             Step(
-                text="Set it before the program starts, and check where GPUs are chosen by number.",
+                text="Set it before the program starts, and check any code or script that chooses GPUs by number.",
                 command="export CUDA_DEVICE_ORDER=PCI_BUS_ID",
                 where="shell",
                 changes={

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import ceil
 from typing import Any
 
 from msgspec.structs import replace
 
 from ..findings import Fix, Step
-from ..snapshot import Snapshot, known
+from ..snapshot import Measured, Snapshot, known
 from .driver import other_host
 from .where import RECHECK, host_sudo, on_host
 
 AGAIN: dict[str, Any] = {"measured.level": RECHECK}
 """What was measured is no longer true."""
 PROVE = "gpudoctor prove"
+_LEVEL_FLAGS = {"quick": "--quick", "full": "--full", "links": "--links"}
+_LEAST_TIMEOUT_S = 600
 
 
 def measured_again(fixes: Iterable[Fix | None]) -> tuple[Fix, ...]:
@@ -41,6 +44,16 @@ def in_code(fix_id: str, title: str, text: str, command: str = "", note: str = "
 def here(fix_id: str, title: str, text: str, command: str = PROVE) -> Fix:
     """Something to do in this shell."""
     return Fix(id=fix_id, title=title, steps=(Step(text=text, command=command, where="shell", changes=AGAIN),))
+
+
+def with_more_time(
+    m: Measured, fix_id: str = "prove-again", title: str = "Run gpudoctor prove again with more time"
+) -> Fix:
+    """The same proof with twice the time that it had, and at least 600 s."""
+    flags = [_LEVEL_FLAGS.get(str(known(m.level)), ""), "--device cpu" if m.device == "cpu" else ""]
+    seconds = max(_LEAST_TIMEOUT_S, ceil(2 * (known(m.timeout_s) or 0.0)))
+    command = " ".join([PROVE, *filter(None, flags), f"--timeout {seconds}"])
+    return here(fix_id, title, "The timeout is in seconds.", command)
 
 
 def leave_out(s: Snapshot, device: str) -> tuple[Fix, ...]:
@@ -75,7 +88,7 @@ def larger_batch(batch: int | None) -> Fix:
     return in_code(
         "larger-batch",
         "Use a larger batch",
-        "Make the batch two to ten times as large, as far as memory allows and until a step takes longer, and raise "
+        "Make the batch two to ten times as large, as long as it fits in memory and a step takes no longer, and raise "
         f"the learning rate with it.{filled}",
         note="If a larger batch hurts the training, keep the batch size and run several trainings at once on this GPU.",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from compat_matrix.served import served_by
@@ -29,6 +29,7 @@ from .which_torch import COMPANIONS, which_torch
 if TYPE_CHECKING:
     from compat_matrix import Matrix
     from compat_matrix.builds import RankedBuild
+    from compat_matrix.candidate import Candidate
 
 _A_LIST = 4
 """From this many packages on, a partial list counts as complete for what matters to torch."""
@@ -45,20 +46,22 @@ def install_torch(
     any_driver: bool = False,
     newest: bool = False,
     also: Sequence[str] = (),
+    within: Callable[[Candidate], bool] | None = None,
 ) -> Fix | None:
     """Replace torch (and the companions that are installed) by the build of `which_torch`; None where none fits.
 
     Where that is the build that is installed, its files are written again: they are not what was published.
 
     `python`: make a new environment of this Python version first. `any_driver`: whatever the driver is. `newest`:
-    what `resolve` recommends, whatever release is installed. `also`: companions that are not installed yet.
+    what `resolve` recommends, whatever release is installed. `also`: companions that are not installed yet. `within`:
+    which builds somebody allows.
     """
     steps: list[Step] = []
     keep = "" if newest else known(s.torch.version)
     if python or needs_new_environment(s):
         made, s = new_environment(s, python)
         steps.append(made)
-    choice = which_torch(s, m, gpus=gpus, any_driver=any_driver, keep=keep)
+    choice = which_torch(s, m, gpus=gpus, any_driver=any_driver, keep=keep, within=within)
     if choice is None:
         return None
     build = choice.build

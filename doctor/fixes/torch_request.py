@@ -17,6 +17,10 @@ from .where import RECHECK, recheck_run
 
 if TYPE_CHECKING:
     from compat_matrix.builds import RankedBuild
+    from compat_matrix.rows_torch import TorchBuild, TorchRelease
+
+AS_PUBLISHED = "the published build"
+"""Witness of the GPU code of a torch that is not installed: no library was read."""
 
 
 def request_for(s: Snapshot, m: Matrix, build: RankedBuild, names: Sequence[str], old: Sequence[str]) -> Install:
@@ -59,7 +63,7 @@ def after_install(s: Snapshot, m: Matrix, build: RankedBuild, request: Install) 
     release = m.torch_release(build.torch).release
     sass = row.sass if row else tuple(dict.fromkeys(build.served_by.values()))
     ptx = RECHECK if row is None or row.ptx_unknown else row.ptx
-    cudnn = (release.cudnn_per_build.get(build.tag) or (release.cudnn if build.pypi_default else "")) if release else ""
+    cudnn = cudnn_of(release, build) if release else ""
     site = site_packages(s)
     put = [
         Distribution(name=name_of(line), version=line.partition("==")[2], location=site, requires=RECHECK)
@@ -89,6 +93,12 @@ def after_install(s: Snapshot, m: Matrix, build: RankedBuild, request: Install) 
         "python.patient.torch_version": f"{build.torch}+{build.tag}",
         "python.distributions": with_distributions(s, put, replaced_wheels(s, build.tag)),
     }
+
+
+def cudnn_of(release: TorchRelease, build: TorchBuild | RankedBuild) -> str:
+    """The version of the wheel that a build brings; '' if unknown. What PyPI's wheel pins comes first: PyTorch's list
+    of builds has another one for 2.11.0."""
+    return (release.cudnn if build.pypi_default else "") or release.cudnn_per_build.get(build.tag, "")
 
 
 _RECHECKED = (

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from compat_matrix.builds import ranked_build
-from compat_matrix.resolver import Question
-from compat_matrix.which_torch import Which
+from compat_matrix.resolver import Question, ranked
+from compat_matrix.versions import tag_cuda
+from compat_matrix.which_torch import Which, kept_release
 from compat_matrix.which_torch import which_torch as by_question
 
 from ..snapshot import Snapshot, known
@@ -19,6 +20,7 @@ from .machine import SeenGpu, driver_version, glibc, kinds, not_listed, python_v
 if TYPE_CHECKING:
     from compat_matrix import Matrix
     from compat_matrix.builds import RankedBuild
+    from compat_matrix.candidate import Candidate
 
 COMPANIONS = ("torchvision", "torchaudio")
 
@@ -39,11 +41,13 @@ def which_torch(
     any_python: bool = False,
     any_driver: bool = False,
     keep: str | None = None,
+    within: Callable[[Candidate], bool] | None = None,
 ) -> Choice | None:
     """The torch of the policy (`compat_matrix.which_torch`) for this machine; None where no build fits it.
 
     gpus: compute capabilities in the place of those of `gpus_to_serve`. keep: another version to stay with than the
-    installed one; '' to take what `resolve` recommends at once.
+    installed one; '' to take what `resolve` recommends at once. within: which builds somebody allows; of these the
+    installed version, its minor release, or what `resolve` ranks first.
     """
     q = _question(s, m, any_python, any_driver)
     wanted = tuple(kinds(_served(s, m, q)) if gpus is None else gpus)
@@ -51,11 +55,25 @@ def which_torch(
         return None
     q = replace(q, gpus=wanted, any_gpu=gpus is not None)
     version, tag = installed_torch(s, m)
+    if within is not None:
+        return _of_allowed(m, q, within, version if keep is None else keep)
     found = by_question(m, q, version if keep is None else keep, tag)
     if found is None:
         return None
     build = ranked_build(m, found.build, q.python or None, COMPANIONS)
     return Choice(build=build, recommended=found.recommended.build.torch, which=found.which)
+
+
+def _of_allowed(m: Matrix, q: Question, within: Callable[[Candidate], bool], version: str) -> Choice | None:
+    found = [one for one in ranked(m, q)[0] if within(one)]
+    if not found:
+        return None
+    kept = kept_release(version)
+    same = (one for release in filter(None, kept) for one in found if f"{one.build.torch}.".startswith(f"{release}."))
+    best = next(same, found[0])
+    which = Which(torch=best.build.torch, cuda=tag_cuda(best.build.tag) or "", newest="", newest_cuda="")
+    build = ranked_build(m, best, q.python or None, COMPANIONS)
+    return Choice(build=build, recommended=found[0].build.torch, which=which)
 
 
 def gpus_to_serve(s: Snapshot, m: Matrix) -> list[SeenGpu]:

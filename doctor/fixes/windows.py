@@ -17,9 +17,11 @@ _DRIVER_PACKAGES = (
 """Debian's and Ubuntu's packages of a driver; libnvidia-container and the container toolkit are none of them."""
 
 
-def update_windows_driver(s: Snapshot, branch: int | None = None, changes: dict[str, Any] | None = None) -> Fix:
-    """A newer NVIDIA driver in Windows (`branch` or newer); none inside WSL."""
-    which = f"NVIDIA driver {branch} or newer" if branch else "the newest NVIDIA driver"
+def update_windows_driver(
+    s: Snapshot, branch: int | None = None, changes: dict[str, Any] | None = None, which: str = ""
+) -> Fix:
+    """Another NVIDIA driver in Windows (`which`, else `branch` or newer); none inside WSL."""
+    which = which or (f"NVIDIA driver {branch} or newer" if branch else "the newest NVIDIA driver")
     text = f"In Windows, install {which} from nvidia.com/drivers"
     if known(s.host.system) == "windows":
         changes = changes or driver_changes()

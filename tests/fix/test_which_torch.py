@@ -115,7 +115,7 @@ def test_musl_has_no_build(libc: str) -> None:
 
 
 def test_a_jetson_gets_no_wheel_of_the_index() -> None:
-    s = healthy("h100").replace({"driver.kernel_flavour": "tegra"})
+    s = healthy("h100").replace({"host.kernel": "5.15.148-tegra"})
     fix = compatible_torch(s, matrix())
     assert fix and fix.id == "jetson-build"
 
