@@ -2,7 +2,7 @@
 
     from compat_matrix import Matrix
     m = Matrix.load()                                             # tables are read on first question
-    m.version, m.schema_version                                   # '2026.11.28', 1
+    m.version, m.schema_version                                   # '2026.11.29', 1
     m.driver_for_cuda("535.129.03", "12.8").grade                 # 'minor-version'
     m.driver_for_gpu("570.86.15", "12.0", "proprietary").grade    # 'needs-open-module'
     m.code_for_gpu("8.9", ["8.0", "8.6"]).kind                    # 'sass'

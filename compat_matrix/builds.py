@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from .candidate import Candidate
 from .companions import expected
-from .resolver import Candidate, Question, ranked
+from .resolver import Question, ranked
 from .rows_torch import TorchBuild
 from .served import chooser
 from .torchs import index_url

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from .rows_torch import Companion
-from .versions import TorchVersion, numbers, torch_version
+from .versions import TorchVersion, by_release, numbers, torch_version
 from .wish import allowed
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _by_package(m: Store) -> dict[str, list[Companion]]:
 
 
 def _expected(package: str, rows: list[Companion]) -> Expected:
-    rows.sort(key=lambda row: numbers(row.version))
+    rows.sort(key=lambda row: by_release(row.version))
     versions = tuple(dict.fromkeys(row.version for row in rows))
     relation = "any" if any(row.relation == "any" for row in rows) else rows[-1].relation
     return Expected(package=package, versions=versions, relation=relation, rows=tuple(rows))
@@ -93,7 +93,7 @@ def free_release(m: Store, package: str, specifier: str) -> str:
     with any torch. Example: torchaudio 2.11.0; it falls back to it from 2.11.1, which needs torch 2.11 or newer."""
     rows = [row for row in m.companion_rows if row.package == package and row.confidence != "memory" and not row.yanked]
     rows = [row for row in rows if row.relation in ("any", "==") and allowed(specifier, row.version)]
-    last = max(rows, key=lambda row: numbers(row.version), default=None)
+    last = max(rows, key=lambda row: by_release(row.version), default=None)
     return last.version if last and last.torch == "*" else ""
 
 
@@ -125,7 +125,9 @@ def companion_matches(m: Store, torch: str, package: str, version: str) -> Compa
     row = same[0]
     if row.relation in ("any", "built-for"):
         return answer(
-            "unknown", f"{package} {version} requires no torch version, but was built with a different one", row
+            "unknown",
+            f"{package} {version} requires no particular torch version, but was built with a different one",
+            row,
         )
     wanted = " or ".join(("torch" + ("==" if r.relation == "==" else r.relation) + r.torch) for r in same)
     return answer("mismatch", f"{package} {version} needs {wanted}, but torch is {parts.base}", row)

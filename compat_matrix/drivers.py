@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -19,6 +18,8 @@ Platform = Literal["linux", "windows"]
 NEWER = "newer than this matrix"
 _OLDEST = 100
 """Anything lower is not a driver branch (a CUDA version mistaken for one)."""
+ABOVE_ALL = ".999"
+"""Suffix for a version that means the newest of a branch, if the matrix does not list one (Windows)."""
 
 
 class BranchAnswer(msgspec.Struct, frozen=True):
@@ -81,6 +82,16 @@ def driver_branch(m: Store, version: str, platform: Platform = "linux") -> Branc
     return BranchAnswer("newer-than-matrix" if found[0] > newest else "unknown")
 
 
+def newest_of_branch(m: Store, version: str, platform: Platform = "linux") -> str:
+    """The version; for a bare branch ('580') its newest release ('580.178.04'). Windows releases are not listed: there
+    it is a number above all of them ('581.999'). Unlisted branches stay as they are."""
+    if "." in version or driver_branch(m, version, platform).status != "known":
+        return version
+    row = driver_branch(m, version, platform).row
+    listed = row.latest_seen if row and platform == "linux" else ""
+    return listed or f"{version}{ABOVE_ALL}"
+
+
 def floors(m: Store, cuda: tuple[int, int], platform: Platform) -> tuple[str, str, list[Toolkit]]:
     """Full-feature floor (lowest of the minor's updates), minor-version floor, and the toolkit rows."""
     toolkits = [t for t in m.toolkits if minor(t.cuda) == cuda]
@@ -88,6 +99,18 @@ def floors(m: Store, cuda: tuple[int, int], platform: Platform) -> tuple[str, st
     full = [value for t in toolkits if (value := getattr(t, field))]
     major = next((row for row in m.cuda_majors if row.major == cuda[0]), None)
     return (min(full, key=numbers) if full else "", getattr(major, field) if major else "", toolkits)
+
+
+def toolkit_versions(m: Store) -> tuple[tuple[int, int], ...]:
+    """The CUDA versions that a toolkit was published for, oldest first: not 12.7, which only a driver reports."""
+    published = (row for row in m.toolkits if row.release_date or row.min_driver_linux or row.bundled_driver_linux)
+    return m.memo("toolkit versions", lambda: tuple(sorted({v for row in published if (v := minor(row.cuda))})))
+
+
+def toolkit_of_driver(m: Store, reported: str) -> str:
+    """The newest published CUDA for a driver that reports this one: '12.6' for '12.7'."""
+    found = [version for version in toolkit_versions(m) if version <= (minor(reported) or (0, 0))]
+    return ".".join(map(str, found[-1])) if found else reported
 
 
 def compat_packages(m: Store, cuda: tuple[int, int], host_branch: int) -> list[str]:
@@ -104,14 +127,15 @@ def compat_packages(m: Store, cuda: tuple[int, int], host_branch: int) -> list[s
 
 
 def driver_for_cuda(m: Store, driver: str, cuda: str, platform: Platform = "linux") -> DriverGrade:
-    """Grade a driver against the CUDA version a program was built with."""
-    have, want = numbers(driver), minor(cuda)
+    """Grade a driver against the CUDA version a program was built with; a bare branch counts as its newest release."""
+    have, want = numbers(newest_of_branch(m, driver, platform)), minor(cuda)
     if not have or not want:
         return DriverGrade(grade="unknown", reason=f"unreadable version: driver {driver!r}, CUDA {cuda!r}")
     text = f"{want[0]}.{want[1]}"
     full, floor, toolkits = floors(m, want, platform)
     branch = driver_branch(m, driver, platform)
     reported = branch.row.cuda if branch.row else ""
+    published = toolkit_of_driver(m, reported) if reported else ""
     newer = branch.status == "newer-than-matrix"
 
     def answer(grade: str, reason: str, limits: str = "", newer_than_matrix: bool = newer) -> DriverGrade:
@@ -134,7 +158,7 @@ def driver_for_cuda(m: Store, driver: str, cuda: str, platform: Platform = "linu
             return answer("unknown", f"CUDA {text} is {NEWER}", newer_than_matrix=True)
         return answer("unknown", f"CUDA {text} is not listed in this matrix")
     if (value := minor(reported)) and value >= want:
-        return answer("native", f"driver branch {branch.row.branch if branch.row else ''} supports CUDA {reported}")
+        return answer("native", f"driver branch {branch.row.branch if branch.row else ''} supports CUDA {published}")
     if newer:
         return answer("native", f"driver {driver} is {NEWER}, so it is above every minimum listed for CUDA {text}")
     if full and have >= numbers(full):
@@ -143,12 +167,13 @@ def driver_for_cuda(m: Store, driver: str, cuda: str, platform: Platform = "linu
     if not branch.row and not (have[0] >= _OLDEST and lowest and have < numbers(lowest)):
         return answer("unknown", f"driver branch {have[0]} is not listed in this matrix")
     if floor and have >= numbers(floor):
-        why = f"driver {driver} reports CUDA {reported} and meets the CUDA {want[0]}.x minimum, {floor}"
+        verb = "reports" if published == reported else "supports"
+        why = f"driver {driver} {verb} CUDA {published} and meets the CUDA {want[0]}.x minimum, {floor}"
         return answer("minor-version", why, limits="sass-only")
     low = f"driver {driver} is below the minimum for CUDA {text}, {lowest}"
     if platform == "linux" and compat_packages(m, want, have[0]):
         return answer("needs-forward-compat", low)
-    return answer("impossible", f"{low}, and no forward-compatibility package supports it as host")
+    return answer("impossible", f"{low}, and no forward-compatibility package supports this driver")
 
 
 def driver_for_gpu(
@@ -187,7 +212,7 @@ def driver_for_gpu(
     if not have:
         return answer("unknown", f"unreadable driver version {driver!r}")
     if row.tegra:
-        return answer("unknown", "Jetson drivers are part of the board's own release and are not listed here")
+        return answer("unknown", "Jetson drivers are part of the board's software release and are not listed here")
     branch = driver_branch(m, driver, platform)
     number = branch.row.branch if branch.row else have[0]
     name = f"{row.architecture} ({row.cc})"
@@ -196,7 +221,7 @@ def driver_for_gpu(
     if row.first_driver and number < row.first_driver:
         return answer("too-old", f"{name} needs driver branch {row.first_driver} or newer")
     if row.last_driver and number > row.last_driver:
-        return answer("too-new", f"branch {row.last_driver} is the last driver for {name}")
+        return answer("too-new", f"branch {row.last_driver} is the last driver branch for {name}")
     if flavour == "open" and row.open_module == "unsupported":
         return answer(
             "open-module-unsupported", f"the open kernel module needs Turing (7.5) or newer; this GPU is {name}"
@@ -212,32 +237,3 @@ def driver_for_gpu(
         newer = branch.status == "newer-than-matrix"
         return answer("unknown", f"driver {driver} is {NEWER if newer else 'not listed in this matrix'}", newer)
     return answer("ok", f"branch {number} supports {name}")
-
-
-def branch_to_install(
-    m: Store, capabilities: Sequence[str], floor: int = 0, today: str = "", platform: Platform = "linux"
-) -> DriverBranch | None:
-    """The lowest branch from `floor` on that supports all these GPUs and has not ended; None: there is none.
-
-    today: YYYY-MM-DD, else the matrix's date. Production and long-term branches come before short-lived ones. On
-    Windows `floor` is a Windows driver number.
-    """
-    today = today or "-".join(m.version.split(".")[:3])
-    gpus = [row for cc in capabilities if (row := compute_capability(m, cc))]
-    lowest = max([0, *(row.first_driver or 0 for row in gpus)])
-    highest = min([9999, *(row.last_driver or 9999 for row in gpus)])
-    rows = [
-        row
-        for row in m.drivers
-        if lowest <= row.branch <= highest
-        and not branch_ended(row, today)
-        and ((row.windows_last or 0) if platform == "windows" else row.branch) >= floor
-    ]
-    return min(rows, key=lambda row: (row.type not in ("production", "lts"), row.branch), default=None)
-
-
-def branch_ended(row: DriverBranch, today: str) -> bool | None:
-    """Whether the branch's end of life is before `today` (YYYY-MM-DD); None if no date is known."""
-    if not row.end_of_life:
-        return None
-    return today > (row.end_of_life if len(row.end_of_life) == 10 else row.end_of_life + "-31")

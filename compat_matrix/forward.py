@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from .drivers import NEWER, compat_packages, driver_branch
+from .drivers import NEWER, compat_packages, driver_branch, toolkit_of_driver
 from .gpus import gpu
 from .versions import minor
 
@@ -54,10 +54,11 @@ def forward_compat(
         return ForwardCompatGrade(grade="unknown", reason=f"driver {host_driver!r} (for CUDA {cuda!r}) is {why}")
     host = branch.row.branch
     if (value := minor(branch.row.cuda)) and value >= want:
+        reported = toolkit_of_driver(m, branch.row.cuda)
         return ForwardCompatGrade(
             grade="not-needed",
             rows=(branch.row,),
-            reason=f"branch {host} reports CUDA {branch.row.cuda} itself; an older compat library must not load on it",
+            reason=f"branch {host} itself reports CUDA {reported}, so an older compat library must not load",
         )
     row = next((r for r in m.compat_packages if minor(r.cuda) == want), None)
     cited = (row,) if row else ()
@@ -68,22 +69,22 @@ def forward_compat(
             grade="not-on-this-gpu",
             rows=cited,
             packages=packages,
-            reason="forward compatibility is for data-center and some workstation GPUs, not this brand (error 804)",
+            reason="forward compatibility is for data-center and some workstation GPUs, not for this brand (error 804)",
         )
     if note_hosts is not None:
         if host not in note_hosts:
-            why = f"the compat library's own list does not include branch {host}"
+            why = f"the compat library's own list of supported drivers does not include branch {host}"
             return ForwardCompatGrade(grade="not-on-this-driver", reason=why, rows=cited, packages=packages)
     elif row is None or not (row.hosts or row.image_hosts):
-        why = f"no host list is known for the compat package of CUDA {cuda}"
+        why = f"no list of supported drivers is known for the CUDA {cuda} compat package"
         return ForwardCompatGrade(grade="unknown", reason=why, rows=cited, packages=packages)
     elif row.package not in packages:
-        why = f"{row.package} does not list driver branch {host} as a host"
+        why = f"{row.package} does not list driver branch {host} as supported"
         return ForwardCompatGrade(grade="not-on-this-driver", reason=why, rows=cited, packages=packages)
     if eligible == "unknown":
-        why = f"driver branch {host} is listed, but it is unknown whether this GPU is eligible"
+        why = f"driver branch {host} is listed as supported, but gpudoctor does not know whether this GPU is eligible"
         return ForwardCompatGrade(grade="unknown", reason=why, rows=cited, packages=packages)
-    why = f"driver branch {host} is listed for CUDA {cuda}, and this GPU is eligible"
+    why = f"driver branch {host} is listed as supported for CUDA {cuda}, and this GPU is eligible"
     return ForwardCompatGrade(grade="possible", reason=why, rows=cited, packages=packages)
 
 

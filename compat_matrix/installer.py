@@ -42,8 +42,12 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     def sentence(self) -> str:
         """Which installer chooses it, from where, and as of when."""
         where = "PyPI" if self.index == PYPI else f"the index {self.index}"
-        rule = "the highest version on its indexes" if self.installer == "pip" else "the first index that has it"
-        return f"{self.installer} chooses torch {self.torch}+{self.tag} from {where}, {rule} (as of {self.date})"
+        rule = (
+            "it is the highest version on its indexes"
+            if self.installer == "pip"
+            else "it is the first index with torch"
+        )
+        return f"{self.installer} chooses torch {self.torch}+{self.tag} from {where} because {rule} (as of {self.date})"
 
 
 def index_source(url: str) -> str:

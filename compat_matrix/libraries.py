@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from .code import code_for_gpu
+from .code import code_for_gpu, compute_capability
 from .rows_driver import Toolkit
 from .rows_library import CudaError, Cudnn, Nccl, NvmlError
-from .versions import minor, numbers
+from .versions import numbers
 
 if TYPE_CHECKING:
     from .rows_driver import Row
@@ -61,14 +61,25 @@ def cudnn_for_gpu(m: Store, version: str, capability: str, cuda_major: int | Non
         why = f"the GPUs that cuDNN {version} supports are not listed"
         return LibraryGrade(grade="unknown", reason=why, rows=(row,))
     if device < numbers(floor):
-        why = f"cuDNN {version} needs compute capability {floor} or newer; this GPU has {capability}"
+        why = f"cuDNN {version} needs compute capability {floor} or higher; this GPU has {capability}"
         return LibraryGrade(grade="dropped", reason=why, rows=(row,))
-    if row.max_cc_documented and device[0] > numbers(row.max_cc_documented)[0]:
-        why = f"cuDNN {version} documents compute capabilities only up to {row.max_cc_documented}"
+    if (latest := _documented(m, row)) and device[0] > numbers(latest)[0]:
+        why = f"cuDNN {version} is documented for compute capabilities only up to {latest}"
+        return LibraryGrade(grade="unknown", reason=why, rows=(row,))
+    gpu, built_for = compute_capability(m, capability), cuda_major or max(row.cuda_majors, default=0)
+    if gpu is not None and built_for and gpu.first_toolkit and numbers(gpu.first_toolkit)[0] > built_for:
+        why = f"CUDA {built_for} cannot compile for compute capability {capability}; CUDA {gpu.first_toolkit} can"
         return LibraryGrade(grade="unknown", reason=why, rows=(row,))
     return LibraryGrade(
         grade="ok", reason=f"cuDNN {version} supports compute capability {floor} and newer", rows=(row,)
     )
+
+
+def _documented(m: Store, row: Cudnn) -> str:
+    """The highest compute capability documented for a release, or else for the next one that has it documented: what a
+    later release does not support, an earlier one does not either. '' if there is none."""
+    later = m.cudnn_rows[m.cudnn_rows.index(row) :]
+    return next((one.max_cc_documented for one in later if one.max_cc_documented), "")
 
 
 def nccl(m: Store, version: str) -> Nccl | None:
@@ -86,7 +97,9 @@ def nccl_for_gpu(m: Store, version: str, capability: str, cuda_major: int) -> Li
     row = nccl(m, version)
     held = row.wheel_sass.get(str(cuda_major), ()) if row else ()
     if not row or not held:
-        return LibraryGrade(grade="unknown", reason=f"the code in NCCL {version} for CUDA {cuda_major} is not listed")
+        return LibraryGrade(
+            grade="unknown", reason=f"the GPU code in NCCL {version} for CUDA {cuda_major} is not listed"
+        )
     if code_for_gpu(m, capability, held).kind == "sass":
         return LibraryGrade(grade="ok", reason=f"NCCL {version} has code for {capability}", rows=(row,))
     if numbers(capability) < min(numbers(cc) for cc in held):
@@ -117,15 +130,3 @@ def nvml_error(m: Store, code: int | str) -> NvmlError | None:
     text = str(code).strip().casefold()
     rows = (row for row in m.nvml_errors if row.code is not None)
     return next((row for row in rows if text and text in (str(row.code), row.name.casefold())), None)
-
-
-def toolkit_versions(m: Store) -> tuple[tuple[int, int], ...]:
-    """The CUDA versions that a toolkit was published for, oldest first: not 12.7, which only a driver reports."""
-    published = (row for row in m.toolkits if row.release_date or row.min_driver_linux or row.bundled_driver_linux)
-    return m.memo("toolkit versions", lambda: tuple(sorted({v for row in published if (v := minor(row.cuda))})))
-
-
-def toolkit_of_driver(m: Store, reported: str) -> str:
-    """The newest published CUDA for a driver that reports this one: '12.6' for '12.7'."""
-    found = [version for version in toolkit_versions(m) if version <= (minor(reported) or (0, 0))]
-    return ".".join(map(str, found[-1])) if found else reported

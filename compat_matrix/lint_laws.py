@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .lint_sources import RECALLED, sources
+from .rows_library import CudaError, NvmlError
 from .tables import TABLES, row_name
-from .versions import numbers
+from .versions import by_release, numbers
+from .wish import allowed, is_prefix
 
 if TYPE_CHECKING:
     from .store import Store
@@ -15,15 +17,6 @@ if TYPE_CHECKING:
 WHEELS = "https://download.pytorch.org/whl/"
 OTHER_CUDNN = ("2.11.0",)
 """torch releases whose default build came with a cuDNN other than the one in the release notes."""
-
-_ADDRESS = re.compile(
-    r"\b(?:[a-z0-9-]+\.)+(?:ai|com|cz|dev|es|io|net|org|pl)\b|\bPyPI\b|\bconda-forge\b|\bpackage index\b|\bpip\b", re.I
-)
-_OWN = re.compile(r"(?:derived:|gpudoctor\b)")
-_RECALLED = re.compile(
-    r"\b(?:from|by|content|is|are) memory\b(?! bandwidth)|(?:^|[:;+(])\s*memory\s*(?:$|[,;+)])", re.I
-)
-"""A source that cannot be looked up: 'from memory', 'memory;', '(memory)'; 'memory bandwidth: ...' is a column."""
 
 
 def _lines(m: Store) -> list[str]:
@@ -35,7 +28,7 @@ def _lines(m: Store) -> list[str]:
             continue
         lines = path.read_text(encoding="utf-8").splitlines()
         if lines[:1] != ["["] or lines[-1:] != ["]"] or len(lines) - 2 != len(m.rows(table)):
-            problems.append(f"{table}: not one row per line, between lines of [ and ]")
+            problems.append(f"{table}: must have one row per line, with [ and ] on lines of their own")
     return problems
 
 
@@ -111,6 +104,17 @@ def _cudnn_of_torch(m: Store) -> list[str]:
     ]
 
 
+def _requires(m: Store) -> list[str]:
+    """What a wheel requires is listed for every release from the first one on, and so for the newest."""
+    listed = {row.torch for row in m.requires_rows}
+    first = min(map(numbers, listed), default=())
+    return [
+        f"torch_requires: torch {row.torch} is missing"
+        for row in m.releases
+        if listed and row.torch not in listed and numbers(row.torch) > first
+    ]
+
+
 def _toolkits(m: Store) -> list[str]:
     """PTX versions are 6.x for CUDA 9 and 10, then the CUDA major minus four; CUDA 12.6 added no new one."""
     problems = []
@@ -176,28 +180,36 @@ def _ecc(m: Store) -> list[str]:
     ]
 
 
-def _sources(m: Store) -> list[str]:
-    """Every source can be traced by an outsider: its host, its package, or what it is derived from; never memory."""
-    problems = []
-    for key, text in m.file("sources", dict[str, str]).items():
-        if not (_ADDRESS.search(text) or _OWN.match(text)):
-            problems.append(f"sources {key}: names neither a host nor a package, and does not begin with derived:")
-        elif _RECALLED.search(text):
-            problems.append(f"sources {key}: memory is not a source")
-    return problems
+def _frameworks(m: Store) -> list[str]:
+    """A row for a minor names releases of that minor, oldest first."""
+    return [
+        f"frameworks {row.package} {row.version}: its releases are not those of this minor, oldest first"
+        for row in m.frameworks
+        if row.releases
+        and (
+            not all(is_prefix(row.version) and allowed(row.version, one) for one in row.releases)
+            or list(row.releases) != sorted(row.releases, key=by_release)
+        )
+    ]
 
 
 def _notes(m: Store) -> list[str]:
-    """No note tells a fact that has no source."""
-    return [
+    """No note tells a fact that has no source, and no cause of an error is one."""
+    found = [
         f"{table} {row_name(row)[1]}: its note is from memory"
         for table in TABLES
         for row in m.rows(table)
-        if _RECALLED.search(row.note)
+        if RECALLED.search(row.note)
+    ]
+    return found + [
+        f"{table} {row_name(row)[1]}: its causes are from memory"
+        for table in ("cuda_errors", "nvml_errors")
+        for row in m.rows(table)
+        if isinstance(row, (CudaError, NvmlError)) and row.causes_confidence == "memory"
     ]
 
 
 LAWS = (
-    _lines, _sources, _notes, _rates, _ecc, _ptx, _open_modules, _variants, _indexes, _builds, _cudnn_of_torch,
-    _toolkits, _nccl,
+    _lines, sources, _notes, _rates, _ecc, _ptx, _open_modules, _variants, _indexes, _builds, _cudnn_of_torch,
+    _toolkits, _nccl, _requires, _frameworks,
 )  # fmt: skip

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from .code import compute_capability
+from .driver_for_build import driver_for_tag, undriven
 from .drivers import driver_branch
 from .frameworks import framework
 from .gpus import gpu
 from .libraries import cuda_error, cudnn, nccl, nvml_error, toolkit
-from .resolver import Question, dominates, ranked
+from .ranks import major_of
+from .resolver import Question, resolve, uv_backend
 from .tables import TABLES, row_name, row_type
 from .torchs import index_url, torch_release
 from .versions import numbers
@@ -62,31 +64,59 @@ def _unread(m: Store) -> Iterator[str]:
         for row in m.rows(table):
             found = question(m, row)
             if row not in (found if isinstance(found, tuple) else (found,)):
-                yield f"{table} {row_name(row)[1]}: no question reaches it; another row is returned instead"
+                yield f"{table} {row_name(row)[1]}: no query reaches it; a different row is returned instead"
 
 
 def questions(m: Store) -> list[Question]:
-    """What can be asked about one GPU: each capability with each driver branch that runs a torch, and each system."""
+    """What can be asked about one GPU: each capability with the drivers that run a torch, and each system. Of drivers
+    that no build and no GPU tells apart, one."""
     capabilities = sorted({row.cc for row in m.rows("compute_capability") if row.cc[-1].isdecimal()}, key=numbers)
-    drivers = ["", *(str(row.branch) for row in m.rows("drivers") if row.branch >= _FIRST_WITH_TORCH)]
-    systems = (("linux", "x86_64"), ("linux", "aarch64"), ("wsl", "x86_64"), ("windows", "x86_64"))
-    return [
-        Question(gpus=(cc,), driver=driver, os=os, arch=arch)
-        for os, arch in systems
-        for cc in capabilities
-        if numbers(cc) >= _FIRST_CAPABILITY
-        for driver in drivers
-    ]
+    capabilities = [cc for cc in capabilities if numbers(cc) >= _FIRST_CAPABILITY]
+    found = []
+    for os, arch in (("linux", "x86_64"), ("linux", "aarch64"), ("wsl", "x86_64"), ("windows", "x86_64")):
+        several = _drivers(m) if os == "linux" else _windows_drivers(m)
+        unlike = {_effect(m, driver, os, capabilities): driver for driver in ("", *several)}
+        found += [
+            Question(gpus=(cc,), driver=driver, os=os, arch=arch) for cc in capabilities for driver in unlike.values()
+        ]
+    return found
+
+
+def _effect(m: Store, driver: str, os: str, capabilities: list[str]) -> tuple[object, ...]:
+    """All that a driver decides: how it runs each CUDA, which GPUs it supports, and uv's backend."""
+    tags = {build.tag for build in m.builds}
+    grades = tuple(driver_for_tag(m, driver, os, tag, eligible=False)[0] for tag in sorted(tags))
+    held = tuple(bool(undriven(m, driver, os, (cc,))) for cc in capabilities)
+    return grades, held, uv_backend(m, Question(gpus=(), driver=driver, os=os))
+
+
+def _drivers(m: Store) -> list[str]:
+    """The first and the newest release of each branch: a driver is not only a branch, which is below its own floors."""
+    rows = [row for row in m.rows("drivers") if row.branch >= _FIRST_WITH_TORCH]
+    found = {one for row in rows for one in (row.first_release, row.latest_seen) if one}
+    return sorted(found, key=numbers)
+
+
+def _windows_drivers(m: Store) -> list[str]:
+    """Each toolkit's minimum, and a release beyond all of them in each branch, whose own releases are not listed."""
+    rows = [row for row in m.rows("drivers") if row.branch >= _FIRST_WITH_TORCH and row.windows_first]
+    found = {f"{number}.99" for row in rows for number in range(row.windows_first, row.windows_last + 1)}
+    found |= {row.min_driver_windows for row in m.rows("toolkits") if row.min_driver_windows}
+    return sorted((one for one in found if numbers(one)[0] >= _FIRST_WITH_TORCH), key=numbers)
 
 
 def dominated(m: Store, some: Iterable[Question]) -> list[str]:
-    """Those of these questions whose first answer gives up more than a lower-ranked one with a newer torch."""
+    """Those of these questions whose first answer gives up more, by what is printed, than a lower-ranked one whose
+    torch is newer, or the same for no older CUDA major."""
     problems = []
     for q in some:
-        found = ranked(m, q)[0]
-        for one in found[1:]:
-            if dominates(one, found[0]):
-                first, better = (f"{x.build.torch}+{x.build.tag}" for x in (found[0], one))
+        found = [one for one in resolve(m, q).candidates if one.grade != "forward-compat"]
+        lost = [{words for words in one.gives_up if not words.startswith("lacks what torch ")} for one in found]
+        torch = [numbers(one.build.torch) for one in found]
+        for n in range(1, len(found)):
+            is_same = torch[n] == torch[0] and major_of(found[n]) >= major_of(found[0])
+            if (torch[n] > torch[0] and lost[n] <= lost[0]) or (is_same and lost[n] < lost[0]):
+                first, better = (f"{x.build.torch}+{x.build.tag}" for x in (found[0], found[n]))
                 problems.append(
                     f"resolve {q.gpus[0]}, driver {q.driver}, {q.platform}: {first} is ranked before {better}"
                 )

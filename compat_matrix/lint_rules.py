@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from .code import compute_capability
 from .libraries import toolkit
+from .lint_gpus import GPU_RULES
 from .packages import plain
 from .tables import TABLES
 from .torchs import torch_build
@@ -103,9 +103,9 @@ def _capabilities(m: Store) -> list[str]:
         held = sorted({value for t in m.toolkits if row.cc in t.sm_targets and (value := minor(t.cuda))})
         first, last = minor(row.first_toolkit), minor(row.last_toolkit)
         if first and held and first != held[0] and held[0] != minors[0]:
-            problems.append(f"compute_capability {row.cc}: first_toolkit is not the first that targets it")
+            problems.append(f"compute_capability {row.cc}: first_toolkit is not the first toolkit that targets it")
         if held and last != (None if held[-1] == minors[-1] else held[-1]):
-            problems.append(f"compute_capability {row.cc}: last_toolkit is not the last that targets it")
+            problems.append(f"compute_capability {row.cc}: last_toolkit is not the last toolkit that targets it")
     targets = {cc for row in m.toolkits for cc in row.sm_targets}
     targets |= {cc for row in m.ptx_targets for cc in (row.target, *row.runs_on)}
     targets |= {cc for row in m.binary_rules for cc in (row.device, *(row.code if row.rule != "misnamed" else ()))}
@@ -164,43 +164,6 @@ def _conda(m: Store) -> list[str]:
     return problems
 
 
-def _gpus(m: Store) -> list[str]:
-    problems = []
-    specs = {row.id for row in m.gpu_specs}
-    chips: dict[str, str] = {}
-    rule = {"datacenter": ("yes",), "consumer": ("no",), "workstation": ("selected",)}
-    for row in m.gpus:
-        if row.id not in specs:
-            problems.append(f"gpus {row.id}: no gpu_specs row")
-        listed = compute_capability(m, row.cc)
-        if row.cc and listed is None:
-            problems.append(f"gpus {row.id}: compute capability {row.cc} is not listed")
-        elif listed and not listed.architecture.startswith(row.architecture):
-            problems.append(f"gpus {row.id}: {row.cc} is not {row.architecture}")
-        if chips.setdefault(row.chip, row.cc) != row.cc:
-            problems.append(f"gpus {row.id}: other {row.chip} GPUs have compute capability {chips[row.chip]}")
-        if row.forward_compat not in rule.get(row.segment, ("jetson", "unknown")):
-            problems.append(f"gpus {row.id}: forward_compat {row.forward_compat} for a {row.segment} GPU")
-    return problems + [f"gpu_specs {key}: no gpus row" for key in sorted(specs - {row.id for row in m.gpus})]
-
-
-def _boards(m: Store) -> list[str]:
-    problems = []
-    names = {row.name.casefold().removeprefix("nvidia ") for row in m.gpus}
-    chips = {row.chip: row.cc for row in m.gpus if row.cc}
-    for row in m.boards:
-        if compute_capability(m, row.cc) is None:
-            problems.append(f"boards {row.name}: compute capability {row.cc} is not listed")
-        if row.name.casefold() in names:
-            problems.append(f"boards {row.name}: listed among gpus")
-        problems += [
-            f"boards {row.name}: another {chip} has compute capability {chips[chip]}"
-            for chip in row.chips
-            if chips.setdefault(chip, row.cc) != row.cc
-        ]
-    return problems
-
-
 def _cudnn(m: Store) -> list[str]:
     return [
         f"cudnn {row.version}: min_cc does not name the CUDA majors it is built for"
@@ -252,4 +215,4 @@ def _homes(m: Store) -> list[str]:
     return problems
 
 
-RULES = (_homes, _publishers, _drivers, _forward_compat, _floors, _capabilities, _torch, _conda, _gpus, _boards, _cudnn)
+RULES = (_homes, _publishers, _drivers, _forward_compat, _floors, _capabilities, _torch, _conda, _cudnn, *GPU_RULES)

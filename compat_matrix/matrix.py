@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .store import Store
 
 if TYPE_CHECKING:
+    from . import branches as _branches
     from . import builds as _builds
     from . import code as _code
     from . import companions as _companions
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from . import lint as _lint
     from . import models as _models
     from . import performance as _performance
+    from . import performance_clock as _performance_clock
     from . import performance_peer as _performance_peer
     from . import torchs as _torchs
 else:
@@ -48,13 +50,14 @@ else:
             setattr(self._owner, self._name, found)  # from now on a method like any other
             return found if matrix is None else found.__get__(matrix)
 
+    _branches = _Subject("branches")
     _builds, _code, _companions = _Subject("builds"), _Subject("code"), _Subject("companions")
     _conda, _drivers, _forward = _Subject("conda"), _Subject("drivers"), _Subject("forward")
     _frameworks = _Subject("frameworks")
     _gpus, _libraries, _lint = _Subject("gpus"), _Subject("libraries"), _Subject("lint")
     _models, _images = _Subject("models"), _Subject("images")
     _performance, _torchs, _wheels = _Subject("performance"), _Subject("torchs"), _Subject("extension_wheels")
-    _performance_peer = _Subject("performance_peer")
+    _performance_peer, _performance_clock = _Subject("performance_peer"), _Subject("performance_clock")
 
 
 class Matrix(Store):
@@ -65,7 +68,11 @@ class Matrix(Store):
     driver_branch = _drivers.driver_branch
     driver_for_cuda = _drivers.driver_for_cuda
     driver_for_gpu = _drivers.driver_for_gpu
-    branch_to_install = _drivers.branch_to_install
+    branch_to_install = _branches.branch_to_install
+    toolkit_versions = _drivers.toolkit_versions
+    toolkit_of_driver = _drivers.toolkit_of_driver
+    branches_for = _branches.branches_for
+    newest_of_branch = _drivers.newest_of_branch
     forward_compat = _forward.forward_compat
 
     gpu = _gpus.gpu
@@ -78,6 +85,7 @@ class Matrix(Store):
     code_for_gpu = _code.code_for_gpu
     expected = _performance.expected
     peer_expected = _performance_peer.peer_expected
+    usual_clock = _performance_clock.usual_clock
 
     torch_release = _torchs.torch_release
     torch_builds = _torchs.torch_builds
@@ -100,8 +108,6 @@ class Matrix(Store):
     nccl = _libraries.nccl
     nccl_for_gpu = _libraries.nccl_for_gpu
     toolkit = _libraries.toolkit
-    toolkit_versions = _libraries.toolkit_versions
-    toolkit_of_driver = _libraries.toolkit_of_driver
     cuda_error = _libraries.cuda_error
     nvml_error = _libraries.nvml_error
 

@@ -67,7 +67,11 @@ def load_outside(path: str, read: Read) -> Outside:
             raise MatrixError(f"version {matrix.version[:40]!r} is not a date such as 2026.11.28")
         problems = [text for text in lint(matrix, laws=False) if not any(word in text for word in _TOLERATED)]
         if problems:
-            more = f" ({len(problems)} such problems: gpudoctor matrix lint --matrix)" if len(problems) > 1 else ""
+            more = (
+                f" ({len(problems)} problems in total; gpudoctor matrix lint --matrix lists them)"
+                if len(problems) > 1
+                else ""
+            )
             raise MatrixError(f"{problems[0]}{more}")
     except MatrixError as error:
         raise MatrixError(f"matrix {path}: {error}") from None

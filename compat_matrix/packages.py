@@ -5,25 +5,27 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal
 
-from .drivers import driver_for_cuda
-from .libraries import toolkit_versions
+from .drivers import driver_for_cuda, toolkit_versions
 from .rows_library import Framework
 from .rows_more import Extension, ExtensionWheel
 from .rows_torch import Companion
 from .torchs import torch_builds, usable
-from .versions import numbers, tag_cuda
-from .wish import allowed
+from .versions import Order, by_release, numbers, tag_cuda
+from .wish import allowed, cuda_by_floor
 
 if TYPE_CHECKING:
+    from .rows_torch import TorchRelease
     from .store import Store
 
 PackageRow = Companion | Extension | ExtensionWheel | Framework
-Kind = Literal["torch", "cuda", "python", "driver", "gpu"]
+Kind = Literal["torch", "cuda", "python", "driver", "gpu", "cudnn", "nccl"]
 RUNS = ("native", "minor-version")
 _SAME = {
     "jaxlib": "jax", "tensorflow-gpu": "tensorflow", "onnxruntime": "onnxruntime-gpu", "flash-attention": "flash-attn",
     "paddlepaddle-gpu": "paddlepaddle", "paddle": "paddlepaddle", "flashinfer": "flashinfer-python",
 }  # fmt: skip
+_PINNED = 3
+"""A release that goes with more torch releases than these pins none."""
 _OF_SEVERAL = ("jax", "cupy")
 """Projects with one package per CUDA major: jax-cuda12-plugin, jax[cuda13], cupy-cuda12x."""
 
@@ -38,25 +40,20 @@ def plain(package: str) -> str:
 def _releases(m: Store) -> dict[str, list[PackageRow]]:
     """Rows by package. For a release in two tables, the first one is used."""
     index: dict[str, list[PackageRow]] = {}
-    seen: set[tuple[str, tuple[int, ...], int]] = set()
+    seen: set[tuple[str, Order]] = set()
     tables: tuple[tuple[PackageRow, ...], ...] = (m.companion_rows, m.frameworks, m.extension_wheels, m.extensions)
     for table in tables:
         found = set()
         for row in table:
-            name, key = plain(row.package), (numbers(row.version), _post(row.version))
-            if getattr(row, "yanked", False) or (name, *key) in seen:
+            key = (plain(row.package), by_release(row.version))
+            if getattr(row, "yanked", False) or key in seen:
                 continue
-            found.add((name, *key))
-            index.setdefault(name, []).append(row)
+            found.add(key)
+            index.setdefault(key[0], []).append(row)
         seen |= found
     for rows in index.values():
-        rows.sort(key=lambda row: ((*numbers(row.version), 0, 0, 0)[:4], _post(row.version)), reverse=True)
+        rows.sort(key=lambda row: by_release(row.version), reverse=True)
     return index
-
-
-def _post(version: str) -> int:
-    found = re.search(r"post(\d+)", version)
-    return int(found[1]) if found else 0
 
 
 def package_names(m: Store) -> tuple[str, ...]:
@@ -73,7 +70,7 @@ def package_rows(m: Store, package: str, version: str = "") -> tuple[PackageRow,
         return tuple(rows)
     exact = [row for row in rows if row.version == version]
     wanted = numbers(version)
-    near = [row for row in rows if wanted and numbers(row.version)[: len(wanted)] == wanted and not _post(version)]
+    near = [row for row in rows if wanted and numbers(row.version)[: len(wanted)] == wanted and "post" not in version]
     of_minor = [
         row for row in rows if isinstance(row, Framework) and (have := numbers(row.version)) == wanted[: len(have)]
     ]
@@ -119,20 +116,48 @@ def goes_with(m: Store, row: PackageRow, kind: Kind, value: str, wheels: str = "
         return _python(m, row, value, wheels)
     if kind == "gpu":
         return _gpu(m, row, value, wheels)
+    if kind in ("cudnn", "nccl"):
+        return _library(m, row, kind, value)
     cudas = cuda_of(m, row, wheels)
     if cudas is None:
         return None
     if kind == "cuda":
-        return any(numbers(value)[: len(one)] == one for one in map(numbers, cudas))
+        return any(_same_line(value, one) for one in cudas)
     windows = wheels == "windows"
     return any(
-        driver_for_cuda(m, value, one if "." in one else _oldest(m, one), "windows" if windows else "linux").grade
+        driver_for_cuda(
+            m, value, one if "." in one else oldest_toolkit(m, one), "windows" if windows else "linux"
+        ).grade
         in RUNS
         for one in cudas
     )
 
 
-def _oldest(m: Store, major: str) -> str:
+def _library(m: Store, row: PackageRow, kind: Kind, value: str) -> bool | None:
+    """By the cuDNN that a framework was built with ('9' goes with each 9.x), else by the torch that a release pins."""
+    if isinstance(row, Framework):
+        return _same_line(row.cudnn, value) if row.cudnn and kind == "cudnn" else None
+    found = torch_of(m, row)
+    if found is None or (isinstance(row, Extension) and len(found) > _PINNED):
+        return None
+    default = [bundled(one, kind).get(one.pypi_linux_x86_64, "") for one in m.releases if one.torch in found]
+    libraries = [one for one in default if one]
+    return any(_same_line(one, value) for one in libraries) if libraries else None
+
+
+def bundled(release: TorchRelease, kind: str) -> dict[str, str]:
+    """The cuDNN or NCCL of a torch release by CUDA tag, as far as it is listed."""
+    found = dict(release.cudnn_per_build) if kind == "cudnn" else {}
+    default = getattr(release, kind)
+    return {release.pypi_linux_x86_64: default, **found} if default else found
+
+
+def _same_line(one: str, other: str) -> bool:
+    """Whether two versions agree as far as both say."""
+    return all(a == b for a, b in zip(numbers(one), numbers(other), strict=False))
+
+
+def oldest_toolkit(m: Store, major: str) -> str:
     """The oldest toolkit of a CUDA major: a build for 'CUDA 12' runs wherever that does."""
     return next(f"{one}.{small}" for one, small in toolkit_versions(m) if str(one) == major)
 
@@ -144,12 +169,12 @@ def cuda_of(m: Store, row: PackageRow, wheels: str = "linux_x86_64") -> tuple[st
     if isinstance(row, Extension):
         indexes = [i for i in m.extension_indexes if (i.package, i.version) == (row.package, row.version)]
         if row.package in ("vllm", "sglang"):  # by the floor of its driver, as when one is resolved
-            own = "12" if row.min_driver.startswith("525") else "13"
-            return (own, *(cuda for i in indexes if (cuda := tag_cuda(i.tag))))
+            own = cuda_by_floor(row.min_driver)
+            return (own, *(cuda for i in indexes if (cuda := tag_cuda(i.tag)))) if own else None
         listed = re.findall(r"cu(\d{3})\b", row.cuda)
         if listed:
             return tuple(f"{tag[:2]}.{tag[2]}" for tag in listed)
-        span = re.match(r"(\d+)\.(\d+) to (\d+)\.(\d+)", row.cuda)
+        span = re.search(r"(\d+)\.(\d+) to (\d+)\.(\d+)", row.cuda)
         if span:
             low, high = (int(span[1]), int(span[2])), (int(span[3]), int(span[4]))
             return tuple(f"{major}.{small}" for major, small in toolkit_versions(m) if low <= (major, small) <= high)
@@ -201,17 +226,22 @@ def floor_of(row: PackageRow) -> str:
         if isinstance(row, ExtensionWheel)
         else ""
     )
-    found = re.match(r"\d+\.\d", text)
+    found = re.search(r"^\d+\.\d|(?<=wheel job: )\d+\.\d|(?<=later \()\d+\.\d", text)
     return found[0] if found else ""
 
 
 def _gpu(m: Store, row: PackageRow, capability: str, wheels: str) -> bool | None:
     floor = floor_of(row)
-    if floor:
-        return numbers(capability) >= numbers(floor)
-    if isinstance(row, Companion):
-        from .code import code_for_gpu
+    if floor and numbers(capability) < numbers(floor):
+        return False
+    from .code import code_for_gpu
 
+    if isinstance(row, (Framework, Extension)) and row.sass:  # its PTX is not listed: newer GPUs are unknown
+        runs = code_for_gpu(m, capability, row.sass).kind == "sass"
+        return runs or (None if numbers(capability) > numbers(row.sass[0]) else False)
+    if floor:
+        return True
+    if isinstance(row, Companion):
         return any(
             code_for_gpu(m, capability, b.sass, (), build_cuda=tag_cuda(b.tag)).kind == "sass"
             for torch in own_torch(m, row) or ()

@@ -1,12 +1,11 @@
 """What a GPU should reach: measured rows of the same model first, else a share of its dense peak.
 
-Bands are honest, not tight: single user-submitted samples differ by a tenth, boards at their power limit by more.
-`low` is 90 % of the smallest comparable measurement (of the peak, if that is less), or lower by as much as the samples
-differ; with fewer than three products, 80 % of the smallest. `floor` is 60 % of the median and set only if this model
-was measured, or comes from what NVIDIA accepts for it (memory); from a peak, `low` is what the slowest board in the
-same pool reaches (GeForce separate from data-center and workstation boards: in TF32 the former reach about 104 % of the
-peak, the latter 59 to 98 %), and 80 % of that for GeForce, whose pool is narrow. Boards powered only by their slot say
-nothing about others.
+Bands are honest, not tight: sound boards differ by a tenth, boards at their power limit by more. `low` is 90 % of the
+smallest comparable measurement, or less if the samples of that row differ by more (80 % at least). `floor` is 60 % of
+the median and set only if this model was measured, or comes from what NVIDIA accepts for it (memory); from a peak,
+`low` is what the slowest board in the same pool reaches (GeForce separate from data-center and workstation boards: in
+TF32 the former reach about 104 % of the peak, the latter 59 to 98 %), and 80 % of that for GeForce, whose pool is
+narrow. Boards powered only by their slot say nothing about others.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ _SLOT_W, _THRIFT = 75.0, 0.6
 """A board powered only by its slot holds its clocks briefly: a T4 does 42 TFLOP/s in fp16 over 30 runs, 24 over 100 (as
 NVIDIA expects: forums.developer.nvidia.com, "About GPU peak performance")."""
 _SUSTAINED = "sustained"
-"""In the conditions of a row whose smallest sample was taken at the board's power limit."""
+"""In the conditions of a row whose smallest sample is of large products, which reach the power limit of many boards."""
 _GEFORCE = "consumer"
 _SLICE = 0.55
 """The few SMs of a MIG slice may not use its full share of the memory bandwidth."""
 _SANE = (60.0, 100.0)
 """Range, in percent of the nameplate, in which a bandwidth row is plausible; DCGM's list has rows that are far off."""
-_SOUND, _SAMPLES = 0.9, 3
-"""Sound boards and tools differ by up to a tenth; this many samples show by how much these do."""
+_SOUND = 0.9
+"""Sound boards and tools differ by up to a tenth."""
 _PEAK = {
     "fp32": "fp32_tflops", "tf32": "tf32_tensor_tflops", "fp16": "fp16_tensor_fp32acc_tflops",
     "bf16": "bf16_tensor_tflops", "fp8": "fp8_tensor_fp32acc_tflops", "int8": "int8_tensor_tops",
@@ -53,7 +52,8 @@ _PLAIN = ("fp32", "tf32", "fp16", "bf16")
 and there are none for fp4."""
 _BANDWIDTH = "device_memory_bw"
 _COPY_LIKE = ("copy", "scale (copy-like)")
-"""Patterns of device_memory_bw that are as fast as a copy, best first."""
+"""Patterns of device_memory_bw that are as fast as a copy. Small peer copies are not among them: on H100
+boards p2pBandwidthLatencyTest shows 2,570 GB/s, where copies of 0.27 to 2 GiB reach 2,900 to 3,020."""
 _TRIAD = "triad"
 """Reads twice as much as it writes, which is a few percent faster than a copy, so it is not used for the lowest."""
 _ACCEPTED = ("dcgmproftester 1005", "memory bandwidth test", "tool not named")
@@ -112,7 +112,7 @@ def _expected(
         floor=0.0 if scaled else min(e.floor for e in found),
         peak=max(e.peak for e in found),
         unit=first.unit,
-        reason=first.reason + (f", for a power limit at {ratio:.0%} of the usual one" if scaled else ""),
+        reason=first.reason + (f", scaled to a power limit of {ratio:.0%} of the usual one" if scaled else ""),
         rows=tuple({id(row): row for e in found for row in e.rows}.values()),
     )
 
@@ -142,17 +142,15 @@ def _one(m: Store, row: Gpu, kind: Kind, what: str, mig: str, gen: int | None, w
     if fraction is None:
         return Expectation(basis="unknown", reason=f"MIG profile {mig} for {row.name} is not listed")
     if measured and not mig and row.form_factor != "laptop":
-        # Of several samples one may be an outlier (an RTX 3080 at 42 % of the others), and a sample above the peak is
-        # of a board that boosts above its listed clock: not every board does.
         held = any(_SUSTAINED in r.conditions for r in measured)
         thrift = 1.0 if held else thrift
-        least = min(peak, *(max(r.least, FAIL * (r.median or 0.0)) for r in measured))
+        least = min(map(_least, measured))
         faster = [r for r in measured_rows(m).get(row.name, ()) if kind == "memory" and r.pattern == _TRIAD]
         best = max(r.most for r in (*measured, *faster))
         middle = median(r.median or 0.0 for r in measured)
         return Expectation(
             basis="measured",
-            low=thrift * min(_lowest_share(measured, kind) * least, WARN * peak),
+            low=thrift * min(_sound_share(r) * _least(r) for r in measured),
             typical=middle,
             high=best,
             # An old torch or cuBLAS lacks good kernels for the newer types: slow, and no fault of the board.
@@ -178,25 +176,28 @@ def _one(m: Store, row: Gpu, kind: Kind, what: str, mig: str, gen: int | None, w
         floor=floor,
         peak=peak * fraction,
         unit=unit,
-        reason=f"a share of the {'nameplate' if kind == 'memory' else 'dense peak'} of {row.name}"
+        reason=f"a share of the {'nameplate bandwidth' if kind == 'memory' else 'dense peak'} of {row.name}"
         + (f" in a {mig} MIG slice" if mig else ""),
         rows=(spec,),
     )
 
 
 def _bandwidth_rows(m: Store, name: str) -> list[Performance]:
-    for pattern in _COPY_LIKE:
-        if found := [r for r in measured_rows(m).get(name, ()) if r.pattern == pattern and _sane(r)]:
-            return found
-    return []
+    return [r for r in measured_rows(m).get(name, ()) if _sane(r)]
 
 
-def _lowest_share(rows: Sequence[Performance], kind: Kind) -> float:
-    """Share of the smallest sample that a sound board may still have."""
-    if kind == "matmul" and sum(row.n or 1 for row in rows) < _SAMPLES:
-        return WARN
-    spread = max(1 - row.least / (row.most or 1.0) for row in rows)
-    return max(WARN, min(_SOUND, 1 - spread))
+def _least(row: Performance) -> float:
+    """The smallest sample. Of several, one may be an outlier: an RTX 3080 at 42 % of the others."""
+    return max(row.least, FAIL * (row.median or 0.0))
+
+
+def _sound_share(row: Performance) -> float:
+    """Share of a row's smallest sample that a sound board may still have: the samples themselves may differ by more.
+
+    Where the smallest is of large products, the largest is of the best size or a burst of the same board: no spread.
+    """
+    most = (row.median if _SUSTAINED in row.conditions else row.most) or 1.0
+    return max(WARN, min(_SOUND, row.least / most))
 
 
 def _accepted(m: Store, name: str) -> float:

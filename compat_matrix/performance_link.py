@@ -36,7 +36,7 @@ def link_rate(m: Store, row: Gpu, spec: GpuSpec, mig: str, gen: int | None, widt
             rows=tuple(chip),
         )
     if row.form_factor.startswith(("Grace", "SoC", "SoM")):
-        return Expectation(basis="unknown", reason=f"copy rates over the link of {row.name} are not listed")
+        return Expectation(basis="unknown", reason=f"no copy rates are listed for {row.name}'s link")
     gens = [int(g) for g in (spec.pcie_gen, gen) if g]
     widths = [int(w) for w in (spec.pcie_lanes, width) if w]
     rate = next((r for r in m.pcie if gens and r.gen == str(min(gens))), None)

@@ -54,7 +54,7 @@ def peer_expected(
         floor=_PCIE_FLOOR * host.typical,
         peak=host.peak,
         unit="GB/s",
-        reason=f"{host.reason}, below one switch",
+        reason=f"{host.reason}, on the same PCIe switch",
         rows=host.rows,
     )
 

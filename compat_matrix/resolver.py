@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from .candidate import Candidate
 from .companions import expected
 from .driver_for_build import driver_for_tag, undriven
-from .served import STALE_MINORS, chooser, served_by
+from .drivers import newest_of_branch
+from .pythons import shared_pythons
+from .ranks import dominates, rank, trade_offs
+from .served import chooser, served_by
 from .torchs import index_url, python_for_torch, usable
-from .unlisted import Unlisted, unlisted
+from .unlisted import TORCH, Unlisted, unlisted
 from .versions import minor, numbers, tag_cuda
 from .wish import Chosen, Wish
 from .wishes import wish_allows
@@ -56,22 +60,6 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         return "windows" if self.os == "windows" else f"linux_{self.arch}"
 
 
-class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """A build that fits. grade: native, minor-version, forward-compat (needs a package from NVIDIA), or no-driver;
-    chosen: what answers each wish except torch; gives_up: sentences; index: '' if a plain install gives this build."""
-
-    build: TorchBuild
-    grade: str
-    why: str
-    served: dict[str, str]
-    chosen: tuple[Chosen, ...] = ()
-    companions: dict[str, str] = {}
-    gives_up: tuple[str, ...] = ()
-    index: str = ""
-    compat_package: str = ""
-    rows: tuple[Row, ...] = ()
-
-
 class Rejected(msgspec.Struct, frozen=True, kw_only=True):
     """A rejected build, with the first filter that it fails."""
 
@@ -102,7 +90,7 @@ def resolve(m: Store, q: Question) -> Answer:
         return _by_neighbors(m, q, unknown)
     found, out, uv = ranked(m, q)
     newest = max((numbers(one.build.torch) for one in found), default=())
-    candidates = tuple(msgspec.structs.replace(one, gives_up=_gives_up(one, newest)) for one in found)
+    candidates = tuple(msgspec.structs.replace(one, gives_up=trade_offs(one, newest)) for one in found)
     conflict = _conflict(m, q) if not candidates and q.wishes else ()
     return Answer(candidates=candidates, rejected=out, conflict=conflict, uv=uv)
 
@@ -110,10 +98,12 @@ def resolve(m: Store, q: Question) -> Answer:
 def _by_neighbors(m: Store, q: Question, unknown: tuple[Unlisted, ...]) -> Answer:
     """What the listed releases on both sides of each unlisted one agree on; no candidate if they disagree."""
     likely: Candidate | None = None
-    if all(one.pin and one.below and one.above for one in unknown):
+    if all(one.pin and one.below and one.above and _is_likely(one) for one in unknown):
         sides = []
         for beside in ({one.wish: one.below for one in unknown}, {one.wish: one.above for one in unknown}):
-            wishes = tuple(Wish(w.package, f"=={beside[w]}") if w in beside else w for w in q.wishes)
+            wishes = tuple(
+                msgspec.structs.replace(w, specifier=f"=={beside[w]}") if w in beside else w for w in q.wishes
+            )
             sides.append(next(iter(ranked(m, msgspec.structs.replace(q, wishes=wishes))[0]), None))
         low, high = sides
         if low and high and low.build == high.build and not any(choice.url for choice in (*low.chosen, *high.chosen)):
@@ -121,6 +111,12 @@ def _by_neighbors(m: Store, q: Question, unknown: tuple[Unlisted, ...]) -> Answe
             chosen = tuple(_pinned(choice, pins.get(choice.package, "")) for choice in high.chosen)
             likely = msgspec.structs.replace(high, chosen=chosen)
     return Answer(candidates=(likely,) if likely else (), rejected=(), unlisted=unknown)
+
+
+def _is_likely(one: Unlisted) -> bool:
+    """Whether a release may be like its neighbors: not one for a release of torch, or for one build of it, and not one
+    that the matrix lists without what it works with."""
+    return one.wish.package not in TORCH and "+" not in one.pin and not one.is_source and not one.is_open
 
 
 def _pinned(choice: Chosen, version: str) -> Chosen:
@@ -141,7 +137,7 @@ def ranked(m: Store, q: Question) -> tuple[tuple[Candidate, ...], tuple[Rejected
     uv = uv_backend(m, q)
     leads = _uv_leads(m, q, found, uv)
     newest = max((numbers(one.build.torch) for one in found), default=())
-    found.sort(key=lambda one: _rank(one, newest, leads))
+    found.sort(key=lambda one: rank(one, newest, leads))
     while better := next((one for one in found[1:] if dominates(one, found[0])), None):
         found.remove(better)
         found.insert(0, better)
@@ -177,8 +173,9 @@ def fit(m: Store, q: Question, build: TorchBuild) -> Candidate | Rejected:
     companions = {}
     for package in ("torchvision", "torchaudio"):
         goes = expected(m, build.torch, package)
-        if goes is not None and goes.relation in ("==", ">="):
-            companions[package] = goes.version
+        specifier = next((wish.specifier for wish in q.wishes if wish.package == package), "")
+        if goes is not None and (goes.relation in ("==", ">=") or (specifier and build.pypi_default)):
+            companions[package] = next(filter(chooser(specifier), reversed(goes.versions)), goes.version)
         elif package in wanted:
             return no("companion", f"no {package} for torch {build.torch} is listed")
     chosen: list[Chosen] = []
@@ -187,6 +184,10 @@ def fit(m: Store, q: Question, build: TorchBuild) -> Candidate | Rejected:
         if isinstance(answer, str):
             return no("wish", answer)
         chosen += [answer] if answer else []
+    rows = [row for one in chosen for row in one.rows]
+    if not q.python and len(chosen) > 1 and not shared_pythons(m, build.torch, q.platform, rows):
+        names = " and ".join(f"{one.package} {one.version}" for one in chosen)
+        return no("wish", f"no Python has wheels of {names} and torch {build.torch}", *rows)
     index = index_url(m, build.tag)
     return Candidate(
         build=build,
@@ -197,7 +198,7 @@ def fit(m: Store, q: Question, build: TorchBuild) -> Candidate | Rejected:
         companions=companions,
         index="" if build.pypi_default else index.url if index else f"https://download.pytorch.org/whl/{build.tag}",
         compat_package=how[2],
-        rows=(build, *how[3], *((index,) if index else ()), *(row for one in chosen for row in one.rows)),
+        rows=(build, *how[3], *((index,) if index else ()), *rows),
     )
 
 
@@ -216,13 +217,16 @@ def glibc_floor(torch: str, tag: str, platform: str) -> str:
 def _wish(
     m: Store, q: Question, build: TorchBuild, wish: Wish, companions: dict[str, str], others: tuple[Chosen, ...]
 ) -> Chosen | str | None:
+    local = wish.specifier.partition("+")[2] if wish.specifier[:1].isdigit() else ""
+    if local not in ("", build.tag):
+        return f"{wish} does not match this torch build"
     if wish.package == "torch":
-        version, _, local = wish.specifier.partition("+")
-        allowed = chooser(version)(build.torch) and local in ("", build.tag)
+        allowed = chooser(wish.specifier)(build.torch)
         return None if allowed else f"{wish} does not match this torch" + (" build" if local else "")
     if wish.package in ("torchvision", "torchaudio"):
         version = companions[wish.package]
         return None if chooser(wish.specifier)(version) else f"torch {build.torch} needs {wish.package} {version}"
+    wish = msgspec.structs.replace(wish, specifier=wish.specifier.removesuffix(f"+{local}"))
     return wish_allows(m, wish, build, q.gpus, q.python, q.platform, others, q.assume_builds)
 
 
@@ -235,11 +239,12 @@ def uv_backend(m: Store, q: Question) -> str:
         return ""
     column = "min_driver_linux" if q.os != "windows" else "min_driver_windows"
     # On WSL uv reads the Windows driver's number, and compares it with its table for Linux.
+    driver = numbers(newest_of_branch(m, q.driver, "linux" if q.os == "linux" else "windows"))
     wanted = next((chooser(wish.specifier) for wish in q.wishes if wish.package == "torch"), chooser(None))
     tags = [
         row.tag
         for row in m.index_urls
-        if (floor := getattr(row, column)) and numbers(q.driver) >= numbers(floor)
+        if (floor := getattr(row, column)) and driver >= numbers(floor)
         if any(wanted(torch) for torch in row.torch)
     ]
     return max(tags, key=lambda tag: minor(tag_cuda(tag)) or (0, 0), default="")
@@ -254,46 +259,6 @@ def _uv_leads(m: Store, q: Question, found: Sequence[Candidate], uv: str) -> str
     best = max((numbers(b.torch) for b in there if isinstance(fit(m, free, b), Candidate)), default=None)
     held = any(one.build.tag == uv and numbers(one.build.torch) == best for one in found)
     return uv if held else ""
-
-
-def _rank(one: Candidate, newest: tuple[int, ...], uv: str) -> tuple[object, ...]:
-    """uv's backend first; then recent torch, native before minor-version, forward compatibility last."""
-    version = numbers(one.build.torch)
-    fresh = version[0] == newest[0] and newest[1] - version[1] <= STALE_MINORS
-    cuda = minor(tag_cuda(one.build.tag)) or (0, 0)
-    stage = {"minor-version": 1, "forward-compat": 3}.get(one.grade, 0 if fresh else 2)
-    near = cuda if one.grade == "minor-version" else (-cuda[0], -cuda[1])
-    choices = tuple(choice.rank for choice in one.chosen)
-    leads = one.build.tag == uv
-    return (not leads, stage, choices, tuple(-part for part in version), not one.build.pypi_default, near)
-
-
-def dominates(one: Candidate, first: Candidate) -> bool:
-    """Whether a build has all that the first has, a newer torch, and gives up less."""
-    lost, lost_first = _lost(one), _lost(first)
-    newer = numbers(one.build.torch) > numbers(first.build.torch)
-    return newer and one.grade != "forward-compat" and lost <= lost_first
-
-
-def _lost(one: Candidate) -> frozenset[str]:
-    """What it gives up other than a newer torch."""
-    lost = {choice.gives_up for choice in one.chosen if choice.gives_up} | {"torchvision"} - set(one.companions)
-    return frozenset(lost | {one.grade} - {"native", "no-driver"})
-
-
-def _gives_up(one: Candidate, newest: tuple[int, ...]) -> tuple[str, ...]:
-    lost = []
-    if one.grade == "minor-version":
-        lost.append("cannot compile kernels at run time from PTX newer than the driver (its own machine code runs)")
-    if one.grade == "forward-compat":
-        lost.append(f"needs {one.compat_package} installed, and first on the loader's path; no feature is lost")
-    if numbers(one.build.torch)[:2] < newest[:2]:
-        lost.append(f"lacks what torch {newest[0]}.{newest[1]} adds over {one.build.torch}")
-    lost += [choice.gives_up for choice in one.chosen if choice.gives_up]
-    lost += [
-        f"{name}: none is listed for torch {one.build.torch}" for name in ("torchvision",) if name not in one.companions
-    ]
-    return tuple(lost)
 
 
 def _conflict(m: Store, q: Question) -> tuple[Wish, ...]:

@@ -64,12 +64,14 @@ class NvmlError(Row, frozen=True, kw_only=True, gc=False):
 
 class Framework(Row, frozen=True, kw_only=True, gc=False):
     """One release of a framework other than torch, as its project builds it. version: a release, or a minor ('2.13')
-    for every patch of it; cuda, cudnn: what it was built with (cudnn '': it needs none); pythons: of its wheels;
-    gpu_platforms: where the wheel uses a GPU; extra: the extra that brings CUDA as wheels; min_sm: the lowest compute
-    capability that the project names; sass: measured in the Linux x86_64 wheel."""
+    for every patch of it; releases: those on the package index that a minor stands for, oldest first; cuda, cudnn: what
+    it was built with (cudnn '': it needs none); pythons: of its wheels; gpu_platforms: where the wheel uses a GPU;
+    extra: the extra that brings CUDA as wheels; min_sm: the lowest compute capability that the project names; sass:
+    measured in the Linux x86_64 wheel."""
 
     package: str
     version: str
+    releases: tuple[str, ...] = ()
     cuda: str
     cudnn: str = ""
     pythons: tuple[str, ...] = ()

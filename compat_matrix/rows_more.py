@@ -43,12 +43,14 @@ class NgcImage(Row, frozen=True, kw_only=True, gc=False):
 
 
 class Extension(Row, frozen=True, kw_only=True, gc=False):
-    """One release of a package with its own CUDA code; sass measured in the Linux x86_64 wheel."""
+    """One release of a package with its own CUDA code; sass measured in the Linux x86_64 wheel. pythons: those of its
+    wheels, if each is for one Python."""
 
     package: str
     version: str
     date: str = ""
     requires_python: str = ""
+    pythons: tuple[str, ...] = ()
     torch: str = ""
     cuda: str = ""
     min_driver: str = ""

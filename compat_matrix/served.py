@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from .code import code_for_gpu
 from .libraries import cudnn_for_gpu
 from .torchs import release_row
-from .versions import numbers, tag_cuda, torch_version
+from .versions import numbers, tag_cuda
+from .wish import allowed
 
 if TYPE_CHECKING:
     from .rows_torch import TorchBuild
@@ -21,19 +22,10 @@ compatibility, which NVIDIA supports for code that ships SASS."""
 
 def chooser(torch: str | None) -> Callable[[str], bool]:
     """A test for versions from '2.6.0', '2.6.0+cu124', '2.6' or a specifier; unreadable ones allow nothing."""
-    if not torch:
-        return lambda version: True
-    parts = torch_version(torch)
-    if parts:
-        wanted = numbers(torch)
-        return lambda version: numbers(version)[: len(wanted)] == wanted
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
-    try:
-        allowed = SpecifierSet(torch)
-    except InvalidSpecifier:
-        return lambda version: False
-    return lambda version: allowed.contains(version)
+    specifier = torch or ""
+    if specifier[:1].isdigit():
+        specifier = specifier.partition("+")[0]
+    return lambda version: allowed(specifier, version)
 
 
 def served_by(m: Store, build: TorchBuild, gpus: Sequence[str]) -> dict[str, str] | str:

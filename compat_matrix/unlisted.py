@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from .framework_wishes import FRAMEWORKS, framework_rows
+from .framework_wishes import FRAMEWORKS, allowed_releases, framework_rows
 from .served import chooser
-from .versions import numbers
-from .wish import Wish, allowed
-from .wishes import EXTENSIONS, WHEELS
+from .versions import by_release, is_same
+from .wish import Wish
+from .wishes import EXTENSIONS, WHEELS, releases
 
 if TYPE_CHECKING:
     from .store import Store
@@ -25,56 +25,60 @@ class Unlisted(msgspec.Struct, frozen=True, kw_only=True):
     above: str = ""
     is_source: bool = False
     """The matrix lists the release, but no wheel of it."""
+    is_open: bool = False
+    """The matrix lists the release, but not which torch it works with."""
 
     @property
     def pin(self) -> str:
         """The one requested version; '' for a range."""
-        found = re.fullmatch(r"(?:==)?(\d+(?:\.\w+)*)", self.wish.specifier)
+        found = re.fullmatch(r"(?:={2,3})?\s*(v?\d[\w.!+-]*)", self.wish.specifier)
         return found[1] if found else ""
 
     @property
     def name(self) -> str:
         """`vllm 0.31.0`, `vllm >=0.31,<0.32`."""
-        return f"{self.wish.package} {self.pin or self.wish.specifier}"
+        return f"{self.wish.distribution or self.wish.package} {self.pin or self.wish.specifier}".rstrip()
 
 
 def unlisted(m: Store, wish: Wish) -> Unlisted | None:
     """The wish with its neighbors, if the matrix knows the package but lists no release that the wish allows."""
-    if not wish.specifier:
+    have = _versions(m, wish)
+    if not have:
+        return Unlisted(wish=wish) if wish.distribution else None
+    if not wish.specifier or any(map(chooser(wish.specifier), have)):
         return None
-    have = _versions(m, wish.package)
-    test = chooser(wish.specifier.partition("+")[0]) if wish.package in _TORCH else None
-    if not have or any(test(one) if test else allowed(wish.specifier, one) for one in have):
-        return None
-    if wish.package in FRAMEWORKS and framework_rows(m, wish):
-        return None
-    first = numbers(next(iter(re.findall(r"\d+(?:\.\d+)*", wish.specifier)), ""))
-    ordered = sorted(have, key=numbers)
-    below = [one for one in ordered if numbers(one) <= first]
-    above = [one for one in ordered if numbers(one) > first]
-    found = Unlisted(wish=wish, below=below[-1] if below else "", above=above[0] if above else "")
-    is_source = any((row.package, row.version) == (wish.package, found.pin) for row in m.extensions)
-    return msgspec.structs.replace(found, is_source=is_source)
+    first = by_release(next(iter(re.findall(r"\d[\w.!-]*", wish.specifier)), "").rstrip("."))
+    is_below = wish.specifier.startswith("<")  # of nothing but older releases
+    before = [one for one in have if by_release(one) < first or (by_release(one) == first and not is_below)]
+    after = have[len(before) :]
+    found = Unlisted(wish=wish, below=before[-1] if before else "", above=after[0] if after else "")
+    row = next((row for row in m.extensions if row.package == wish.package and is_same(row.version, found.pin)), None)
+    is_source = row is not None and (wish.package in WHEELS or row.platforms == "sdist only")
+    return msgspec.structs.replace(found, is_source=is_source, is_open=row is not None and not is_source)
 
 
-_TORCH = ("torch", "torchvision", "torchaudio")
+TORCH = ("torch", "torchvision", "torchaudio")
+"""Those whose releases belong to one release of torch."""
 
 
-def _versions(m: Store, package: str) -> frozenset[str]:
-    """Every release of a package that the matrix lists; none for an unknown package."""
-    known: dict[str, frozenset[str]] = m.memo("versions by package", dict)
-    if package not in known:
+def _versions(m: Store, wish: Wish) -> tuple[str, ...]:
+    """Every release of a package that the matrix lists, oldest first; none for an unknown package."""
+    known: dict[tuple[str, str], tuple[str, ...]] = m.memo("versions by package", dict)
+    package = wish.package
+    key = (package, wish.distribution)
+    if key not in known:
         if package == "torch":
             found = {build.torch for build in m.builds}
-        elif package in _TORCH:
+        elif package in TORCH:
             found = {row.version for row in m.companion_rows if row.package == package}
         elif package in EXTENSIONS:
-            found = {row.version for row in m.extensions if row.package == package}
+            found = {row.version for row in releases(m, package)}
         elif package in WHEELS:  # the other table has releases without wheels listed
             found = {row.version for row in m.extension_wheels if row.package == package}
         elif package in FRAMEWORKS:
-            found = {row.version for row in framework_rows(m, Wish(package))}
+            rows = framework_rows(m, Wish(package, distribution=wish.distribution))
+            found = {one for row in rows for one in allowed_releases(row, "")}
         else:
             found = set()
-        known[package] = frozenset(found)
-    return known[package]
+        known[key] = tuple(sorted(found, key=lambda one: (by_release(one), one)))
+    return known[key]

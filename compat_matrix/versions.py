@@ -23,23 +23,60 @@ def numbers(text: str | None) -> tuple[int, ...]:
     return tuple(int(part) for part in found.group(1).split(".")) if found else ()
 
 
-_RELEASE = r"\s*v?(?:(\d{1,9})!)?(\d{1,18}(?:\.\d{1,18}){0,9})([^+]*)(?:\+(.*))?"
+_RELEASE = (
+    r"\s*v?(?:(\d{1,9})!)?(\d{1,18}(?:\.\d{1,18}){0,19})"
+    r"(?:[._-]?(alpha|beta|preview|pre|rc|a|b|c)[._-]?(\d{0,18}))?"
+    r"(-\d{1,18}|[._-]?(?:post|rev|r)[._-]?\d{0,18})?([._-]?dev[._-]?\d{0,18})?(?:\+([a-z0-9]+(?:[._-][a-z0-9]+)*))?\s*"
+)
+_PRE = {"alpha": "a", "beta": "b", "c": "rc", "pre": "rc", "preview": "rc"}
+_FINAL = "z"
+"""Sorts after every letter of a pre-release."""
+Order = tuple[int, tuple[int, ...], tuple[str, int], int, float]
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=8192)
+def order(version: str) -> Order | None:
+    """A version's position in the order of PEP 440, without its local part (after '+'); None if it is not a version.
+
+    1.0.dev1 < 1.0a1 < 1.0rc1 < 1.0 == 1.0.0 < 1.0.post1 < 1.0.1.
+    """
+    found = re.fullmatch(_RELEASE, version.casefold())
+    if not found:
+        return None
+    release = tuple(int(part) for part in found[2].split("."))
+    while len(release) > 1 and not release[-1]:
+        release = release[:-1]
+    post, dev = (_counted(found[group]) for group in (5, 6))
+    pre = (_PRE.get(found[3], found[3]), int(found[4] or 0)) if found[3] else (_FINAL, 0)
+    if not found[3] and post is None and dev is not None:
+        pre = ("", 0)  # a development release comes before every pre-release
+    return int(found[1] or 0), release, pre, -1 if post is None else post, float("inf") if dev is None else dev
+
+
+def _counted(text: str | None) -> int | None:
+    """1 of '.post1', 0 of '.dev'."""
+    return int("".join(filter(str.isdigit, text)) or 0) if text else None
+
+
+def by_release(version: str) -> Order:
+    """A key to sort versions with: `order`, or before all others if it is not a version."""
+    return order(version) or (-1, (), ("", 0), -1, 0.0)
+
+
+@lru_cache(maxsize=4096)
 def is_same(version: str, pinned: str) -> bool:
     """Whether `==pinned` accepts a version, as PEP 440 has it: 13.0.3.0 is 13.0.3, and 2.9.1+cu128 is 2.9.1.
 
     A local part (after '+') counts only if the pin has one.
     """
-    have, want = (re.fullmatch(_RELEASE, text.strip().lower(), re.DOTALL) for text in (version, pinned))
-    if not have or not want:
+    have, want = order(version), order(pinned)
+    if have is None or want is None:
         return version == pinned
-    mine, theirs = ([int(part) for part in found[2].split(".")] for found in (have, want))
-    width = max(len(mine), len(theirs))
-    padded = [part + [0] * (width - len(part)) for part in (mine, theirs)]
-    same = padded[0] == padded[1] and (have[1] or "0", have[3]) == (want[1] or "0", want[3])
-    return same and (want[4] is None or have[4] == want[4])
+    return have == want and ("+" not in pinned or _local(version) == _local(pinned))
+
+
+def _local(version: str) -> str:
+    return re.sub(r"[_-]", ".", version.strip().casefold().partition("+")[2])
 
 
 def minor(text: str | None) -> tuple[int, int] | None:

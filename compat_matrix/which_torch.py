@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from .resolver import Candidate, Question, ranked
+from .candidate import Candidate
+from .resolver import Question, ranked
 from .versions import numbers, tag_cuda, torch_version
 from .wish import Wish
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from .extension_wheels import extension_wheel
 from .framework_wishes import FRAMEWORKS, framework_for
-from .versions import numbers, tag_cuda
-from .wish import Chosen, Wish, allowed
+from .pythons import shared_pythons, supports_python
+from .versions import by_release, numbers, tag_cuda
+from .wish import Chosen, Wish, allowed, cuda_by_floor
 
 if TYPE_CHECKING:
     from .rows_more import Extension
@@ -49,17 +50,17 @@ def wish_allows(
 
 
 def releases(m: Store, package: str) -> tuple[Extension, ...]:
-    """The listed releases of an extension, newest first."""
+    """The listed releases of an extension that can be judged, newest first: those with a wheel whose torch or CUDA is
+    known."""
     rows: dict[str, Any] = m.memo("extensions by package", dict)
     if package not in rows:
-        own = [row for row in m.extensions if row.package == package]
-        rows[package] = tuple(sorted(own, key=lambda row: _order(row.version), reverse=True))
+        own = [row for row in m.extensions if row.package == package and _is_judged(row)]
+        rows[package] = tuple(sorted(own, key=lambda row: by_release(row.version), reverse=True))
     return rows[package]  # type: ignore[no-any-return]
 
 
-def _order(version: str) -> tuple[tuple[int, ...], int]:
-    post = re.search(r"post(\d+)", version)
-    return numbers(version), int(post[1]) if post else 0
+def _is_judged(row: Extension) -> bool:
+    return row.platforms != "sdist only" and bool(row.cuda or re.match("[<>=~!]", row.torch))
 
 
 def _extension(
@@ -93,14 +94,15 @@ def _lacks(
     system = "windows" if platform == "windows" else platform.removeprefix("linux_")
     if system not in row.platforms and not (row.platforms == "linux" and platform.startswith("linux")):
         return f"has no wheel for {platform}", ""
-    if python and row.requires_python and not allowed(row.requires_python, python.rstrip("t")):
-        return f"requires Python {row.requires_python}", ""
+    if python and not supports_python(row, python):
+        span = f"is for Python {row.pythons[0]} to {row.pythons[-1]}" if row.pythons else ""
+        return span or f"requires Python {row.requires_python}", ""
     if row.torch and not allowed(row.torch, build.torch):
         return f"requires torch {row.torch}", ""
     cuda = tag_cuda(build.tag) or ""
     index = ""
     if row.package in ("vllm", "sglang"):
-        published = "12" if row.min_driver.startswith("525") else "13"
+        published = cuda_by_floor(row.min_driver)
         if published != cuda.partition(".")[0]:
             other = next(
                 (
@@ -123,6 +125,8 @@ def _lacks(
     low = [gpu for gpu in gpus if floor and numbers(gpu) < numbers(floor[0])]
     if low:
         return f"requires compute capability {floor[0] if floor else ''}; this GPU has {low[0]}", ""
+    if not python and not shared_pythons(m, build.torch, platform, (row,)):
+        return f"has no wheel for a Python that torch {build.torch} supports", ""
     return "", index
 
 

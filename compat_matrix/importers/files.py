@@ -48,7 +48,8 @@ def torch_notes(text: str, rows: Iterable[dict[str, Any]] = (), day: str = "") -
         per_build = {f"cu{major}{small}": cudnn for major, small, cudnn in sorted(pairs)}
         for row in rows:
             if row["torch"].rsplit(".", 1)[0] == minor:
-                source = _read_on("github.com/pytorch/pytorch RELEASE.md", day)
+                read = day or date.today().isoformat()
+                source = f"github.com/pytorch/pytorch/blob/{{main of {read}}}/RELEASE.md"
                 found.append(
                     Found("torch_releases", (row["torch"],), {"cudnn_per_build": per_build}, source, "documented")
                 )

@@ -60,9 +60,8 @@ def releases(
     if not isinstance(data, list) or not all(isinstance(one, dict) and "assets" in one for one in data):
         raise ValueError("not GitHub's list of releases (no assets)")
     own = [one for one in files(asset["name"] for each in data for asset in each["assets"]) if one.version in published]
-    source = (
-        f"github.com/Dao-AILab/flash-attention/releases: names of the files (read {day or date.today().isoformat()})"
-    )
+    names = "github.com/Dao-AILab/flash-attention/releases/tag/v{the release}: names of the files"
+    source = f"{names} (read {day or date.today().isoformat()})"
     return [*_rows(own, wheels, source), *_extensions(own, published, extensions, source)]
 
 

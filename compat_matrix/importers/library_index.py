@@ -29,7 +29,9 @@ def read(table: str, rows: Iterable[dict[str, Any]], address: str = "") -> list[
             of_version = wheels.setdefault(version, {})
             if major not in of_version or not Version(release.version).is_postrelease:
                 of_version[major] = release
-    source = f"PyPI: names of the wheels of nvidia-{table}-cu{', -cu'.join(MAJORS)} (read {date.today().isoformat()})"
+    source = (
+        f"PyPI: names of the wheels of each nvidia-{table}-cu{', -cu'.join(MAJORS)} (read {date.today().isoformat()})"
+    )
     found = []
     for version, by_major in sorted(wheels.items(), key=lambda each: Version(each[0])):
         if version not in listed and any(low <= Version(version) <= high for low, high in ranges):

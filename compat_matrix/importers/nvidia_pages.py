@@ -84,7 +84,8 @@ def devices(text: str, rows: Iterable[dict[str, Any]] = (), day: str = "") -> li
     lines = re.findall(r"^\| *([^|\n]*?) *\| *([0-9A-F]{4}) *\|$", text, re.M)
     if not lines:
         raise ValueError("no table of device ids in it (| NVIDIA TITAN RTX | 1E02 |)")
-    source = f"github.com/NVIDIA/open-gpu-kernel-modules README.md (read {day or date.today().isoformat()})"
+    read = day or date.today().isoformat()
+    source = f"github.com/NVIDIA/open-gpu-kernel-modules/blob/{{main of {read}}}/README.md"
     rows = list(rows)
     known = {device for row in rows for device in row.get("device_ids", ())}
     names = {_bare(name): row for row in rows if "id" in row for name in (row["name"], *row.get("aliases", ()))}

@@ -33,14 +33,15 @@ from .rows import Found
 
 
 class Package(NamedTuple):
-    """How a project publishes. resolved: `resolve` chooses among its releases, so a new row names torch or CUDA, and
-    has the lowest compute capability of the release before it; pinned: built with the torch that it pins, so for the
-    CUDA of that torch on the index; elsewhere: with wheels for more platforms on PyTorch's own index; sources: most
-    releases are source distributions alone; kernels, binding: the packages of its own that hold the CUDA code and that
-    ask for torch."""
+    """How a project publishes. resolved: `resolve` chooses among its releases, so a new row has the lowest compute
+    capability of the release before it; pinned: built with the torch that it pins, so for the CUDA of that torch on
+    the index; through: the package of `extensions` whose torch a release has that pins none; elsewhere: with wheels
+    for more platforms on PyTorch's own index; sources: some releases are source distributions alone; kernels, binding:
+    the packages of its own that hold the CUDA code and that ask for torch."""
 
     resolved: bool = False
     pinned: bool = False
+    through: str = ""
     elsewhere: bool = False
     sources: bool = False
     kernels: str = ""
@@ -48,19 +49,22 @@ class Package(NamedTuple):
 
 
 PACKAGES = {
-    "vllm": Package(resolved=True, pinned=True),
-    "sglang": Package(resolved=True, pinned=True),
+    "vllm": Package(resolved=True, pinned=True, sources=True),
+    "sglang": Package(resolved=True, pinned=True, through="vllm"),
     "bitsandbytes": Package(resolved=True),
-    "xformers": Package(resolved=True, elsewhere=True),
+    "xformers": Package(resolved=True, elsewhere=True, sources=True),
+    "flash-attn": Package(sources=True),
     "sglang-kernel": Package(),
-    "flashinfer-python": Package(),
+    "flashinfer-python": Package(sources=True),
     "flashinfer-cubin": Package(),
     "deepspeed": Package(sources=True),
     "transformer-engine": Package(kernels="transformer-engine-cu12", binding="transformer-engine-torch"),
 }
 _JSON = "application/vnd.pypi.simple.v1+json"
 _LINUX = {"platform_system": "Linux", "sys_platform": "linux", "platform_machine": "x86_64", "python_version": "3.12"}
-_DRIVERS = {"12": "525 (CUDA 12 minor version compatibility)", "13": "580"}
+_DRIVERS = {
+    "11": "450 (CUDA 11 minor version compatibility)", "12": "525 (CUDA 12 minor version compatibility)", "13": "580",
+}  # fmt: skip
 """The floor of the driver for each CUDA major that these packages are published for."""
 
 
@@ -112,7 +116,9 @@ def read(package: str, rows: Iterable[dict[str, Any]], builds: dict[str, str], a
     its build on the index. Raises OSError, ValueError."""
     address = address or index()
     how = PACKAGES[package]
+    rows = list(rows)
     listed = {row["version"]: row for row in rows if row["package"] == package}
+    torches = {row["version"]: row.get("torch", "") for row in rows if row["package"] == how.through}
     found = releases(package, address, how.sources)
     with ThreadPoolExecutor(8) as pool:
         texts = list(pool.map(metadata, found))
@@ -124,17 +130,20 @@ def read(package: str, rows: Iterable[dict[str, Any]], builds: dict[str, str], a
     for release, text, libraries in zip(found, texts, names, strict=True):
         needs = [*_requires(text), *_requires(binding_texts.get(release.version, ""))]
         platforms = platforms_of(kernels.get(release.version, release.wheels))
-        if how.sources and platforms and release.source:
+        if how.sources and platforms and "linux" not in platforms and release.source:
             platforms = f"sdist; wheels for {platforms}"
         fields = _fields(release, needs, "" if how.elsewhere else platforms, libraries)
-        if release.version not in listed and not _complete(how, release, fields, majors_of(text), listed, builds):
-            continue
-        source = (
-            ""
-            if release.version in listed
-            else f"PyPI: metadata and names of the wheels of {_all_of(package)} (read {day})"
-        )
-        result.append(Found("extensions", (package, release.version), fields, source))
+        if platforms.startswith("sdist"):  # which any Python builds
+            fields.pop("pythons", None)
+        derived = _torch(fields, needs, how.through, torches) if how.pinned else ""
+        if release.version in listed:
+            source = ""
+        else:
+            beside = f" and {how.through}" if derived else ""
+            source = f"PyPI: metadata and names of the wheels of {_all_of(package)}{beside} (read {day})"
+            _complete(package, release, fields, majors_of(text), derived, rows, builds)
+        confidence = "derived" if derived else "measured"
+        result.append(Found("extensions", (package, release.version), fields, source, confidence))
     return result
 
 
@@ -163,6 +172,8 @@ def _fields(release: Release, lines: list[str], platforms: str, libraries: Itera
         fields["torch"] = specifier
     if platforms:
         fields["platforms"] = platforms
+    if pythons := pythons_of(release):
+        fields["pythons"] = pythons
     if cudas := sorted({f"{one[:-1]}.{one[-1]}" for one in libraries}, key=numbers):
         fields["cuda"] = f"one library per CUDA version inside the wheel: {cudas[0]} to {cudas[-1]}"
     return fields
@@ -176,36 +187,58 @@ def majors_of(text: str) -> list[str]:
     return sorted({one[1] for one in found if one})
 
 
+def _torch(fields: dict[str, Any], lines: list[str], package: str, torches: dict[str, str]) -> str:
+    """Make a torch that is not one release what it is: that of the newest `package` that the release asks for, if its
+    range ends and that pins one; else what the metadata says, which the torch it was built with is part of. torches: by
+    release of `package`. Returns that release, '' if the torch is not its."""
+    if fields.get("torch", "==").startswith("==") and "torch" in fields:
+        return ""
+    needs = [Requirement(line) for line in lines if line.startswith(package)] if package else []
+    for need in needs:
+        ends = any(one.operator in ("==", "<=", "<", "~=") for one in need.specifier)
+        if need.name == package and ends and need.marker and need.marker.evaluate({**_LINUX, "extra": "srt"}):
+            newest = max(need.specifier.filter(torches), key=Version, default="")
+            if torches.get(newest, "").startswith("=="):
+                fields["torch"] = torches[newest]
+                return newest
+    if "torch" in fields:
+        fields["torch"] = f"metadata: {fields['torch']}"
+    return ""
+
+
 def _complete(
-    how: Package,
+    package: str,
     release: Release,
     fields: dict[str, Any],
     majors: list[str],
-    listed: dict[str, Any],
+    through: str,
+    rows: list[dict[str, Any]],
     builds: dict[str, str],
-) -> bool:
-    """Fill what follows from the rest in a new row; False where it would be wrong or say nothing."""
-    if how.pinned:
-        pinned = re.fullmatch(r"==(\d[\d.]*)", fields.get("torch", ""))
-        tag = builds.get(pinned[1], "") if pinned else ""
-        major = tag[2:4]
-        if major not in _DRIVERS:
-            return False
+) -> None:
+    """Fill what follows from the rest in a new row. through: the release of another package whose torch it has."""
+    how = PACKAGES[package]
+    if not release.wheels:
+        fields["platforms"] = "sdist only"
+    if not how.resolved:
+        if majors:
+            fields["cuda"] = " or ".join(majors)
+        fields.setdefault("platforms", "any platform")
+        return
+    pinned = re.fullmatch(r"==(\d[\d.]*)", fields.get("torch", ""))
+    major = builds.get(pinned[1], "")[2:4] if how.pinned and pinned else ""
+    if major in _DRIVERS:
         fields["cuda"] = f"PyPI wheel CUDA {major}"
         fields["min_driver"] = _DRIVERS[major]
         fields["note"] = "CUDA: that of the torch it pins, and the driver for that"
-    elif how.resolved and not fields.get("torch") and not fields.get("cuda"):
-        return False
-    elif not how.resolved:
-        if majors:
-            fields["cuda"] = " or ".join(majors)
-        fields.setdefault("platforms", "any platform" if release.wheels else "sdist only")
-        return True
+        if through:
+            fields["note"] = (
+                f"torch: that of {how.through} {through}, the newest it goes with; CUDA and driver: of that"
+            )
     fields.setdefault("platforms", platforms_of(release.wheels) or "linux")
-    older = [row for version, row in listed.items() if Version(version) < Version(release.version)]
-    if floor := (older or list(listed.values()))[-1 if older else 0].get("min_sm"):
-        fields["min_sm"] = floor  # of the release before it that was looked at; of the first one, where it is older
-    return True
+    source, newest = (how.through, Version(through)) if through else (package, Version(release.version))
+    older = [row for row in rows if row["package"] == source and Version(row["version"]) <= newest]
+    if older and release.wheels and (floor := older[-1].get("min_sm")):
+        fields["min_sm"] = floor
 
 
 def platforms_of(wheels: Iterable[str]) -> str:
@@ -216,6 +249,17 @@ def platforms_of(wheels: Iterable[str]) -> str:
     return ", ".join([f"linux {' '.join(linux)}"] * bool(linux) + windows)
 
 
+def pythons_of(release: Release) -> list[str]:
+    """'3.12' of each cp312 wheel, without the free-threaded ones; empty where one wheel is for several Pythons."""
+    tags = {tag for name in release.wheels for tag in parse_wheel_filename(name)[3]}
+    if any(t.abi in ("abi3", "none") for t in tags):
+        return []
+    found = {
+        f"{m[1]}.{m[2]}" for t in tags if not t.abi.endswith("t") and (m := re.match(r"cp(\d)(\d+)$", t.interpreter))
+    }
+    return sorted(found, key=numbers)
+
+
 def metadata(release: Release) -> str:
     """METADATA of a wheel; where there is none, PKG-INFO of the source distribution."""
     if not release.wheels:
@@ -224,11 +268,19 @@ def metadata(release: Release) -> str:
     try:
         return web.text(f"{url}.metadata")
     except urllib.error.HTTPError:  # the index has none beside the wheel
-        with zipfile.ZipFile(io.BufferedReader(web.Ranges(url), 1 << 16)) as archive:
+        with _archive(url) as archive:
             names = [one for one in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", one)]
             if not names:
                 raise ValueError(f"{url}: a wheel without METADATA") from None
             return archive.read(names[0]).decode("utf-8", "replace")
+
+
+def _archive(url: str) -> zipfile.ZipFile:
+    """A wheel on a server, of which only what is read is fetched. Raises OSError, ValueError."""
+    try:
+        return zipfile.ZipFile(io.BufferedReader(web.Ranges(url), 1 << 16))
+    except zipfile.BadZipFile as error:  # also where its end could not be read
+        raise error.__context__ if isinstance(error.__context__, OSError) else ValueError(f"{url}: {error}") from None
 
 
 def _package_info(url: str) -> str:
@@ -248,6 +300,6 @@ def _libraries(release: Release) -> tuple[str, ...]:
     url = next((url for name, url in release.wheels.items() if "x86_64" in name or name.endswith("any.whl")), "")
     if not url:
         return ()
-    with zipfile.ZipFile(io.BufferedReader(web.Ranges(url), 1 << 16)) as archive:
+    with _archive(url) as archive:
         found = (re.search(r"libbitsandbytes_cuda(\d{3})(?:_nocublaslt)?\.so$", name) for name in archive.namelist())
         return tuple(match[1] for match in found if match)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import socket
+import time
 import urllib.error
 import urllib.request
 from typing import Any
@@ -13,8 +14,16 @@ _TRIES = 3
 
 
 def answer_to(request: str | urllib.request.Request) -> Any:
-    """The open answer, through the proxies that the environment names now. Raises OSError."""
-    return urllib.request.build_opener().open(request, timeout=_TIMEOUT_S)
+    """The open answer, through the proxies that the environment names now. Asked again where the name server answers
+    that it is busy. Raises OSError."""
+    for left in reversed(range(_TRIES)):
+        try:
+            return urllib.request.build_opener().open(request, timeout=_TIMEOUT_S)
+        except urllib.error.URLError as error:
+            if not left or getattr(error.reason, "errno", 0) != socket.EAI_AGAIN:
+                raise
+            time.sleep(1)
+    raise AssertionError("the last try returns or raises")
 
 
 def read(url: str, headers: dict[str, str] | None = None) -> bytes:
