@@ -29,7 +29,7 @@ FIRST: list[tuple[dict[str, Any], str, str, str]] = [
     # ARM, Windows
     ({"gpus": ["12.1"], "driver": "580.95.05", "arch": "aarch64"}, "2.15.0", "cu132", "minor-version"),
     ({"gpus": ["9.0"], "driver": "570.133.20", "arch": "aarch64"}, "2.14.1", "cu126", "native"),
-    ({"gpus": ["8.6"], "driver": "581.15", "os": "windows"}, "2.14.1", "cu132", "minor-version"),
+    ({"gpus": ["8.6"], "driver": "581.15", "os": "windows"}, "2.14.1", "cu130", "native"),
     ({"gpus": ["8.6"], "driver": "572.61", "os": "wsl"}, "2.14.1", "cu126", "native"),
     # Python and version limits
     ({"gpus": ["8.6"], "driver": "580.82.07", "python": "3.8"}, "2.4.1", "cu121", "native"),

@@ -112,6 +112,7 @@ def test_what_cannot_be_answered_is_one_line(capsys: Capture, arguments: str, wo
     assert printed.out == "" and words in printed.err and printed.err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_condition_takes_what_show_and_json_print(capsys: pytest.CaptureFixture[str]) -> None:
     """Every value of every row: as its JSON writes it, and as `show` does."""
     gpus = [msgspec.structs.asdict(row) for row in Matrix.load().gpus[:12]]

@@ -189,12 +189,12 @@ def test_forward_compatibility(m: Matrix, cuda: str, driver: str, about: dict[st
 
 
 def test_end_of_life(m: Matrix) -> None:
-    from compat_matrix.drivers import branch_ended
+    from compat_matrix.branches import branch_ended
 
     lts = m.driver_branch("535.129.03").row
     new = m.driver_branch("580.82.07").row
     assert lts is not None and new is not None
     assert lts.type == new.type == "lts"
-    assert branch_ended(lts, "2026-06-30") is False
-    assert branch_ended(lts, "2026-07-01") is True
-    assert branch_ended(new, "2026-11-20") is False
+    assert branch_ended(m, lts, "2026-06-30") is False
+    assert branch_ended(m, lts, "2026-07-01") is True
+    assert branch_ended(m, new, "2026-11-20") is False

@@ -50,6 +50,14 @@ def test_names_of_libraries(m: Matrix) -> None:
     assert names("2.19.0") == ("libcudart.so.12", "libcublas.so.12", "libcudnn.so.9")
 
 
+def test_a_patch_without_a_wheel_for_windows(m: Matrix) -> None:
+    """By the names of tensorflow-gpu's wheels on the package index."""
+    found = {
+        v: "windows" in m.framework("tensorflow", v)[0].gpu_platforms for v in ("1.4.0", "1.4.1", "1.10", "1.10.1")
+    }
+    assert found == {"1.4.0": True, "1.4.1": False, "1.10": True, "1.10.1": False}
+
+
 def test_newer_releases_ask_for_no_older_cuda(m: Matrix) -> None:
     for package in ("tensorflow", "onnxruntime-gpu"):
         rows = sorted((r for r in m.frameworks if r.package == package), key=lambda row: numbers(row.version))

@@ -32,10 +32,28 @@ from ..rows import for_each
         ("", "9.0", 12, "unknown"),
         ("9.10.2", "x", 12, "unknown"),
         ("9.10.2", "7.0", 13, "unknown"),
+        ("7.6.4", "12.0", 9, "unknown"),
+        ("8.7.0", "8.0", 10, "unknown"),
+        ("9.10.2", "12.0", 11, "unknown"),
+        ("9.10.2", "12.0", None, "ok"),
+        ("8.9.7", "10.3", 12, "unknown"),
     ],
 )
 def test_cudnn_against_gpu(m: Matrix, version: str, capability: str, cuda_major: int | None, grade: str) -> None:
     assert m.cudnn_for_gpu(version, capability, cuda_major).grade == grade
+
+
+def test_no_cudnn_supports_a_gpu_that_its_cuda_cannot_compile_for(m: Matrix) -> None:
+    """Over all listed releases, CUDA versions and compute capabilities."""
+    later = [
+        (row.version, gpu.cc, major)
+        for row in m.cudnn_rows
+        for major in row.cuda_majors
+        for gpu in m.capabilities
+        if gpu.first_toolkit and int(gpu.first_toolkit.partition(".")[0]) > major
+    ]
+    assert len(later) > 100
+    assert not [one for one in later if m.cudnn_for_gpu(*one).grade == "ok"]
 
 
 @for_each(

@@ -18,7 +18,7 @@ import pytest
 
 from compat_matrix import Matrix
 from compat_matrix.importers.__main__ import main
-from compat_matrix.importers.package_index import platforms_of
+from compat_matrix.importers.package_index import Release, platforms_of, pythons_of
 from compat_matrix.packages import cuda_of, goes_with
 from compat_matrix.rows_more import Extension
 
@@ -84,6 +84,8 @@ WHEELS |= {
         for platform in ("manylinux_2_27_x86_64", "win_amd64", "manylinux_2_27_aarch64")
     },
     "tensorflow-2.13.9-cp311-cp311-manylinux_2_27_x86_64.whl": wheel("tensorflow", "2.13.9", ()),
+    "tensorflow-1.10.0-cp36-cp36m-win_amd64.whl": wheel("tensorflow", "1.10.0", ()),
+    "tensorflow-1.10.1-cp35-cp35m-manylinux1_x86_64.whl": wheel("tensorflow", "1.10.1", ()),
     "onnxruntime_gpu-1.32.0-cp312-cp312-win_amd64.whl": wheel(
         "onnxruntime_gpu", "1.32.0", ONNX, extras=("cuda", "cudnn")
     ),
@@ -119,6 +121,19 @@ WHEELS |= {
         f"transformer_engine_cu12-2.21.0-py3-none-manylinux_2_28_{machine}.whl": b"" for machine in ("x86_64", "aarch64")
     },
     "flashinfer_python-0.8.0-py3-none-any.whl": wheel("flashinfer_python", "0.8.0", ("torch",)),
+    "vllm-0.37.0.tar.gz": sdist("vllm", "0.37.0", ()),
+    "vllm-0.38.0-cp38-abi3-manylinux_2_31_x86_64.whl": wheel("vllm", "0.38.0", ("torch>=2.0",)),
+    **{
+        f"sglang-0.9.{n}-py3-none-any.whl": wheel(
+            "sglang", f"0.9.{n}", ('torch; extra == "srt"', f'vllm{needs}; extra == "srt"'), extras=("srt",)
+        )
+        for n, needs in enumerate(("<=0.33.0,>=0.30", ">=0.30", "<=0.38.0,>=0.38"))
+    },
+    "jax-0.4.29-py3-none-any.whl": wheel(
+        "jax", "0.4.29", ("nvidia-cuda-runtime-cu12>=12.1.105; extra == 'cuda12'",), extras=("cuda12",)
+    ),
+    "jax_cuda12_plugin-0.4.29-cp312-cp312-manylinux2014_x86_64.whl": wheel("jax_cuda12_plugin", "0.4.29", ()),
+    "jax_cuda12_plugin-0.4.22-cp312-cp312-manylinux2014_x86_64.whl": wheel("jax_cuda12_plugin", "0.4.22", ()),
 }  # fmt: skip
 WITH_METADATA = "0.30.0"
 """The one release whose metadata is a file of its own on this index."""
@@ -210,6 +225,12 @@ def test_new_releases_of_frameworks_become_rows(index: str, tmp_path: Path, caps
     assert tensorflow["pythons"] == ["3.12"], "of the last patch"
     assert tensorflow["gpu_platforms"] == ["linux_x86_64"], "its other wheels use no GPU"
     assert not {("tensorflow", "2.22.2"), ("tensorflow", "2.13.9")} & rows.keys()
+    assert tensorflow["releases"] == ["2.22.1", "2.22.2"]
+    older = rows["tensorflow", "2.13"]
+    assert older["releases"] == ["2.13.9"] and older["confidence"] == "documented", "the rest is not in its metadata"
+    assert older["pythons"] == ["3.11"], "of all its wheels"
+    split = rows["tensorflow", "1.10"]
+    assert (split["releases"], split["pythons"]) == (["1.10.0"], ["3.6"]), "1.10.1 has a row of its own"
     compared = {(r["table"], r.get("package")): r for r in json.loads((tmp_path / "publishers.json").read_text())}
     shipped = {r.package or None: r.read_date for r in Matrix.load().publishers if r.table in ("frameworks", "drivers")}
     assert compared["frameworks", "tensorflow"]["read_date"] == date.today().isoformat()
@@ -232,7 +253,8 @@ def test_releases_without_wheels_and_of_several_packages_become_rows(
     rows = {(r["package"], r["version"]): r for r in json.loads((tmp_path / "extensions.json").read_text())}
     sdist = rows["deepspeed", "0.20.0"]
     assert (sdist["torch"], sdist["platforms"]) == (">=2.1", "sdist only") and "min_sm" not in sdist
-    assert rows["deepspeed", "0.20.1"]["platforms"] == "sdist; wheels for windows"
+    both = rows["deepspeed", "0.20.1"]
+    assert both["platforms"] == "sdist; wheels for windows" and "pythons" not in both, "any Python builds the source"
     engine = rows["transformer-engine", "2.21.0"]
     assert engine["torch"] == ">=2.2", "of the package that is built for torch"
     assert engine["platforms"] == "linux x86_64 aarch64", "of the package with the kernels"
@@ -248,11 +270,53 @@ def test_releases_without_wheels_and_of_several_packages_become_rows(
     assert main(words) == 0 and NONE_DIFFERS in capsys.readouterr().out, "a second run finds no difference"
 
 
+def test_a_release_that_pins_no_torch_has_that_of_what_it_allows(
+    index: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """sglang, of the newest vllm in a range that ends; vllm itself says what its metadata does."""
+    for name in ("extensions", "frameworks", "torch_releases", "publishers", "sources"):
+        (tmp_path / f"{name}.json").write_bytes((ROOT / "compat_matrix" / "data" / f"{name}.json").read_bytes())
+    words = ["packages", "--package", "vllm", "--package", "sglang", "--data", str(tmp_path)]
+    assert main([*words, "--write"]) == 1
+    rows = {(r["package"], r["version"]): r for r in json.loads((tmp_path / "extensions.json").read_text())}
+    derived, vllm = rows["sglang", "0.9.0"], rows["vllm", "0.33.0"]
+    assert {name: derived[name] for name in ("torch", "min_driver", "min_sm")} == {
+        "torch": "==2.14.0", "min_driver": "580", "min_sm": vllm["min_sm"]
+    }  # fmt: skip
+    assert derived["confidence"] == "derived" and "vllm 0.33.0" in derived["note"]
+    assert "each sglang and vllm" in json.loads((tmp_path / "sources.json").read_text())[derived["source"]]
+    for open_ in (rows["sglang", "0.9.1"], rows["sglang", "0.9.2"]):
+        assert "torch" not in open_ and "cuda" not in open_ and open_["confidence"] == "measured", open_
+    assert rows["vllm", "0.37.0"]["platforms"] == "sdist only" and "min_sm" not in rows["vllm", "0.37.0"]
+    assert rows["vllm", "0.38.0"]["torch"] == "metadata: >=2.0" and "cuda" not in rows["vllm", "0.38.0"]
+    capsys.readouterr()
+    assert main(words) == 0 and NONE_DIFFERS in capsys.readouterr().out, "a second run finds no difference"
+
+
+def test_a_plugin_whose_extra_is_that_of_another_package(index: str, tmp_path: Path) -> None:
+    for name in ("extensions", "frameworks", "torch_releases", "publishers", "sources"):
+        (tmp_path / f"{name}.json").write_bytes((ROOT / "compat_matrix" / "data" / f"{name}.json").read_bytes())
+    (tmp_path / "frameworks.json").write_text("[]")
+    assert main(["packages", "--package", "jax-cuda12-plugin", "--data", str(tmp_path), "--write"]) == 1
+    (row,) = json.loads((tmp_path / "frameworks.json").read_text())
+    assert (row["version"], row["cuda"]) == ("0.4.29", "12.1") and "extra" not in row, "the other cannot be installed"
+
+
 def test_an_index_that_is_away_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9")
     assert main(["packages", "--package", "vllm"]) == 2
     said = capsys.readouterr().err
     assert said.startswith("packages: ") and said.count("\n") == 1 and "refused" in said
+
+
+def test_pythons_of_the_names_of_wheels() -> None:
+    def of(*names: str) -> list[str]:
+        return pythons_of(Release("1.0", "", "", dict.fromkeys(names, "")))
+
+    for_one = [f"a-1.0-cp3{n}-cp3{n}-win_amd64.whl" for n in (10, 9)]
+    assert of(*for_one) == ["3.9", "3.10"] and of(*for_one, "a-1.0-cp313-cp313t-win_amd64.whl") == ["3.9", "3.10"]
+    assert of("a-1.0-cp37-cp37m-win_amd64.whl") == ["3.7"]
+    assert of(*for_one, "a-1.0-cp39-abi3-manylinux1_x86_64.whl") == of("a-1.0-py3-none-any.whl") == of() == []
 
 
 def test_platforms_of_the_names_of_wheels() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from compat_matrix import Matrix
 from compat_matrix.expectation import Expectation
+from compat_matrix.rows_more import Performance
 
 from ..rows import for_each
 from .conftest import Edit
@@ -34,7 +35,9 @@ def test_bands_are_in_order_for_every_gpu(m: Matrix) -> None:
             assert e.basis == "measured" or e.floor == 0 or kind in ("h2d", "memory")  # NVIDIA's own check
             if kind == "matmul" and row.form_factor != "laptop":
                 least = 0.18 if (watts[row.id] or 300) <= 75 else 0.25 if shares[row.id] else 0.3
-                assert least * e.peak <= e.low <= 0.8001 * e.peak, (row.id, what, e)
+                own = [r.median for r in e.rows if isinstance(r, Performance)]
+                most = 0.9 * min(r or 0.0 for r in own) if e.basis == "measured" else 0.8001 * e.peak
+                assert least * e.peak <= e.low <= most, (row.id, what, e)
     assert known > 1000
 
 
@@ -54,13 +57,16 @@ def test_nothing_that_was_measured_is_below_its_own_floor(m: Matrix) -> None:
 @for_each("dtype", DTYPES)
 def test_the_share_of_a_peak_fits_every_measured_board(m: Matrix, dtype: str) -> None:
     """As if none of them had been measured: boards with one power setting all reach the low share."""
-    unmeasured = of(m, "NVIDIA RTX PRO 4000 Blackwell", what=dtype)
-    assert unmeasured.basis == "peak"
-    low = unmeasured.low / unmeasured.peak
+    unmeasured = {
+        geforce: of(m, "NVIDIA GeForce RTX 4070" if geforce else "NVIDIA RTX PRO 4000 Blackwell", what=dtype)
+        for geforce in (True, False)
+    }
+    assert {e.basis for e in unmeasured.values()} == {"peak"} or dtype == "fp4"
+    low = {geforce: e.low / (e.peak or 1.0) for geforce, e in unmeasured.items()}
     for row in m.performance:
         apart = any(word in row.gpu_name for word in ("Laptop", "Thor", "NVIDIA L4", "Tesla T4"))  # a slot's power
         if row.metric.startswith("matmul_tflops") and row.pattern == dtype and row.percent and not apart:
-            assert row.percent / 100 >= low, (row.gpu_name, row.percent)
+            assert row.percent / 100 >= low["GeForce" in row.gpu_name], (row.gpu_name, row.percent)
 
 
 def test_geforce_is_a_pool_of_its_own(m: Matrix) -> None:
@@ -70,6 +76,59 @@ def test_geforce_is_a_pool_of_its_own(m: Matrix) -> None:
     assert unmeasured.basis == other.basis == "peak" and geforce.basis == "measured"
     assert unmeasured.typical > unmeasured.peak and unmeasured.low > 0.7 * unmeasured.peak
     assert 0.7 * other.peak < other.typical < 0.9 * other.peak
+
+
+@for_each(
+    ("name", "kind", "what", "lowest"),
+    [
+        ("NVIDIA H100 NVL", "matmul", "bf16", 488.5),
+        ("NVIDIA H100 PCIe", "matmul", "tf32", 225.7),  # at 10240; 240.4 at 8192
+        ("NVIDIA A100-PCIE-40GB", "matmul", "fp16", 197.5),  # at 8192; 241.5 at 4096, which takes half a millisecond
+        ("NVIDIA L4", "matmul", "fp32", 10.66),
+        ("NVIDIA L40S", "matmul", "bf16", 252.0),
+        ("NVIDIA GeForce RTX 5090", "matmul", "bf16", 221.7),  # more than its listed boost clock gives
+        ("NVIDIA GeForce RTX 4090", "memory", "copy", 904.3),
+        ("NVIDIA H100 80GB HBM3", "memory", "copy", 2900.0),  # p2pBandwidthLatencyTest: 2569.5, by copies of 160 MB
+        ("NVIDIA H200", "memory", "copy", 4010.0),
+        ("NVIDIA A100-SXM4-80GB", "memory", "copy", 1610.0),  # a scale kernel on another board: 1732.0
+        ("NVIDIA A40", "memory", "copy", 652.0),
+        ("Tesla V100-PCIE-16GB", "memory", "copy", 802.0),
+    ],
+)
+def test_a_tenth_below_the_lowest_sound_reading_is_low(
+    m: Matrix, name: str, kind: str, what: str, lowest: float
+) -> None:
+    """However few were measured."""
+    e = of(m, name, kind, what)
+    assert e.basis == "measured" and 0.89 * lowest < e.low <= 0.9001 * lowest
+
+
+@for_each(("rate", "low"), [(1400.0, True), (1455.0, False), (1500.0, False), (1550.0, False), (1732.0, False)])
+def test_copies_of_an_a100_by_two_tools(m: Matrix, rate: float, low: bool) -> None:
+    """BabelStream copies 1,610 GB/s in Azure's machines, gpu-benches scales at 1,732: neither is out of range."""
+    e = of(m, "NVIDIA A100-SXM4-80GB", "memory")
+    assert (rate < e.low) is low and rate <= e.high
+
+
+def test_only_readings_that_differ_by_more_allow_more(m: Matrix) -> None:
+    """Every measured band, but those of boards whose readings were taken before they reached their power limit."""
+    slot = {spec.id for spec in m.gpu_specs if (spec.tdp_w or 300) <= 75}
+    wider, judged = set(), 0
+    for row in m.gpus:
+        for kind, what in (*(("matmul", d) for d in DTYPES), ("memory", "copy")):
+            e = m.expected([row], kind, what)  # type: ignore[arg-type]
+            if e.basis != "measured" or (kind == "matmul" and row.id in slot):
+                continue
+            judged += 1
+            own = [r for r in e.rows if isinstance(r, Performance)]
+            spread = max(1 - r.least / r.most for r in own)
+            lowest = min(r.least for r in own)
+            if spread <= 0.1:
+                assert e.low == pytest.approx(0.9 * lowest), (row.id, what)
+            else:
+                wider.add(row.name)
+                assert e.low >= 0.8 * lowest, (row.id, what)
+    assert judged > 150 and "NVIDIA GeForce RTX 3080" in wider
 
 
 @for_each(
@@ -169,12 +228,12 @@ def test_boards_on_a_slots_power_may_fall_to_their_base_clock(m: Matrix) -> None
 @for_each(
     ("name", "what", "sustained", "slow"),
     [
-        ("NVIDIA L4", "bf16", 54.91, 40.0),
-        ("NVIDIA L4", "fp16", 52.47, 38.0),
-        ("NVIDIA L4", "tf32", 24.0, 18.0),
-        ("NVIDIA L4", "fp32", 10.66, 8.0),
-        ("NVIDIA RTX A2000 12GB", "fp16", 27.6, 20.0),
-        ("NVIDIA RTX A2000 12GB", "fp32", 4.4, 3.3),
+        ("NVIDIA L4", "bf16", 54.91, 49.0),
+        ("NVIDIA L4", "fp16", 52.47, 47.0),
+        ("NVIDIA L4", "tf32", 24.0, 21.5),
+        ("NVIDIA L4", "fp32", 10.66, 9.5),
+        ("NVIDIA RTX A2000 12GB", "fp16", 27.6, 24.5),
+        ("NVIDIA RTX A2000 12GB", "fp32", 4.4, 3.9),
     ],
 )
 def test_a_board_that_was_measured_at_its_power_limit_is_the_measure(
@@ -182,7 +241,7 @@ def test_a_board_that_was_measured_at_its_power_limit_is_the_measure(
 ) -> None:
     """At 4096 and more an L4 does three quarters of its best size: no further share is taken off for its 72 W."""
     e = of(m, name, what=what)
-    assert e.floor < slow < e.low < 0.85 * sustained and sustained < e.typical <= e.high
+    assert e.floor < slow < e.low <= 0.9001 * sustained and sustained < e.typical <= e.high
 
 
 @for_each("name", ["NVIDIA Thor", "Orin (nvgpu)", "Xavier"])

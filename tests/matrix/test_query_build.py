@@ -81,3 +81,10 @@ def test_a_python_is_read_as_resolve_reads_it(version: str, capsys: pytest.Captu
     for words in (["matrix", "query", "build", "--gpu", "9.0"], ["resolve", "--gpu", "H100", "--driver", "580"]):
         assert run([*words, "--python", version]) == 2
         assert f"--python '{version}' is not a Python 3 version, such as 3.12" in capsys.readouterr().err
+
+
+@for_each("option", ["--gpu=H100", "--driver=535", "--python=3.11", "--torch=2.8", "--forward-compat"])
+def test_an_option_for_build_is_refused_in_any_other_question(capsys: pytest.CaptureFixture[str], option: str) -> None:
+    for question in (("driver", "535.129.03"), ("torch", "2.8"), ("vllm", "0.33.0"), ("driver", "for", "cuda", "12.8")):
+        assert run(("matrix", "query", *question, option)) == 2
+        assert f"{option.partition('=')[0]} is for matrix query build" in capsys.readouterr().err

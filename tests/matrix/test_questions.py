@@ -52,6 +52,7 @@ def test_answers_are_those_of_the_sources(capsys: Capture) -> None:
                 ], answer
 
 
+@pytest.mark.slow
 def test_explain_answers_the_same_questions(capsys: Capture) -> None:
     """Word for word: both ask the same function."""
     with Faults() as faults:
@@ -78,13 +79,13 @@ def test_explain_takes_a_question_as_people_put_it(capsys: Capture, text: str, w
     assert word in _answer(capsys, ["explain", text], 0)
 
 
-def _value(m: Matrix, kind: str) -> str:
+def value_of(m: Matrix, kind: str) -> str:
     return VALUES.get(kind) or package_rows(m, kind)[0].version
 
 
 def _pair(capsys: Capture, m: Matrix, wanted: str, kind: str) -> bool:
     """Whether it is answered; what is not is one line, and nothing names CUDA 12.7."""
-    code = run(["matrix", "query", wanted, "for", kind, _value(m, kind)])
+    code = run(["matrix", "query", wanted, "for", kind, value_of(m, kind)])
     printed = capsys.readouterr()
     text = printed.out or printed.err
     assert (code, bool(printed.out)) in ((0, True), (2, False)), text
@@ -115,7 +116,7 @@ SUBJECTS = (
 def test_one_short_source_and_all_of_them_on_request(capsys: Capture) -> None:
     """For each subject, and each pair of things that an answer is about."""
     m = Matrix.load()
-    pairs = [(wanted, kind, _value(m, kind)) for wanted, kind in (pair.split() for pair in PAIRS_THAT_STAND)]
+    pairs = [(wanted, kind, value_of(m, kind)) for wanted, kind in (pair.split() for pair in PAIRS_THAT_STAND)]
     asked = [shlex.split(one) for one in SUBJECTS] + [[w, "for", kind, value] for w, kind, value in pairs]
     with Faults() as faults:
         for words in asked:
