@@ -39,7 +39,7 @@ def with_the_rest(m: Matrix, q: Question, file: RequirementFile, answered: Answe
     for one in file.others:
         changed += _other(m, torch, tag, asks or (), one, unknown)
     unknown += [
-        f"line {one.number}: {one.name} is compiled for one torch: install or build it for torch {answered.gives}."
+        f"line {one.number}: {one.name} is compiled for one torch version; get or build it for torch {answered.gives}."
         for one in built_for_torch(m, file)
     ]
     changed += _python(m, torch, file)
@@ -76,7 +76,7 @@ def _python(m: Matrix, torch: str, file: RequirementFile) -> Iterator[Instead]:
     if low and numbers(low[2]) < numbers(floor[1]):
         write = file.requires.text.replace(low[0], f"{low[1]}{floor[1]}", 1)
         yield Instead(
-            file.requires.number, write, f"torch {torch} is for Python {floor[1]} or newer", file.requires.text
+            file.requires.number, write, f"torch {torch} requires Python {floor[1]} or newer", file.requires.text
         )
 
 

@@ -42,15 +42,6 @@ def in_words(os: str, arch: str) -> Snapshot:
     )
 
 
-def plain(s: Snapshot) -> Snapshot:
-    """A pasted text's facts without its messages: they describe what was, not what would be."""
-    if s.target.kind != "text":
-        return s
-    from msgspec.structs import replace
-
-    return replace(s, target=replace(s.target, kind="report"), symptoms=(), ranked=(), unread=None)
-
-
 def with_driver(s: Snapshot, m: Matrix, version: str) -> dict[str, Any]:
     """The facts that change if this driver is fully installed and running."""
     branch = m.driver_branch(version, driver_platform(s)).row

@@ -12,7 +12,7 @@ from compat_matrix.versions import numbers, tag_cuda, torch_version
 
 from ..fixes.machine import wheel_platform
 from ..fixes.packages import installed, with_distributions
-from ..fixes.torch_request import after_install, replaced_wheels, request_for
+from ..fixes.torch_request import AS_PUBLISHED, after_install, replaced_wheels, request_for
 from ..fixes.where import recheck_run
 from ..fixes.which_torch import COMPANIONS
 from ..snapshot import ABSENT, NOT_ASKED, Snapshot, known
@@ -43,7 +43,9 @@ def build_named(m: Matrix, text: str, platform: str) -> TorchBuild:
         return rows[0]
     default = next((b for b in rows if b.pypi_default), rows[0] if len(rows) == 1 else None)
     if default is None:
-        raise Unclear(f"a plain install of torch {newest} gives no CUDA build on {platform}: choose one of {tags}")
+        raise Unclear(
+            f"a plain install of torch {newest} does not give a CUDA build on {platform}: choose one of {tags}"
+        )
     return default
 
 
@@ -60,7 +62,8 @@ def with_torch(s: Snapshot, m: Matrix, build: TorchBuild) -> dict[str, Any]:
     """The facts that change if this build is installed, with matching versions of the companions present."""
     ranked = _build(m, build, "", "", {}, python=None, packages=COMPANIONS)
     names = ["torch", *(name for name in COMPANIONS if installed(s, (name,)))]
-    return after_install(s, m, ranked, request_for(s, m, ranked, names, []))
+    changes = after_install(s, m, ranked, request_for(s, m, ranked, names, []))
+    return {**changes, "witnesses": {**s.witnesses, "torch.sass": (AS_PUBLISHED,)}}
 
 
 def without_torch(s: Snapshot) -> dict[str, Any]:

@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from compat_matrix.builds import _build
-from compat_matrix.resolver import Candidate, Question
+from compat_matrix.candidate import Candidate
+from compat_matrix.pythons import shared_pythons
+from compat_matrix.resolver import Question
 from compat_matrix.versions import numbers
 
-from ..fixes.install import Install, conda_words, pip_line, uv_line
+from ..fixes.install import Install, conda_words, name_of, pip_line, uv_line
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
+
+
+USUAL_PYTHON = "3.12"
+"""The newest Python that most packages support today."""
 
 
 class Lines(Struct, frozen=True):
@@ -33,8 +39,21 @@ def requirements(m: Matrix, q: Question, one: Candidate) -> tuple[str, ...]:
     )
     wished = {wish.package for wish in q.wishes}
     specs = built.tagged if one.index and one.chosen and built.tagged else built.requirements
+    for wish in q.wishes:
+        if wish.specifier and wish.package in one.companions:  # a torchvision for several torches: the requested one
+            specs = tuple(_exact(text, wish.package, one.companions[wish.package]) for text in specs)
+            if wish.package not in map(name_of, specs):  # its metadata names no torch
+                specs = (*specs, f"{wish.package}=={one.companions[wish.package]}")
     only_wishes = wished and not wished & {"torch", "torchvision", "torchaudio"}
     return specs[:1] if only_wishes else specs
+
+
+def _exact(text: str, package: str, version: str) -> str:
+    """`torchvision==0.29.1` for `torchvision>=0.29.0`, with the local version that it has; other packages stay."""
+    if name_of(text) != package:
+        return text
+    _, plus, local = text.partition("+")
+    return f"{package}=={version}{plus}{local}"
 
 
 def request(m: Matrix, q: Question, one: Candidate) -> Install:
@@ -88,8 +107,7 @@ def image(q: Question, one: Candidate, wanted: Install, pythons: tuple[str, ...]
 
 
 def pythons(m: Matrix, q: Question, one: Candidate) -> tuple[str, ...]:
-    """Pythons that the release has wheels for on this platform, up to the newest that most packages support today."""
-    release = m.torch_release(one.build.torch).release
-    listed = getattr(release, f"pythons_{q.platform}", ())
-    plain = [text for text in listed if not text.endswith("t") and numbers(text) <= (3, 12)]
-    return tuple(plain) or ("3.12",)
+    """Pythons that torch and the chosen packages have wheels for on this platform, up to the usual one."""
+    listed = shared_pythons(m, one.build.torch, q.platform, (row for choice in one.chosen for row in choice.rows))
+    plain = [text for text in listed if not text.endswith("t") and numbers(text) <= numbers(USUAL_PYTHON)]
+    return tuple(plain) or listed or (USUAL_PYTHON,)

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from compat_matrix.candidate import Candidate
 from compat_matrix.conda import CondaChoice, conda_builds
-from compat_matrix.resolver import Candidate, Question, Rejected, fit
+from compat_matrix.resolver import Question, Rejected, fit
 from compat_matrix.versions import numbers, tag_cuda
 from compat_matrix.wish import allowed
 

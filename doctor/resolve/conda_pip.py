@@ -18,6 +18,7 @@ from compat_matrix.wishes import EXTENSIONS, WHEELS, wish_allows
 from .alone import each_alone, pins_torch
 from .beside import with_the_rest
 from .conda_lines import conda_lines
+from .dead import not_judged
 from .files.dialect import spelled
 from .files.lines import Pinned, RequirementFile
 from .forks import every_fork
@@ -97,8 +98,7 @@ def _over(m: Matrix, q: Question, torch: Pinned, file: RequirementFile, pip: Req
 def _kept(m: Matrix, q: Question, torch: Pinned, conda: Answered, pip: RequirementFile) -> Answered:
     """conda's torch stays, or is replaced with a different conda build; pip's packages must match it."""
     version, _, tag = conda.gives.partition("+") if conda.gives else (exact_of(torch), "", torch.local)
-    unknown = [f"line {one.number}: {one.wish} is not listed in this matrix, so it was not judged"
-               for one in pip.lines if unlisted(m, one.wish)]  # fmt: skip
+    unknown = [why for one in pip.lines if (why := not_judged(m, one))]
     lines = [one for one in pip.lines if not unlisted(m, one.wish)]
     alone = each_alone(m, q, [one for one in lines if one.name not in OWN], unknown)
     written = {(one.number, one.text): one for one in alone.instead}

@@ -10,36 +10,35 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from compat_matrix.candidate import Candidate
 from compat_matrix.framework_wishes import BARE, FRAMEWORKS
 from compat_matrix.installer import PYPI, Installer, Taken, installer_takes
-from compat_matrix.resolver import FILTERS, Candidate, Question, Rejected, fit, resolve
+from compat_matrix.resolver import FILTERS, Question, Rejected, fit, resolve
 from compat_matrix.served import chooser
 from compat_matrix.unlisted import unlisted
 from compat_matrix.versions import numbers
 from compat_matrix.wish import Chosen
 
-from .alone import decides_torch, each_alone, pins_torch, wheels_beside
+from .alone import brings_no_cuda, chosen_first, decides_torch, each_alone, pins_torch, wheels_beside
 from .files.lines import Pinned
 from .instead import Answered, DeadLine, exact_of, instead
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
+    from compat_matrix.rows_torch import TorchBuild
 
 
 def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
     """`q`: the machine, without wishes."""
     promised, q = q, replace(q, assume_builds=True)  # the file's own lines are judged; what is written must exist
-    unknown = [_unlisted(one) for one in lines if unlisted(m, one.wish)]
+    unknown = [why for one in lines if (why := not_judged(m, one))]
     lines = [one for one in lines if not unlisted(m, one.wish)]
     torch = next((one for one in lines if one.wish.package == "torch"), None)
     tag = torch.local if torch else ""
     if torch is None and not any(pins_torch(m, one) for one in lines):
         return each_alone(m, q, lines, unknown)
-    if bare := [one for one in lines if one.wish.package in BARE and not one.extras]:
-        apart = each_alone(m, q, bare, unknown)
-        rest = dead_lines(m, q, [one for one in lines if one not in bare])
-        both = (*apart.unknown, *rest.unknown)
-        return replace(rest, dead=(*rest.dead, *apart.dead), instead=(*rest.instead, *apart.instead), unknown=both)
+    if bare := [one for one in lines if one.wish.package in BARE and brings_no_cuda(one)]:
+        return _apart(m, q, lines, bare, unknown)
     if tag and not tag.startswith("cu"):
         dead = [DeadLine(one.number, one.text, f"{tag} is not a CUDA build") for one in lines if one.local == tag]
         return instead(m, promised, lines, dead, "", "", unknown)
@@ -62,15 +61,21 @@ def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
             dead = [*own.dead, *dead]
         base, _, of = own.takes.partition("+")
         row = m.torch_build(base, of, q.platform)
+        loose = [one for one in lines if row and brings_no_cuda(one) and not _shares(m, q, one, row)]
+        if loose:
+            return _apart(m, promised, lines, loose, unknown)
         built = wheels_beside(m, q, lines, row)[1] if row else []
         lines = [one for one in lines if one not in built]
         return instead(m, promised, lines, dead, base, of, unknown, own.takes)
     build = max(found, key=lambda b: (numbers(b.torch), b.pypi_default))
+    if loose := [one for one in lines if brings_no_cuda(one) and not _shares(m, q, one, build)]:
+        return _apart(m, q, lines, loose, unknown)  # they get their CUDA libraries elsewhere
     verdict = fit(m, replace(q, wishes=wishes), build)
     takes = f"{build.torch}+{build.tag}"
     beyond, built = wheels_beside(m, q, lines, build)
     unknown += [
-        f"line {one.number}: {one.wish} has no wheel for torch {takes}: the installer builds it from source, with nvcc."
+        f"line {one.number}: {one.wish} has no wheel for torch {takes}, so the installer builds it from source, "
+        f"with nvcc."
         for one in built
     ]
     if isinstance(verdict, Candidate):
@@ -95,6 +100,21 @@ def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
     return instead(m, promised, lines, dead, build.torch, build.tag, unknown, takes)
 
 
+def _apart(m: Matrix, q: Question, lines: Sequence[Pinned], bare: Sequence[Pinned], unknown: list[str]) -> Answered:
+    """The answer with these lines judged by themselves, and torch without them."""
+    apart = each_alone(m, q, bare, unknown)
+    rest = dead_lines(m, q, [one for one in lines if one not in bare])
+    both = (*apart.unknown, *rest.unknown)
+    return replace(rest, dead=(*rest.dead, *apart.dead), instead=(*rest.instead, *apart.instead), unknown=both)
+
+
+def _shares(m: Matrix, q: Question, one: Pinned, build: TorchBuild) -> bool:
+    """Whether the release that an installer chooses can use the CUDA libraries that come with this torch."""
+    row = next(iter(chosen_first(m, q, one.wish)), None)
+    wish = replace(one.wish, specifier=row.version) if row else one.wish
+    return isinstance(fit(m, replace(q, gpus=(), driver="", wishes=(wish,)), build), Candidate)
+
+
 def _taken(m: Matrix, q: Question, torch: Pinned | None, installer: Installer) -> Taken | None:
     """What an installer would choose today for torch's line; None for none, or if its indexes are unknown."""
     if torch is None or not torch.indexes:
@@ -104,9 +124,17 @@ def _taken(m: Matrix, q: Question, torch: Pinned | None, installer: Installer) -
     return installer_takes(m, installer, specifier, torch.indexes, q.platform, q.python or "")
 
 
-def _unlisted(one: Pinned) -> str:
-    where = f"line {one.number}" if one.number else one.text
-    return f"{where}: {one.wish} is not listed in this matrix, so it was not judged"
+def not_judged(m: Matrix, one: Pinned) -> str:
+    """Why the matrix cannot judge this line; '' if it can."""
+    found = unlisted(m, one.wish)
+    if found is None:
+        return ""
+    why = f"{one.wish} is not listed in this matrix"
+    if found.is_source:
+        why = f"this matrix lists no wheels for {found.name}, which is built from source"
+    elif found.is_open:
+        why = f"this matrix does not say which torch {found.name} works with"
+    return f"{f'line {one.number}' if one.number else one.text}: {why}, so it was not judged"
 
 
 def _assumed(one: Pinned, chosen: Chosen) -> str:
@@ -136,7 +164,7 @@ def _against(m: Matrix, free: Question, lines: Sequence[Pinned], torch: Pinned |
         outs = [o for o in alone.rejected if (o.build.tag == tag if tag else o.build.pypi_default)]
         outs = [o for o in outs if torch is None or chooser(torch.wish.specifier)(o.build.torch)]
         best = max(outs, key=lambda o: (FILTERS.index(o.filter), numbers(o.build.torch)), default=None)
-        what = f"torch {torch.wish.specifier}" if torch else "a torch"
+        what = f"torch {torch.wish.specifier}" if torch else "torch"
         dead.append(
             DeadLine(one.number, one.text, best.reason if best else f"no {what} for {tag or 'CUDA'} exists here")
         )

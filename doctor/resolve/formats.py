@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from compat_matrix.resolver import Candidate, Question
+from compat_matrix.candidate import Candidate
+from compat_matrix.resolver import Question
 
 from ..fixes.install import name_of
 from .choice import conda_spec, lines, pythons, request

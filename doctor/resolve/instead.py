@@ -10,9 +10,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from compat_matrix.builds import _build
+from compat_matrix.candidate import Candidate
 from compat_matrix.companions import expected, free_release
+from compat_matrix.framework_wishes import allowed_releases
 from compat_matrix.installer import PYPI, Installer, installer_takes
-from compat_matrix.resolver import Candidate, Question, resolve
+from compat_matrix.resolver import Question, resolve
+from compat_matrix.rows_library import Framework
 from compat_matrix.versions import numbers
 from compat_matrix.wish import Chosen, allowed
 
@@ -121,7 +124,11 @@ def instead(
         written.append(Instead(0, texts["torch"], "otherwise the installer chooses a different torch"))
     known = {line.wish.package for line in lines if (line.number, line.text) in reasons}
     sentences = [*unknown]
-    sentences += [f"{name} has no wheel for torch {one.build.torch}: build it" for name in without if name not in known]
+    sentences += [
+        f"{name} has no wheel for torch {one.build.torch}, so it has to be built"
+        for name in without
+        if name not in known
+    ]
     if not q.python and any(choice.url for choice in one.chosen):
         sentences.append("The wheel's URL is for Python 3.12; use --python VERSION for a different one.")
     indexes = [c.index for c in one.chosen if c.index] + ([own_index] if own_index else [])
@@ -145,16 +152,56 @@ def _written(
     spec = line.wish.specifier
     if line.wish.package == "torch" and not exact_of(line):
         bounded = _bounded(m, q, spec, one, indexed)
+        from packaging.specifiers import SpecifierSet
+
+        if bounded and SpecifierSet(bounded) == SpecifierSet(spec):
+            return line.text  # only its index changes
         return f"torch{line.extras}{bounded}{line.tail}" if bounded else _tailed(new, line)
     if line.wish.package in OWN:
         goes = expected(m, one.build.torch, line.wish.package)
+        if new.startswith(f"{line.wish.package}>=") and "+" not in line.text and _some_release(m, line, new):
+            return ""  # its metadata keeps the installer from a release that needs a newer torch
         pins_torch = goes is not None and goes.relation == "=="
         pins_torch = pins_torch and not free_release(m, line.wish.package, spec)
         stays = pins_torch and "+" not in line.text and not spec[:1].isdigit() and allowed(spec, base_version)
         return "" if stays else _tailed(new, line)
-    if choice and not choice.rank and not choice.url and not spec:
-        return ""  # the newest release is the one that fits
-    return _tailed(new, line)
+    other = _other_build(line, choice)
+    if choice and not choice.rank and not choice.url and not spec[:1].isdigit() and allowed(spec, choice.version):
+        if not other:
+            return ""  # the newest release is the one that fits
+        new = f"{new.partition('==')[0]}{spec}"
+        return f"{new}{line.tail}"
+    return _up_to(new, line, choice) or _tailed(new, line)
+
+
+def _up_to(new: str, line: Pinned, choice: Chosen | None) -> str:
+    """A range with an upper bound, so that the rest of the file may still need an older release; '' if it has to be
+    this one."""
+    spec = line.wish.specifier
+    if choice is None or choice.url or spec[:1].isdigit() or spec.startswith("==") or "+" in new:
+        return ""
+    newest = new.partition("==")[2]
+    if newest.endswith(".*"):
+        rows = [row for row in choice.rows if isinstance(row, Framework)]
+        newest = allowed_releases(rows[0], spec)[-1] if rows else ""
+    if not newest or not allowed(spec, newest):
+        return ""
+    named = new.partition("==")[0]
+    named = f"{named}{line.extras}" if "[" not in named else named
+    return f"{named}{','.join(filter(None, (spec, f'<={newest}')))}{line.tail}"
+
+
+def _other_build(line: Pinned, choice: Chosen | None) -> bool:
+    """Whether the line names the build for another CUDA: jax[cuda13], cupy-cuda11x."""
+    own = line.wish.distribution
+    return bool(choice and own and any(getattr(row, "package", own) != own for row in choice.rows))
+
+
+def _some_release(m: Matrix, line: Pinned, floor: str) -> bool:
+    """Whether the line allows a listed release from a floor such as 'torchvision>=0.29.1' on."""
+    rows = [row for row in m.companion_rows if row.package == line.wish.package and not row.yanked]
+    least = floor.partition(">=")[2]
+    return any(numbers(row.version) >= numbers(least) and allowed(line.wish.specifier, row.version) for row in rows)
 
 
 def _tailed(new: str, line: Pinned) -> str:

@@ -6,7 +6,6 @@ release; the nearest other minor release. At each step, the other packages as in
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -14,12 +13,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from compat_matrix.builds import _build
+from compat_matrix.candidate import Candidate
 from compat_matrix.framework_wishes import FRAMEWORKS
-from compat_matrix.frameworks import framework
-from compat_matrix.resolver import Candidate, Question, Rejected, fit, ranked
-from compat_matrix.versions import numbers, tag_cuda, torch_version
+from compat_matrix.resolver import Question, Rejected, fit, ranked
+from compat_matrix.unlisted import unlisted
+from compat_matrix.versions import is_same, numbers, tag_cuda, torch_version
 from compat_matrix.which_torch import which_torch
-from compat_matrix.wish import Wish
+from compat_matrix.wish import Wish, distribution_of
 from compat_matrix.wishes import EXTENSIONS, WHEELS
 
 from ..fixes.install import Install, name_of
@@ -47,10 +47,10 @@ class Kept(Struct, frozen=True, kw_only=True):
 
 def keep(m: Matrix, s: Snapshot, q: Question) -> Kept:
     """`q`: this machine, with the requested packages besides the installed ones. Raises Unclear for unlisted torch."""
-    have, unlisted = _installed(m, s, q)
+    have, unknown = _installed(m, s, q)
     notes = [
-        f"{one} is not listed in this matrix: it is unknown whether it works with a different torch."
-        for one in unlisted
+        f"{one} is not listed in this matrix, so gpudoctor does not know whether it works with a different torch."
+        for one in unknown
     ]
     parts = torch_version(known(s.torch.version) or "")
     if parts is None:
@@ -97,19 +97,19 @@ def _installed(m: Matrix, s: Snapshot, q: Question) -> tuple[tuple[Wish, ...], l
     """The installed packages that depend on torch, as wishes for just those; and those the matrix does not list."""
     wished = {wish.package for wish in q.wishes}
     found: dict[str, Wish] = {}
-    unlisted = []
+    unknown = []
     for d in known(s.python.distributions) or ():
-        name = "cupy" if re.fullmatch(r"cupy-cuda\d+x", d.name) else d.name
-        version = d.version.partition("+")[0]
-        if name in wished or name in found or name not in (*EXTENSIONS, *WHEELS, *FRAMEWORKS):
+        name, distribution = distribution_of(d.name)
+        is_again = name in found and not distribution  # a plugin says which CUDA jax uses
+        if name in wished or is_again or name not in (*EXTENSIONS, *WHEELS, *FRAMEWORKS):
             continue
-        rows = ((row.package, row.version) for table in (m.extensions, m.extension_wheels) for row in table)
-        listed = bool(framework(m, name, version)) if name in FRAMEWORKS else (name, version) in rows
-        if listed:
-            found[name] = Wish(name, version)
+        wish = Wish(name, d.version.partition("+")[0], distribution)
+        released = any(is_same(row.version, wish.specifier) for row in m.extensions if row.package == name)
+        if released or not unlisted(m, wish):
+            found[name] = wish
         else:
-            unlisted.append(f"{name} {version}")
-    return tuple(found.values()), unlisted
+            unknown.append(str(wish).replace("==", " "))
+    return tuple(found.values()), unknown
 
 
 def _wrong_now(m: Matrix, s: Snapshot, q: Question, have: Sequence[Wish], base: str, tag: str) -> str:
@@ -192,9 +192,9 @@ def _kept(m: Matrix, s: Snapshot, one: Candidate, now: str, wrong: str, notes: l
         there = [d.version for d in installed(s, (chosen.package,))]
         changes.append(f"{chosen.package} {there[0] if there else '(none)'} -> {chosen.version}")
     if one.compat_package:
-        notes.append(f"It needs {one.compat_package} from NVIDIA's repository, on the loader's path.")
+        notes.append(f"It needs {one.compat_package} from NVIDIA's repository, on the loader's search path.")
     if installed_by_conda(s, old):
-        notes.append(f"conda installed torch here: first `conda remove {' '.join(['pytorch', *beside])}`.")
+        notes.append(f"conda installed torch here, so first run `conda remove {' '.join(['pytorch', *beside])}`.")
     return Kept(now=now, wrong=wrong, changes=tuple(changes), request=request, notes=tuple(notes))
 
 

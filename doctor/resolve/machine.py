@@ -10,25 +10,26 @@ from msgspec import Struct
 
 from compat_matrix.close_names import unlisted_gpu
 from compat_matrix.forward import for_all_of
+from compat_matrix.framework_wishes import FRAMEWORKS
+from compat_matrix.packages import package_names, package_rows
 from compat_matrix.resolver import Question
+from compat_matrix.unlisted import unlisted
 from compat_matrix.versions import numbers
-from compat_matrix.wish import Wish
+from compat_matrix.wish import Wish, distribution_of, is_prefix
 from compat_matrix.wishes import KNOWN
 
 from ..fixes.machine import driver_version, glibc, not_listed, python_version
 from ..fixes.which_torch import gpus_to_serve, has_wheels, installed_torch
-from ..snapshot import Snapshot, known
+from ..snapshot import Missing, Snapshot, known
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
+    from compat_matrix.drivers import Platform
 
 _AKIN = {
     "pytorch": "torch", "tensorflow-gpu": "tensorflow", "jaxlib": "jax", "onnxruntime": "onnxruntime-gpu",
     "flash-attention": "flash-attn", "flash_attn": "flash-attn",
 }  # fmt: skip
-
-NEWEST = ".999"
-"""Suffix for a version that means the newest of a branch, if the matrix does not list one (Windows)."""
 
 
 class Unclear(Exception):
@@ -68,6 +69,8 @@ class Machine(Struct, frozen=True, kw_only=True):
     glibc: str = ""
     torch: str = ""
     tag: str = ""
+    driver_unknown: bool = False
+    """Whether there may be a driver: the machine was described without it, or its version could not be read."""
     notes: tuple[str, ...] = ()
 
     def question(self, wishes: Sequence[Wish]) -> Question:
@@ -85,7 +88,8 @@ class Machine(Struct, frozen=True, kw_only=True):
     def __str__(self) -> str:
         cards = ", ".join((f"{card.count}x " if card.count > 1 else "") + card.name for card in self.cards)
         system = {"linux": "Linux", "wsl": "WSL", "windows": "Windows"}[self.os]
-        none = "JetPack's driver" if any(card.tegra for card in self.cards) else "no driver yet"
+        none = "driver unknown" if self.driver_unknown else "no driver yet"
+        none = "JetPack's driver" if any(card.tegra for card in self.cards) else none
         parts = [cards, f"driver {self.driver}" if self.driver else none, f"{system} {self.arch}"]
         return " · ".join([*parts, f"Python {self.python}" if self.python else "any Python"])
 
@@ -141,38 +145,39 @@ def driver(m: Matrix, text: str, os: str) -> tuple[str, str]:
         return "", ""
     if not re.fullmatch(r"\d{2,4}(\.\d{1,4}){0,2}", word):
         raise Unclear(f"--driver {text!r} is not a driver version, such as 535 or 535.129.03")
-    branch = m.driver_branch(word, "linux" if os == "linux" else "windows")
+    platform: Platform = "linux" if os == "linux" else "windows"
+    branch = m.driver_branch(word, platform)
     if re.fullmatch(r"1\d\.\d", word):
         raise Unclear(f"--driver {text!r} is a CUDA version; nvidia-smi shows the driver's version as 'Driver Version'")
     if branch.status == "newer-than-matrix":
-        raise Unclear(f"driver {word} is newer than this matrix: what it supports is unknown", unknown=True)
+        raise Unclear(f"driver {word} is newer than this matrix, so what it supports is unknown", unknown=True)
     if branch.row is None:
         raise Unclear(f"driver {word} is not listed in this matrix", unknown=True)
     if "." in word:
         return word, ""
-    newest = branch.row.latest_seen if os == "linux" and branch.row.latest_seen else word + NEWEST
-    return newest, f"Driver {word} was taken to be the newest version of its branch" + (
-        f", {newest}." if not newest.endswith(NEWEST) else "."
-    )
+    newest = m.newest_of_branch(word, platform)
+    named = f", {newest}" if newest == branch.row.latest_seen else ""
+    return newest, f"Driver {word} was taken to be the newest version of its branch{named}."
 
 
-def wish(text: str) -> Wish:
-    """'torch', 'torch==2.8', 'vllm>=0.10'. Raises Unclear."""
-    found = re.fullmatch(r"\s*([A-Za-z][\w.-]*?)\s*((?:[=<>!~]=?|===).*)?", text)
+def wish(m: Matrix, text: str) -> Wish:
+    """'torch', 'torch==2.8', 'vllm>=0.10', 'jax[cuda13]'. Raises Unclear."""
+    found = re.fullmatch(r"\s*([A-Za-z][\w.-]*?)\s*(?:\[([\w, -]+)\])?\s*((?:[=<>!~]=?|===).*)?", text)
     if not found:
         raise Unclear(f"{text!r} is not a package with a version, such as torch==2.8")
     name = found[1].lower().replace("_", "-")
-    name = _AKIN.get(name, name)
+    extras = re.split(r"[, ]+", (found[2] or "").strip())
+    name, distribution = distribution_of(_AKIN.get(name, name), extras)
+    specifier = (found[3] or "").strip()
+    if found[2] and not distribution and not set(extras) <= set(FRAMEWORKS.get(name, "").split(",")):
+        raise Unclear(f"{text!r} is not a package with a version, such as torch==2.8")
     if name not in KNOWN:
-        from difflib import get_close_matches
-
-        close = get_close_matches(name, KNOWN, n=2, cutoff=0.7) or [one for one in KNOWN if name.startswith(f"{one}-")]
-        hint = f"; did you mean {' or '.join(close)}?" if close else f" (known: {', '.join(KNOWN)})"
-        raise Unclear(f"{name!r} is not in this matrix{hint}", unknown=not close)
-    specifier = (found[2] or "").strip()
-    plain = re.fullmatch(r"==\s*(\d+(?:\.\w+)*)(?:\.\*)?(\+cu\d+)?(?:\+\w+)?", specifier)
-    if plain:  # only torch has several builds to choose from
-        return Wish(name, plain[1] + ((plain[2] or "") if name == "torch" else ""))
+        raise _not_judged(m, name, specifier)
+    if distribution and unlisted(m, Wish(name, "", distribution)):
+        raise Unclear(f"{distribution!r} is not in this matrix", unknown=True)
+    plain = re.fullmatch(r"==\s*(\d+(?:\.\w+)*)(\.\*)?(\+\w+)?", specifier)
+    if plain and (is_prefix(plain[1]) or not plain[2]):
+        return Wish(name, plain[1] + (plain[3] or ""), distribution)
     if specifier:
         from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
@@ -182,7 +187,20 @@ def wish(text: str) -> Wish:
             raise Unclear(
                 f"{text!r}: {specifier} is not a valid version specifier; use one such as ==2.8 or >=2.8,<3"
             ) from None
-    return Wish(name, specifier)
+    return Wish(name, specifier, distribution)
+
+
+def _not_judged(m: Matrix, name: str, specifier: str) -> Unclear:
+    """For a package that `resolve` does not choose releases of: whether the matrix has it, else the nearest names."""
+    if name in package_names(m) or any(row.package == name for row in package_rows(m, name)):
+        pin = re.fullmatch(r"={2,3}\s*([\w.+!-]+)", specifier)
+        query = f"gpudoctor matrix query {name}{f' {pin[1]}' if pin else ''}"
+        return Unclear(f"{name} is listed in this matrix, but resolve does not judge it: run {query}", unknown=True)
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, KNOWN, n=2, cutoff=0.7) or [one for one in KNOWN if name.startswith(f"{one}-")]
+    hint = f"; did you mean {' or '.join(close)}?" if close else f" (known: {', '.join(KNOWN)})"
+    return Unclear(f"{name!r} is not in this matrix{hint}", unknown=not close)
 
 
 def python(text: str) -> str:
@@ -219,7 +237,7 @@ def of_snapshot(s: Snapshot, m: Matrix) -> Machine:
         able = "these builds have code for it too" if seen in visible else "no build supports both it and the others"
         notes.append(f"{seen.name} is on the PCI bus, but the driver does not list it; {able}.")
     if not cards:
-        raise Unclear("no NVIDIA GPU found: name one, such as 'RTX 4090' (--gpu; in Python gpus=)", unknown=True)
+        raise Unclear("no NVIDIA GPU found: name one, such as 'RTX 4090', with --gpu (in Python: gpus=)", unknown=True)
     if not has_wheels(s):
         raise Unclear(f"PyTorch publishes no CUDA wheels for {known(s.host.libc) or 'macOS'}", unknown=True)
     system = "wsl" if known(s.host.wsl) in (1, 2) else known(s.host.system) or "linux"
@@ -228,6 +246,7 @@ def of_snapshot(s: Snapshot, m: Matrix) -> Machine:
     return Machine(
         cards=tuple(cards.values()),
         driver=version if numbers(version) else "",
+        driver_unknown=isinstance(s.driver.version, Missing) and s.driver.version.reason != "absent",
         os=system if system in ("linux", "wsl", "windows") else "linux",
         arch="aarch64" if known(s.host.architecture) in ("aarch64", "arm64") else "x86_64",
         python=python(python_version(s) or "") if python_version(s) else "",

@@ -7,17 +7,19 @@ import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from compat_matrix.candidate import Candidate
 from compat_matrix.driver_for_build import undriven
-from compat_matrix.resolver import FILTERS, Answer, Candidate, Question, Rejected
+from compat_matrix.resolver import FILTERS, Answer, Question, Rejected
 from compat_matrix.versions import numbers, tag_cuda
 from compat_matrix.which_torch import kept_release, which_torch
 from compat_matrix.wishes import WHEELS
 
-from .choice import lines
-from .machine import Card, Machine
+from .choice import USUAL_PYTHON, lines, pythons
+from .machine import Machine
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
+    from compat_matrix.drivers import Platform
     from compat_matrix.wish import Chosen
 
 MOST = 5
@@ -59,12 +61,18 @@ def not_listed(answer: Answer) -> list[str]:
     """A sentence for each release that the matrix does not list: its neighbors, and the conclusion from them."""
     rows = []
     for one in answer.unlisted:
+        known = f"run gpudoctor matrix query {one.name} to see what is known"
         if one.is_source:
-            known = f"run gpudoctor matrix query {one.name} to see what is known"
-            rows.append(f"This matrix lists no wheels of {one.name}, which is built from source: {known}.")
+            rows.append(f"This matrix lists no wheels for {one.name}, which is built from source: {known}.")
+            continue
+        if one.is_open:
+            rows.append(f"This matrix does not say which torch {one.name} works with: {known}.")
             continue
         if one.below and one.above:
             beside = f"it lists {one.below} and {one.above}"
+        elif not one.below and not one.above:
+            rows.append(f"This matrix does not list {one.name}: what it works with is unknown.")
+            continue
         else:
             which = " with wheels" if one.wish.package in WHEELS else ""
             beside = f"its newest{which} is {one.below}" if one.below else f"its oldest{which} is {one.above}"
@@ -80,7 +88,7 @@ def not_listed(answer: Answer) -> list[str]:
 def _about(m: Matrix, machine: Machine, q: Question, one: Candidate, answer: Answer) -> list[str]:
     how = lines(m, q, one)
     rows = [f"  torch {one.build.torch} for CUDA {tag_cuda(one.build.tag)}: {one.why}; {_code(one)}."]
-    rows += [f"  {chosen.package} {chosen.version}{_for_python(q, chosen)}" for chosen in one.chosen]
+    rows += [f"  {chosen.package} {chosen.version}{_for_python(m, q, one, chosen)}" for chosen in one.chosen]
     rows += ["", f"uv:      {how.uv}"]
     rows += [f"conda:   {how.conda}"] if how.conda else []
     rows += [f"Docker:  {how.image[0]}", *(f"         {line}" for line in how.image[1:])] if how.image else []
@@ -92,11 +100,15 @@ def _about(m: Matrix, machine: Machine, q: Question, one: Candidate, answer: Ans
 
 
 def _uv_differs(machine: Machine, one: Candidate, answer: Answer) -> str:
-    """Why uv's choice, based on the driver alone, differs from this one: because of a GPU, or an older torch there."""
+    """Why uv's choice, based on the driver alone, differs from this one: because of a GPU, an older torch there, or
+    what that build gives up."""
     choice = f"uv's --torch-backend=auto, based on the driver alone, would choose {answer.uv}"
     newest_there = max((o.build.torch for o in answer.candidates if o.build.tag == answer.uv), key=numbers, default="")
     if newest_there and numbers(newest_there) < numbers(one.build.torch):
         return f"{choice}, where the newest torch is {newest_there}."
+    same = next((o for o in answer.candidates if (o.build.tag, o.build.torch) == (answer.uv, one.build.torch)), None)
+    if same and (more := [lost for lost in same.gives_up if lost not in one.gives_up]):
+        return f"{choice}: that build of torch {one.build.torch} {'; '.join(more)}."
     there = [out for out in answer.rejected if out.build.tag == answer.uv and out.filter == "architecture"]
     if not there:
         return ""
@@ -111,10 +123,17 @@ def _code(one: Candidate) -> str:
     )
 
 
-def _for_python(q: Question, chosen: Chosen) -> str:
-    """A wheel given by its URL is for one Python, which must be shown if the machine's is unknown."""
+def _for_python(m: Matrix, q: Question, one: Candidate, chosen: Chosen) -> str:
+    """Which Python it needs, if the machine's is unknown: a wheel given by its URL is for one alone, and old releases
+    have no wheels for a recent one."""
     tag = re.search(r"-cp(3)(\d+)-", chosen.url)
-    return f" (this wheel is for Python {tag[1]}.{tag[2]}; give yours with --python)" if tag and not q.python else ""
+    if q.python:
+        return ""
+    if tag:
+        return f" (this wheel is for Python {tag[1]}.{tag[2]}; give yours with --python)"
+    first, *_, last = (*(listed := pythons(m, q, one)), listed[-1])
+    span = first if first == last else f"{first} to {last}"
+    return "" if last == USUAL_PYTHON else f" (has wheels for Python {span})"
 
 
 def _unlike(candidates: tuple[Candidate, ...]) -> list[Candidate]:
@@ -165,7 +184,7 @@ def _mixed(m: Matrix, machine: Machine, q: Question) -> list[str]:
         found = resolve(m, replace(q, gpus=rest)).candidates
         if found:
             rows += [f"- without the {lost.name} ({lost.capability}): {lines(m, replace(q, gpus=rest), found[0]).pip}"]
-    return [*rows, "  (set CUDA_VISIBLE_DEVICES to keep programs off the GPU you leave out)"] if len(rows) > 1 else []
+    return [*rows, "  (to keep programs off a GPU, leave it out of CUDA_VISIBLE_DEVICES)"] if len(rows) > 1 else []
 
 
 def _driver_advice(m: Matrix, machine: Machine, q: Question) -> list[str]:
@@ -203,15 +222,20 @@ def installed_note(m: Matrix, machine: Machine, q: Question) -> tuple[str, ...]:
     )
 
 
-def no_driver(m: Matrix, cards: Iterable[Card], os: str) -> str:
+def no_driver(m: Matrix, machine: Machine) -> str:
     """Which driver to install first if there is none yet."""
-    branch = m.branch_to_install([card.capability for card in cards], platform="linux" if os == "linux" else "windows")
+    platform: Platform = "linux" if machine.os == "linux" else "windows"
+    capabilities = [card.capability for card in machine.cards]
+    branch = m.branch_to_install(capabilities, platform=platform)
     if branch is None:
-        return "No driver branch that still gets updates supports all of these GPUs."
+        ended = m.branches_for(capabilities, platform)[-1:]
+        newest = "".join(f": the newest that does is {one.branch}, which has ended" for one in ended)
+        return f"No driver branch that still gets updates supports all of these GPUs{newest}."
     module = {"required": " (the open kernel module)"}
-    needs = {row.open_module for card in cards if (row := m.compute_capability(card.capability))}
+    needs = {row.open_module for card in machine.cards if (row := m.compute_capability(card.capability))}
     open_ = module["required"] if "required" in needs else ""
-    return f"First install a driver: branch {branch.branch}{open_} or newer."
+    first = "If there is no driver yet, install one first" if machine.driver_unknown else "First install a driver"
+    return f"{first}: branch {branch.branch}{open_} or newer."
 
 
 def _out(answer: Answer) -> list[str]:

@@ -9,11 +9,17 @@ from typing import Any
 
 import pytest
 
+from compat_matrix.framework_wishes import FRAMEWORKS
+from compat_matrix.packages import goes_with
 from compat_matrix.resolver import Question
+from compat_matrix.wish import Wish, distribution_of
 from doctor.cli import run
+from doctor.resolve.dead import dead_lines
+from doctor.resolve.files.lines import Pinned
 from doctor.resolve.files.requirements import read_requirements
 
 from ..cli.command import gpudoctor, one_line
+from ..judging import matrix
 from ..rows import Faults, for_each
 
 LOCK = """\
@@ -55,6 +61,7 @@ ROWS: list[tuple[str, str, tuple[str, str], list[int], str]] = [
     ("CPU build", "torch==2.8.0+cpu\n", NEW, [1], "torch==2.8.0"),
     ("another platform", "torch==2.5.1 ; sys_platform == 'win32'\n", NEW, [], ""),
     ("range takes the newest", "torch>=2.4\n", OLD, [1], "torch>=2.4,<="),
+    ("a short pin is its first patch", "torch==2.7\ntorchvision==0.22.1\n", ("H100", "580"), [2], "torchvision==0.22.0"),
     ("companion of another", "torch==2.8.0\ntorchvision==0.22.0\n", ("H100", "580"), [2], "torchvision==0.23.0"),
     ("one of two, and one that is not listed", "torch==2.4.0\nflash-attn==2.6.3\n", NEW, [1], "torch==2.7.1+cu128"),
     ("each of two", "torch==2.4.0\nflash-attn==2.8.3\n", NEW, [1], "torch==2.7.1+cu128"),
@@ -237,9 +244,10 @@ def test_a_list_that_names_torch_very_often_is_refused(tmp_path: Path) -> None:
     ("text", "driver", "dead", "written"),
     [
         ("tensorflow==2.11.0\n", "535", [], ""),  # CUDA 11.2, and no torch beside it
-        ("onnxruntime-gpu==1.20.1\n", "535", [], ""),
+        ("onnxruntime-gpu==1.20.2\n", "535", [], ""),
         ("tensorflow==2.21\n", "450.80.02", [1], "tensorflow==2.14.*"),
-        ("jax==0.4.30\nnumpy\n", "450.80.02", [1], ""),
+        ("jax[cuda12]==0.4.30\nnumpy\n", "450.80.02", [1], ""),
+        ("jax==0.4.30\nnumpy\n", "450.80.02", [], ""),  # without a plugin it uses no GPU
     ],
 )
 def test_a_file_without_torch_gets_none(
@@ -251,6 +259,50 @@ def test_a_file_without_torch_gets_none(
     assert [one["number"] for one in data["dead"]] == dead and code == (0 if not dead else 1 if written else 3)
     assert [one["write"] for one in data["instead"]] == ([written] if written else [])
     assert "torch" not in json.dumps(data["instead"]) + data["takes"]
+
+
+@for_each(
+    ("text", "written"),
+    [
+        ("onnxruntime-gpu==1.31.1", "onnxruntime-gpu==1.26.*"),
+        ("onnxruntime-gpu[cuda,cudnn]>=1.31.1", "onnxruntime-gpu[cuda,cudnn]==1.26.*"),
+        ("jax[cuda13]==0.12.0.1", "jax[cuda12]==0.12.0.1"),
+        ("jax-cuda13-plugin[with-cuda]==0.12.0.1", "jax-cuda12-plugin[with-cuda]==0.12.0.1"),
+        ("cupy-cuda13x==14.2.0", "cupy-cuda12x==14.2.0"),
+        ("cupy-cuda12x==14.2.0", ""),
+        ("jax==0.12.0.1", ""),  # with a plugin of either CUDA
+    ],
+)
+def test_a_framework_is_judged_by_the_driver_without_a_line_of_torch(
+    text: str, written: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "requirements.txt"
+    file.write_text(f"numpy\n{text}\n")
+    words = ["-r", str(file), "--gpu", "RTX 3060", "--driver", "535"]
+    code, data, printed = ask(words, capsys)
+    assert (code, [one["write"] for one in data["instead"]]) == ((1, [written]) if written else (0, [])), printed
+    assert ("580.65.06" in printed) == bool(written)
+    words[-1] = "580"
+    assert ask(words, capsys)[0] == 0
+
+
+@for_each("driver", ["450.248.02", "470.256.02", "535.309.01", "580.178.04"])
+def test_each_framework_line_is_judged_as_the_matrix_answers(driver: str) -> None:
+    """`matrix query driver for` and `resolve -r` look at the same row, and agree."""
+    m = matrix()
+    q = Question(gpus=("8.6",), driver=driver)
+    rows = [row for row in m.frameworks if distribution_of(row.package)[0] in FRAMEWORKS]
+    runs = {row: goes_with(m, row, "driver", driver) for row in rows}
+    assert {True, False} == set(runs.values()) or driver.startswith("580")
+    with Faults() as faults:
+        for row in rows:
+            release = (row.releases or (row.version,))[-1]
+            with faults.of(f"{row.package} {release}"):
+                name, distribution = distribution_of(row.package)
+                wish = Wish(name, release, distribution)
+                found = dead_lines(m, q, [Pinned(number=1, text="a", name=row.package, wish=wish)])
+                is_known = m.toolkit(row.cuda) is not None  # TensorFlow 1.4 is built for CUDA 8.0
+                assert bool(found.dead) == (is_known and not runs[row]) and not found.unknown, found
 
 
 @for_each("name", ["setup.py", "Pipfile.json", "install.ipynb"])

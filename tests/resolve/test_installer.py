@@ -66,7 +66,9 @@ def test_a_dead_line_names_the_installer_and_the_day(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stderr
     answer = json.loads(done.stdout)
     (dead,) = answer["dead"]
-    assert dead["reason"].startswith("pip chooses torch 2.15.0+cu132 from PyPI, the highest version on its indexes")
+    assert dead["reason"].startswith(
+        "pip chooses torch 2.15.0+cu132 from PyPI because it is the highest version on its indexes"
+    )
     assert f"(as of {Matrix.load().version})" in dead["reason"] and "580.65.06" in dead["reason"]
     assert any(text.startswith("uv chooses torch 2.11.0+cu128 from the index cu128") for text in answer["unknown"])
 

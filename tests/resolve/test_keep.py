@@ -75,7 +75,7 @@ def test_nothing_would_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     saved = tmp_path / "report.json"
     saved.write_bytes(render_json(report(machine("rtx5090", "535.261.03"))))
     assert run(["resolve", "--keep", "--from", str(saved)]) == 3
-    assert "No change of packages would fix this" in capsys.readouterr().out
+    assert "No package change would fix this" in capsys.readouterr().out
     assert run(["resolve", "--keep", "--from", str(saved), "--driver", "580"]) == 0
     assert "No change needed" in capsys.readouterr().out
 

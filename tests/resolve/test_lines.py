@@ -9,7 +9,8 @@ from itertools import product
 import pytest
 
 from compat_matrix import Matrix
-from compat_matrix.resolver import Candidate, Question, resolve
+from compat_matrix.candidate import Candidate
+from compat_matrix.resolver import Question, resolve
 from compat_matrix.wish import Wish
 from compat_matrix.wishes import KNOWN
 from doctor.fixes.install import Install, of_build

@@ -12,6 +12,7 @@ from compat_matrix import Matrix
 from compat_matrix.requires import agree, torch_asks
 from doctor.cli import run
 
+from ..installs.environments import UV
 from ..installs.wheels import make_wheel
 from ..rows import for_each, quickly
 
@@ -192,7 +193,7 @@ def test_a_file_that_no_index_answers_is_not_called_installable(
     file.write_text("--no-index\n--find-links wheels\ntorch==2.1.2\n-e .\n./local\ngit+https://example.org/x.git\n")
     assert run(["resolve", "-r", str(file), *BLACKWELL, "--verify"]) == 1
     told = capsys.readouterr().err
-    assert "The changed file cannot be installed. It could not be before the changes either." in told
+    assert "The changed file cannot be installed. It could not be installed before the changes either." in told
     assert told.count("skipped, because it is not on an index") == 3 and not (tmp_path / "ran").exists()
 
 
@@ -301,3 +302,26 @@ def test_unknown_is_not_dead_and_old_is_not_silent(
     assert [one["number"] for one in found["dead"]] == dead, found
     assert [one["write"] for one in found["instead"]] == written
     assert any(one.startswith(told) for one in found["unknown"]) or not told, found["unknown"]
+
+
+@pytest.mark.parametrize("solver", ["uv", "pip"])
+def test_verify_solves_for_a_python_that_is_not_here_with_wheels_for_an_older_glibc(
+    solver: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pip takes each platform tag as it is; uv would download the Python."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    if solver == "uv":
+        (folder / "uv").symlink_to(UV)
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setenv("UV_PYTHON_INSTALL_MIRROR", "http://127.0.0.1:9/")
+    tags = ("manylinux_2_17_x86_64.manylinux2014_x86_64", "manylinux2014_x86_64", "manylinux_2_24_x86_64",
+            "manylinux_2_31_x86_64")  # fmt: skip
+    for number, tag in enumerate(tags):
+        make_wheel(tmp_path / "wheels", f"own{number}", "1.0", tag=f"cp310-cp310-{tag}")
+    file = tmp_path / "requirements.txt"
+    names = "".join(f"own{number}\n" for number in range(len(tags)))
+    file.write_text(f"--no-index\n--find-links wheels\n{names}")
+    assert run(["resolve", "-r", str(file), *BLACKWELL, "--python", "3.10", "--verify"]) == 0
+    told = capsys.readouterr().err
+    assert "The file can be installed" in told and "download" not in told.replace("--no-python-downloads", ""), told

@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 import json
+import os
+import random
+import subprocess
+import sys
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.version import Version
 
-from compat_matrix.unlisted import _versions, unlisted
-from compat_matrix.versions import numbers
-from compat_matrix.wish import Wish
+from compat_matrix.unlisted import Unlisted, unlisted
+from compat_matrix.wish import Wish, distribution_of
 from compat_matrix.wishes import KNOWN
 from doctor.cli import run
 
 from ..judging import matrix
-from ..rows import for_each
+from ..rows import Faults, for_each
+from .released import PACKAGES, listed, made_up
 
 M = matrix()
 MACHINE = ["--gpu", "H100", "--driver", "580"]
-
-
-def listed(package: str) -> list[str]:
-    return sorted(_versions(M, package), key=numbers)
-
-
-def made_up(package: str) -> list[str]:
-    """A release after the newest one, one before the oldest, and one in each of some gaps."""
-    have = listed(package)
-    first, last = have[0].split(".")[0], have[-1].split(".")[0]
-    gaps = [f"{'.'.join(map(str, numbers(one)))}.7.7" for one in have[:-1:4]]
-    gaps.append(f"{'.'.join(map(str, numbers(have[-1])))}.post77")
-    return [f"{int(last) + 3}.1.0", *(["0.0.0.1"] if int(first) >= 0 else []), *gaps]
+MACHINES = (
+    MACHINE,
+    ["--gpu", "RTX 4090", "--driver", "581.57", "--os", "windows"],
+    ["--gpu", "RTX 5090", "--driver", "575.57.08"],
+    ["--gpu", "V100", "--driver", "535.129.03", "--python", "3.10"],
+)
 
 
 def answer(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
@@ -39,24 +39,82 @@ def answer(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
 
 
 @pytest.mark.slow
-@for_each("package", KNOWN)
+@for_each("package", PACKAGES)
 def test_no_made_up_release_is_said_to_fit_nothing(package: str, capsys: pytest.CaptureFixture[str]) -> None:
-    have = set(listed(package))
-    assert have, "the matrix knows the package"
-    for version in made_up(package):
-        if version in have or unlisted(M, Wish(package, version)) is None:
-            continue
-        code, out = answer(capsys, f"{package}=={version}")
-        assert out.startswith(f"This matrix does not list {package} {version}; "), out
-        assert "Nothing fits" not in out and "were rejected" not in out and "No build" not in out
-        assert code == (0 if "most likely" in out else 3), (code, out)
-        assert ("pip install" in out) == (code == 0)
+    several = made_up(package)
+    chosen = [*several[:2], *several[2 :: max(1, len(several) // 20)]]
+    assert len(chosen) >= 9
+    with Faults() as faults:
+        for version, machine in product(chosen, MACHINES):
+            with faults.of(f"{package}=={version} {machine}"):
+                code = run(["resolve", *machine, f"{package}=={version}"])
+                out = capsys.readouterr().out
+                assert out.startswith(f"This matrix does not list {package} {version}; "), out
+                assert "Nothing fits" not in out and "were rejected" not in out and "No build" not in out
+                assert code == (0 if "most likely" in out else 3), (code, out)
+                pins = [line for line in out.splitlines() if " install " in line]
+                assert bool(pins) == (code == 0) and all(f"=={version}" in line for line in pins), out
+
+
+@pytest.mark.slow
+@for_each("package", PACKAGES)
+def test_a_line_with_a_made_up_release_is_named(
+    package: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Alone in a file, and beside a line that is judged: unknown is neither dead nor silent."""
+    file, several = tmp_path / "requirements.txt", made_up(package)
+    with Faults() as faults:
+        for version, machine in product(several[:: max(1, len(several) // 4)], MACHINES[:3]):
+            with faults.of(f"{package}=={version} {machine}"):
+                file.write_text(f"{package}=={version}\n")
+                assert run(["resolve", "-r", str(file), *machine]) == 3
+                out = capsys.readouterr().out
+                assert f"line 1: {package}=={version} is not listed in this matrix, so it was not judged" in out, out
+                assert "No line is known to fail here." in out, out
+                file.write_text(f"torch==2.4.1\n{package}=={version}\n")
+                run(["resolve", "-r", str(file), *machine])
+                assert f"line 2: {package}=={version} is not listed" in capsys.readouterr().out
+
+
+@for_each("package", PACKAGES)
+def test_the_neighbors_are_the_nearest(package: str) -> None:
+    """By packaging's own order, whatever the order of a set is."""
+    have = sorted(map(Version, listed(package)))
+    with Faults() as faults:
+        for version in random.sample(made_up(package), 9):
+            with faults.of(f"{package} {version}"):
+                below = max((one for one in have if one < Version(version)), default=None)
+                above = min((one for one in have if one > Version(version)), default=None)
+                for wish in (f"=={version}", version, f"==={version}"):
+                    found = unlisted(M, wished(package, wish))
+                    assert isinstance(found, Unlisted) and found.pin == version, found
+                    near = [Version(one) if one else None for one in (found.below, found.above)]
+                    assert near == [below, above], found
+
+
+def wished(package: str, specifier: str = "") -> Wish:
+    name, distribution = distribution_of(package)
+    return Wish(name, specifier, distribution)
+
+
+def test_the_answer_does_not_depend_on_the_order_of_sets() -> None:
+    pins = ["sglang==0.4.14", "xformers==0.0.28.7", "flash-attn~=2.8.4", "flash-attn==9.9", "cupy==13.4.0.9"]
+    code = f"from doctor.cli import run\nfor pin in {pins!r}: run(['resolve', *{MACHINE!r}, pin])"
+    answers = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(answers) == 1 and b"0.4.10.post2 and 0.5.1. " in answers.pop()
 
 
 @for_each("package", KNOWN)
 def test_every_listed_release_is_listed(package: str) -> None:
     for version in listed(package):
-        assert unlisted(M, Wish(package, f"=={version}" if "post" in version else version)) is None, version
+        assert unlisted(M, Wish(package, version)) is None and unlisted(M, Wish(package, f"=={version}")) is None, (
+            version
+        )
     assert unlisted(M, Wish(package)) is None and unlisted(M, Wish(package, ">0")) is None
 
 
@@ -75,17 +133,36 @@ def test_a_post_release_is_that_one_alone(wish: str, chosen: str, capsys: pytest
     assert bool(chosen) != out.startswith("This matrix does not list")
 
 
-@for_each("version", ["2.8.3.post2", "2.3.5", "2.0.6"])
+@for_each(("package", "version"), [("flash-attn", "2.8.3.post2"), ("flash-attn", "2.3.5"), ("flash-attn", "2.0.6"),
+          ("flash-attn", "1.0.9"), ("vllm", "0.1.2"), ("xformers", "0.0.8")])  # fmt: skip
 @for_each("form", ["text", "requirements"])
 def test_a_release_without_wheels_is_not_called_unlisted(
-    version: str, form: str, capsys: pytest.CaptureFixture[str]
+    package: str, version: str, form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code = run(["resolve", *MACHINE, f"flash-attn=={version}", "--format", form])
+    code = run(["resolve", *MACHINE, f"{package}=={version}", "--format", form])
     words = " ".join("".join(capsys.readouterr()).split())
     assert code == 3 and "does not list" not in words and "Nothing fits" not in words
-    assert f"lists no wheels of flash-attn {version}" in words and f"matrix query flash-attn {version}" in words
-    assert run(["matrix", "query", "flash-attn", version]) == 0
+    assert f"lists no wheels for {package} {version}" in words and f"matrix query {package} {version}" in words
+    assert run(["matrix", "query", package, version]) == 0
     assert "sdist" in capsys.readouterr().out
+    (tmp_path / "requirements.txt").write_text(f"{package}=={version}\n")
+    assert run(["resolve", *MACHINE, "-r", str(tmp_path / "requirements.txt")]) == 3
+    words = " ".join("".join(capsys.readouterr()).split())
+    assert f"lists no wheels for {package} {version}, which is built from source, so it was not judged" in words
+
+
+@for_each(("package", "version"), [("vllm", "0.2.5"), ("vllm", "0.1.4"), ("sglang", "0.1.5"), ("sglang", "0.4.0")])
+def test_a_release_without_its_torch_is_not_called_unlisted(
+    package: str, version: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["resolve", *MACHINE, f"{package}=={version}"]) == 3
+    words = " ".join("".join(capsys.readouterr()).split())
+    assert words.startswith(f"This matrix does not say which torch {package} {version} works with: run gpudoctor")
+    assert "Nothing fits" not in words and "likely" not in words
+    (tmp_path / "requirements.txt").write_text(f"{package}=={version}\n")
+    assert run(["resolve", *MACHINE, "-r", str(tmp_path / "requirements.txt")]) == 3
+    words = " ".join("".join(capsys.readouterr()).split())
+    assert f"does not say which torch {package} {version} works with, so it was not judged" in words
 
 
 def test_neighbors_that_agree_make_it_likely(capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,9 +180,21 @@ def test_neighbors_that_agree_make_it_likely(capsys: pytest.CaptureFixture[str])
 
 def test_neighbors_that_differ_leave_it_open(capsys: pytest.CaptureFixture[str]) -> None:
     have = listed("vllm")
-    first = [unlisted(M, Wish("vllm", f"{'.'.join(map(str, numbers(one)))}.7.7")) for one in have[:-1]]
-    said = [answer(capsys, f"vllm=={one.pin}")[0] for one in first if one]
+    said = [answer(capsys, f"vllm=={one}.post7")[0] for one in have[:-1:5] if "post" not in one]
     assert 3 in said and 0 in said
+
+
+@for_each(
+    "pin",
+    ["tensorflow==2.15.9", "tensorflow==1.8.7", "torchvision==0.12.0.post9", "torchaudio==0.8.1.post99",
+     "torch==2.5.0.post9", "flash-attn==2.3.6rc9", "onnxruntime-gpu==1.31.9", "torch==2.7.0.post1", "vllm==0.33.0rc1",
+     "jax==0.12.0.9", "jax[cuda12]==0.12.0.9", "cupy-cuda12x==13.4.0.9", "onnxruntime-gpu>=1.31.2", "torch>=2.15.1.dev1"],
+)  # fmt: skip
+def test_releases_that_once_fitted_nothing_or_were_replaced(pin: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out = answer(capsys, pin)
+    first = " ".join(out.split("\n\n")[0].split())
+    assert first.startswith("This matrix does not list ") and code == (0 if "most likely" in first else 3), out
+    assert code == 3 or pin in out, out
 
 
 @for_each("form", ["requirements", "pyproject", "html"])
@@ -134,3 +223,24 @@ def test_a_gpu_that_the_matrix_does_not_list_is_no_wrong_usage(gpu: str) -> None
 @for_each("gpu", ["Radeon 7900", "", "0x A100"])
 def test_what_is_no_gpu_of_nvidia_is_wrong_usage(gpu: str) -> None:
     assert run(["resolve", "--gpu", gpu, "--driver", "580"]) == 2
+
+
+def test_a_driver_that_is_not_given_is_unknown_and_not_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["resolve", "--gpu", "H100"]) == 0
+    unknown = capsys.readouterr().out
+    assert "H100 · driver unknown · Linux" in unknown and "If there is no driver yet, install one first" in unknown
+    assert run(["resolve", "--gpu", "H100", "--driver", "none"]) == 0
+    none = capsys.readouterr().out
+    assert "H100 · no driver yet · Linux" in none and "\nFirst install a driver" in none
+
+
+@for_each(("gpu", "branch"), [("GTX 580", "390"), ("GTX 680", "470")])
+def test_a_gpu_that_no_branch_with_updates_drives_gets_the_newest_that_ended(
+    gpu: str, branch: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The one that `matrix query driver for gpu` names too."""
+    assert run(["resolve", "--gpu", gpu]) == 3
+    words = " ".join(capsys.readouterr().out.split())
+    assert f"supports all of these GPUs: the newest that does is {branch}, which has ended." in words, words
+    assert run(["matrix", "query", "driver", "for", "gpu", gpu]) == 0
+    assert f"to install: branch {branch} " in capsys.readouterr().out

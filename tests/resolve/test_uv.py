@@ -1,4 +1,5 @@
-"""The backend is the one that uv itself takes by the driver, wherever no GPU's limit binds."""
+"""The backend is the one that uv itself takes by the driver, wherever no GPU's limit binds and no other build of a torch
+at least as new gives up less: uv looks at the driver's version alone, and so takes cu132 on a driver for CUDA 13.0."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from compat_matrix.ranks import dominates
 from compat_matrix.resolver import Question, resolve, uv_backend
 from compat_matrix.versions import numbers
 from doctor.cli import run
@@ -45,9 +47,10 @@ def test_every_row_of_its_table(os_: str, table: dict[str, str]) -> None:
                 q = Question(gpus=("8.0",) if numbers(floor) >= (450,) else ("7.0",), driver=driver, os=os_)
                 assert uv_backend(m, q) == first
                 best, *others = resolve(m, q).candidates
-                there = [one.build.torch for one in others if one.build.tag == first]
-                newer = there and numbers(best.build.torch) > max(map(numbers, there))
-                assert best.build.tag == first or newer  # uv stays with an index that gets no newer torch
+                there = [one for one in others if one.build.tag == first]
+                newest = max(there, key=lambda one: numbers(one.build.torch), default=None)
+                # uv stays with an index that gets no newer torch, and does not ask what a build gives up
+                assert best.build.tag == first or (newest and dominates(best, newest))
 
 
 @pytest.mark.slow
@@ -77,6 +80,14 @@ def test_an_answer_that_is_not_uvs_says_why(capsys: pytest.CaptureFixture[str], 
     found = json.loads(capsys.readouterr().out)
     tag = found["uv_backend"]
     differs = tag not in ("", found["candidates"][0]["tag"])
-    assert (
-        f"uv's --torch-backend=auto, based on the driver alone, would choose {tag}, where the newest torch is " in text
-    ) is differs
+    choice = f"uv's --torch-backend=auto, based on the driver alone, would choose {tag}"
+    assert (f"{choice}, where the newest torch is " in text) is differs
+
+
+def test_a_build_that_gives_up_less_comes_before_uvs(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["torch==2.14.1", "--gpu", "H100", "--driver", "580"],
+                  ["--gpu", "RTX 4090", "--driver", "581.57", "--os", "windows"]):  # fmt: skip
+        assert run(["resolve", *words]) == 0
+        text = " ".join(capsys.readouterr().out.split())
+        assert "torch 2.14.1 for CUDA 13.0: " in text and "Trade-offs:" not in text
+        assert "would choose cu132: that build of torch 2.14.1 cannot compile kernels at run time from PTX" in text

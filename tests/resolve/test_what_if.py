@@ -16,7 +16,7 @@ from doctor.snapshot import Missing, Snapshot
 
 from ..healthy import MODELS, healthy
 from ..judging import matrix, report
-from ..rows import Faults
+from ..rows import Faults, for_each
 from ..sickness import cuda_says, env, not_given, not_installed, not_loaded, nvml_says, without_libcuda
 from ..torches import not_asked, with_torch, without_torch
 
@@ -168,6 +168,30 @@ def test_a_machine_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["what-if", "--os", "linux", "--gpu", "GTX 1080", "--driver", "535", "--torch", "2.8+cu126"]) == 3
 
 
+@for_each(
+    "flags",
+    [
+        ("--gpu", "GTX 1080", "--driver", "535", "--torch", "2.8"),
+        ("--gpu", "RTX 5090", "--driver", "570", "--torch", "2.6.0+cu124"),
+        ("--gpu", "V100", "--driver", "580", "--torch", "2.9.1+cu130"),
+        ("--gpu", "B200", "--driver", "570", "--torch", "2.5.1"),
+    ],
+)
+def test_no_library_of_a_named_torch_is_called_read(flags: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["what-if", "--os", "linux", *flags]) == 1
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"the published build {flags[-1][:3]}" in told
+    assert "torch's libraries" not in told and "libtorch" not in told and "get_arch_list" not in told
+
+
+def test_in_short_it_is_the_verdict_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["what-if", "--os", "linux", "--gpu", "RTX 5090", "--driver", "570", "--torch", "2.6.0+cu124"]
+    assert run([*line, "-q"]) == 1
+    short = capsys.readouterr().out
+    assert short.startswith("FAIL  exit 1") and "pip install" in short and "New:" not in short
+    assert run(line) == 1 and "New:" in capsys.readouterr().out
+
+
 def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     here = ("--os", "linux", "--gpu", "RTX 4090")
     rows: list[tuple[tuple[str, ...], int]] = [
@@ -193,3 +217,14 @@ def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
                 assert run(["what-if", *words]) == code
                 printed = capsys.readouterr()
                 assert printed.out == "" and len(printed.err.splitlines()) == 1, printed
+
+
+@pytest.mark.parametrize("torch", ["2.8", "2.8.0+cu126"])
+def test_a_torch_without_a_wheel_for_the_named_python_is_not_judged_as_installed(
+    torch: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("what-if", "--os", "linux", "--gpu", "H100", "--torch", torch, "--python")
+    assert run((*words, "3.14")) == 3
+    assert "not for the newer 3.14" in capsys.readouterr().err
+    run((*words, "3.13"))
+    assert "not for" not in "".join(capsys.readouterr())

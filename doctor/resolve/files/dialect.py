@@ -111,9 +111,19 @@ def _entry(line: Pinned | Other, entry: Entry, write: str, source: str | None) -
     if not source and isinstance(line, Pinned) and not line.local:
         source = have
     rest = [text for key, text in entry.keys if key not in ("version", "url", "file", "source", "index")]
+    extras = _names(found[2]) if found and found[2] else []
+    if extras and extras != _names(keys.get("extras", "")):
+        rest = [text for text in rest if text != keys.get("extras")]
+        quoted = ", ".join(f'"{name}"' for name in extras)
+        rest.append(f"extras = [{quoted}]")
     if not rest and not source and value:
         return f"{entry.left}{value}" if entry.left else f"{{ {what} }}"
     return f"{entry.left}{{ {', '.join(filter(None, (what, source, *rest)))} }}"
+
+
+def _names(extras: str) -> list[str]:
+    """['cuda', 'cudnn'] of `[cuda,cudnn]` or `extras = ["cuda", "cudnn"]`."""
+    return re.findall(r"[\w.-]+", extras.rpartition("[")[2])
 
 
 def _pixi(one: Instead) -> Instead:

@@ -172,7 +172,8 @@ def of_conda_locks(text: str, path: str, q: Question) -> RequirementFile:
             if one:
                 found.setdefault(need.name, one)
     if conda:
-        return RequirementFile(kind="conda", lines=tuple(conda), regenerate=command)
+        pip = RequirementFile(kind="lock", **split(found.values())) if found else None
+        return RequirementFile(kind="conda", lines=tuple(conda), pip=pip, regenerate=command)
     return RequirementFile(kind="lock", **split(found.values()), regenerate=command)
 
 

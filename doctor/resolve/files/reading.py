@@ -13,7 +13,7 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 
 from compat_matrix.installer import index_source
 from compat_matrix.resolver import Question
-from compat_matrix.wish import Wish
+from compat_matrix.wish import Wish, distribution_of, is_prefix
 from compat_matrix.wishes import KNOWN
 
 from ..machine import Unclear
@@ -39,8 +39,7 @@ def requirement_of(line: str, where: str) -> Requirement | None:
 
 def package_of(name: str) -> str:
     """The name in the matrix."""
-    package: str = canonicalize_name(name)
-    return "cupy" if re.fullmatch(r"cupy-cuda\d+x", package) else package
+    return distribution_of(canonicalize_name(name))[0]
 
 
 def line_of(
@@ -49,7 +48,7 @@ def line_of(
     """A requirement as a line of the file. on: the platforms it applies to."""
     extras = f"[{','.join(sorted(need.extras))}]" if need.extras else ""
     tail = f" ; {need.marker}" if need.marker else ""
-    package, specifier = package_of(need.name), str(need.specifier)
+    (package, distribution), specifier = distribution_of(canonicalize_name(need.name), need.extras), str(need.specifier)
     number, text, at = span.number, span.text, span.at
     if package not in KNOWN:
         return Other(
@@ -63,11 +62,14 @@ def line_of(
         specifier = str(inner.specifier)
     exact = re.fullmatch(r"={2,3}(\d[^,*+]*)(?:\+(\w[\w.]*))?", specifier)
     own = package in ("torch", "torchvision", "torchaudio")
+    pin = exact[1] if exact else ""
+    if is_prefix(pin):  # here ==2.8 is 2.8.0 alone
+        pin = ".".join((*pin.split("."), "0", "0")[:3])
     return Pinned(
         number=number,
         text=text,
         name=canonicalize_name(need.name),
-        wish=Wish(package, exact[1] if exact else specifier),
+        wish=Wish(package, pin or specifier, distribution),
         local=(exact[2] or "" if exact else "") if own else "",
         extras=extras,
         tail=tail,

@@ -1,0 +1,83 @@
+"""Packages by name: those that `resolve` judges, those that the matrix only lists, and distributions per CUDA major."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+
+from compat_matrix.packages import package_names
+from compat_matrix.wishes import KNOWN
+from doctor.cli import run
+
+from ..judging import matrix
+from ..rows import Faults, for_each
+
+M = matrix()
+ONLY_LISTED = sorted(name for name in package_names(M) if name not in KNOWN)
+
+
+@for_each("version", ["", "==0.16.5"])
+def test_a_package_that_is_listed_and_not_judged(version: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert {"deepspeed", "triton", "torchao", "flashinfer-python", "transformer-engine"} <= set(ONLY_LISTED)
+    with Faults() as faults:
+        for name in ONLY_LISTED:
+            with faults.of(name):
+                assert run(["resolve", f"{name}{version}", "--gpu", "H100", "--driver", "580"]) == 3
+                said = capsys.readouterr().err
+                assert f"{name} is listed in this matrix, but resolve does not judge it: run gpudoctor matrix" in said
+                command = shlex.split(re.findall(r"run gpudoctor (.+)", said)[0])
+                assert command[2:] == [name, *version.split("==")[1:]]
+                assert run(command[:3]) == 0, capsys.readouterr().err
+                capsys.readouterr()
+
+
+@for_each(
+    ("text", "requirement"),
+    [
+        ("cupy-cuda12x", "cupy-cuda12x=="),
+        ("cupy-cuda13x==14.2.0", "cupy-cuda13x==14.2.0"),
+        ("jax-cuda12-plugin==0.11.1", "'jax[cuda12]==0.11.1'"),
+        ("jax-cuda13-plugin", "'jax[cuda13]=="),
+        ("jax[cuda12]<0.11", "'jax[cuda12]==0.10.2'"),
+        ("tensorflow[and-cuda]==2.20.0", "'tensorflow[and-cuda]==2.20.0'"),
+        ("onnxruntime-gpu[cuda,cudnn]", "'onnxruntime-gpu[cuda,cudnn]=="),
+    ],
+)
+def test_a_distribution_is_that_one(text: str, requirement: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["resolve", text, "--gpu", "H100", "--driver", "580"]) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert requirement in first, first
+
+
+@for_each(
+    ("text", "code", "words"),
+    [
+        ("cupy-cuda10x", 3, "'cupy-cuda10x' is not in this matrix"),
+        ("jax[cuda14]", 3, "'jax-cuda14-plugin' is not in this matrix"),
+        ("jax-cuda13-plugin==9.9", 3, "This matrix does not list jax-cuda13-plugin 9.9; its newest is "),
+        ("jax-cuda13-plugin==0.4.38", 3, "This matrix does not list jax-cuda13-plugin 0.4.38; its oldest is "),
+        ("vllm[x]", 2, "'vllm[x]' is not a package with a version"),
+        ("numpyro", 3, "'numpyro' is not in this matrix"),
+    ],
+)
+def test_what_is_not_listed(text: str, code: int, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["resolve", text, "--gpu", "H100", "--driver", "580"]) == code
+    assert words in " ".join("".join(capsys.readouterr()).split())
+
+
+@for_each(
+    ("text", "python"),
+    [("xformers<0.0.20", "3.10"), ("xformers==0.0.13", "3.8"), ("xformers==0.0.16", "3.10"), ("vllm==0.2.7", "3.11")],
+)
+def test_one_python_has_wheels_of_all(text: str, python: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The Dockerfile's Python is one of them, and with it the answer stays."""
+    words = ["resolve", text, "--gpu", "A100", "--driver", "580"]
+    assert run(words) == 0
+    first, *rest = capsys.readouterr().out.splitlines()
+    assert f"FROM python:{python}-slim" in "\n".join(rest)
+    assert re.search(rf"\(has wheels for Python (3\.\d+ to )?{re.escape(python)}\)", "\n".join(rest))
+    assert run([*words, "--python", python]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == first
+    assert run([*words, "--python", "3.14"]) == 3 and "Nothing fits" in capsys.readouterr().out
