@@ -161,7 +161,7 @@ def _opened(path: str) -> IO[bytes]:
         whole = lzma.LZMAFile(file)  # noqa: SIM115
     size = os.fstat(file.fileno()).st_size
     most = size if whole is file else max(_FREE, MAX_TIMES * size)
-    why = f"{path} unpacks to over {MAX_TIMES} times its size: reading stopped"
+    why = f"{path} expands to over {MAX_TIMES} times its size, so reading stopped"
     return cast("IO[bytes]", _Bounded(cast("BinaryIO", whole), most, why))
 
 

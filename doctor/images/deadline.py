@@ -57,7 +57,7 @@ class Deadline:
             found = made.get(timeout=max(0.0, self._until - monotonic()))
         except Empty:
             self._end()
-            raise TimeoutError("not connected in time") from None
+            raise TimeoutError("could not connect in time") from None
         if isinstance(found, BaseException):
             raise found
         return found

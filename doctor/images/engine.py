@@ -51,7 +51,7 @@ class EngineSource:
         except ImageNotFound:
             raise ImageError(f"{self._where} has no image {self._name}") from None
         except (APIError, DockerException, OSError) as error:
-            raise ImageError(f"{self._where} does not answer: {_line(error)}", unknown=True) from None
+            raise ImageError(f"{self._where} is not responding: {_line(error)}", unknown=True) from None
         about: Mapping[str, Any] = found.attrs
         rows = [{"created_by": row.get("CreatedBy", "")} for row in reversed(history) if isinstance(row, dict)]
         config: dict[str, Any] = {
@@ -90,7 +90,7 @@ class EngineSource:
         except (DockerException, OSError, ValueError, ImportError) as error:  # ssh:// needs an additional package
             words = _line(error)
             if "Permission denied" in words:
-                words = "no permission for its socket (join its group, or run as root)"
+                words = "no permission to use its socket (join its group, or run as root)"
             raise ImageError(f"cannot reach {self._where}: {words}", unknown=True) from None
 
 
@@ -105,7 +105,7 @@ def _line(error: Exception) -> str:
     text = str(getattr(error, "explanation", None) or error)
     for sign, meaning in (
         ("Permission denied", "Permission denied"), ("Connection refused", "connection refused"),
-        ("No such file", "nothing listens there"), ("timed out", "no answer in time"),
+        ("No such file", "nothing is listening there"), ("timed out", "no response in time"),
     ):  # fmt: skip
         if sign in text:
             return meaning

@@ -28,11 +28,13 @@ def described(m: Matrix, version: str, gpu: str, arch: str) -> tuple[str, Snapsh
     """
     whole, _ = driver(m, version, "linux")
     if not whole:
-        raise Unclear("--driver none: an image with CUDA does not run on a host without a driver")
+        raise Unclear("--driver none: an image with CUDA cannot run on a host without a driver")
     cards = [card(m, gpu)] if gpu else []
     s = in_words("linux", arch or ("aarch64" if any(one.with_grace for one in cards) else "x86_64"))
     if any(one.tegra for one in cards):
-        raise Unclear("a Jetson's driver is part of JetPack, and needs images built for that: not judged", unknown=True)
+        raise Unclear(
+            "a Jetson's driver is part of JetPack and needs images built for JetPack, so it is not judged", unknown=True
+        )
     if cards:
         s = s.replace(with_gpus(s, m, cards))
     s = s.replace(with_driver(s, m, whole))

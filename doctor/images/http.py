@@ -98,7 +98,7 @@ class Registry:
             raise self._late(self.host)
 
     def _late(self, where: str) -> TooSlow:
-        return TooSlow(f"{where} did not finish answering within {self.access.timeout_s:g} s", unknown=True)
+        return TooSlow(f"{where} did not finish responding within {self.access.timeout_s:g} s", unknown=True)
 
     def _open(self, path: str, headers: Mapping[str, str]) -> Response:
         response = self._send(path, headers)
@@ -124,9 +124,9 @@ class Registry:
             target = urljoin(url, response.headers.get("Location", ""))
             response.close()
             if urlsplit(target).scheme not in ("https", urlsplit(self.base).scheme):
-                raise ImageError(f"{self.host} redirects to a URL that is not HTTPS: not followed")
+                raise ImageError(f"{self.host} redirects to a URL that is not HTTPS, so the redirect was not followed")
             url = target
-        raise ImageError(f"{self.host} redirects more than {_MAX_REDIRECTS} times: not followed further")
+        raise ImageError(f"{self.host} redirects more than {_MAX_REDIRECTS} times, so gpudoctor stopped following")
 
     def _request(self, url: str, headers: Mapping[str, str], form: Mapping[str, str] | None = None) -> Response:
         if self._session is None:
@@ -162,9 +162,9 @@ class Registry:
         if isinstance(error, requests.exceptions.SSLError):
             return ImageError(_tls(where, error), unknown=True)
         if isinstance(error, requests.exceptions.Timeout):
-            return ImageError(f"{where} did not answer within {self.access.timeout_s:g} s", unknown=True)
+            return ImageError(f"{where} did not respond within {self.access.timeout_s:g} s", unknown=True)
         if isinstance(error, requests.exceptions.ProxyError):
-            return ImageError(f"the proxy on the way to {where} refuses this request", unknown=True)
+            return ImageError(f"the proxy used to reach {where} refused this request", unknown=True)
         if isinstance(error, requests.exceptions.ConnectionError):
             why = _why(error)
             if self.base.startswith("http://") and why in _CUT:  # as TLS servers answer plain text
@@ -184,14 +184,14 @@ class Registry:
                 raise ImageError(f"{self.host} requires a login: docker login {self.host}")
             return _basic(self.credentials)
         if kind.lower() != "bearer" or not named.get("realm"):
-            raise ImageError(f"{self.host} requires an unknown kind of login ({kind[:20] or 'not named'})")
+            raise ImageError(f"{self.host} requires an unsupported authentication scheme ({kind[:20] or 'not named'})")
         return f"Bearer {self._token(named)}"
 
     def _token(self, named: Mapping[str, str]) -> str:
         realm = named["realm"]
         secure = urlsplit(realm).scheme == "https"
         if not secure and not (urlsplit(realm).scheme == "http" and self.base.startswith("http://")):
-            raise ImageError(f"{self.host} requires its login in plain text: not sent")
+            raise ImageError(f"{self.host} wants its login sent without encryption, so nothing was sent")
         scope = {"service": named.get("service", ""), "scope": named.get("scope") or self.scope}
         credentials = self.credentials
         headers = {"Authorization": _basic(credentials)} if credentials and credentials.user else {}
@@ -220,13 +220,13 @@ class Registry:
         announced = response.headers.get("Content-Length", "")
         if announced.isdecimal() and int(announced) > limit:
             response.close()
-            raise ImageError(f"{who} sent {int(announced)} bytes; at most {limit >> 20} MiB are accepted here")
+            raise ImageError(f"{who} sent {int(announced)} bytes, but at most {limit >> 20} MiB are accepted")
         try:
             for piece in _pieces(response, who):
                 parts.append(piece)
                 size += len(piece)
                 if size > limit:
-                    raise ImageError(f"{who} sent more than {limit >> 20} MiB, the most accepted here")
+                    raise ImageError(f"{who} sent more than {limit >> 20} MiB, which is the most that is accepted")
         except ImageError:
             if not self._deadline.over:
                 raise
@@ -245,12 +245,12 @@ class Registry:
             return ImageError(f"{who} is rate limiting requests: log in, or try again{later}", True)
         if code in (401, 403):
             how_known = "with these credentials" if self.credentials else f"without a login (docker login {self.host})"
-            return ImageError(f"{who} denies access to this image {how_known}, or there is no such image")
+            return ImageError(f"{who} denies access to this image {how_known}, or the image does not exist")
         if code == 404:
             return ImageError(f"{who} has no such image")
         if code in (400, 426) and self.base.startswith("http://"):
-            return ImageError(f"{who} answered plain HTTP with {code}: {_OF_TLS}", unknown=True)
-        return ImageError(f"{who} answered {code} {_reason(response)}".rstrip(), unknown=True)
+            return ImageError(f"{who} responded to plain HTTP with {code}: {_OF_TLS}", unknown=True)
+        return ImageError(f"{who} responded with {code} {_reason(response)}".rstrip(), unknown=True)
 
 
 def _pieces(response: Response, name: str) -> Iterator[bytes]:
@@ -261,7 +261,7 @@ def _pieces(response: Response, name: str) -> Iterator[bytes]:
         while piece := read(_PIECE, decode_content=False):
             yield piece
     except Exception as error:  # urllib3's own errors, and those of sockets and TLS
-        raise ImageError(f"the connection to {name} broke: {_why(error)}", unknown=True) from None
+        raise ImageError(f"the connection to {name} was lost: {_why(error)}", unknown=True) from None
     finally:
         response.close()
 
@@ -292,8 +292,8 @@ def _own_ca(host: str) -> str:
 def _tls(where: str, error: Exception) -> str:
     words = str(error)
     if "CERTIFICATE_VERIFY_FAILED" in words:
-        return f"the certificate of {where} is not signed by a trusted CA: pass its CA with --ca FILE"
-    return f"{where} does not use TLS: use --plain-http if that is expected"
+        return f"the certificate of {where} is not signed by a trusted CA; pass its CA with --ca FILE"
+    return f"{where} does not use TLS; if that is expected, use --plain-http"
 
 
 _CUT = ("connection reset", "connection closed")
@@ -305,8 +305,8 @@ def _why(error: Exception) -> str:
     for sign, meaning in (
         ("Name or service not known", "no such host, or no network"), ("Temporary failure in name", "no network"),
         ("No address associated", "no such host"), ("refused", "connection refused"),
-        ("unreachable", "no network"), ("timed out", "no answer in time"), ("reset by peer", "connection reset"),
-        ("IncompleteRead", "the answer ended early"), ("Remote end closed", "connection closed"),
+        ("unreachable", "no network"), ("timed out", "no response in time"), ("reset by peer", "connection reset"),
+        ("IncompleteRead", "the response ended early"), ("Remote end closed", "connection closed"),
     ):  # fmt: skip
         if sign in words:
             return meaning

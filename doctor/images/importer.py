@@ -23,7 +23,7 @@ from ..snapshot.host import ContainerKind
 from .evidence import Evidence
 from .source import Image
 
-_NO_LAYER = Missing("not-asked", "the config does not show it, and no layer was read")
+_NO_LAYER = Missing("not-asked", "the image config does not show it, and no layer was read")
 _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 _TRUE = ("1", "t", "T", "true", "True", "TRUE")
 
@@ -44,7 +44,7 @@ def snapshot_of(image: Image, found: Evidence, kind: ContainerKind = "docker") -
         ),
         container=Container(
             kind=kind,
-            evidence="the image will run in one",
+            evidence="the image will run in a container",
             visible_devices=found.env.get("NVIDIA_VISIBLE_DEVICES"),
             driver_capabilities=found.env.get("NVIDIA_DRIVER_CAPABILITIES"),
             requirements=tuple(EnvVar(n, v) for n, v in sorted(found.env.items()) if n.startswith("NVIDIA_REQUIRE_")),

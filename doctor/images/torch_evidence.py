@@ -50,7 +50,7 @@ def torch_of(
         last = installs[-1]
         source = f"the build history: {last.text[:_MAX_TEXT]}"
         if last.pinned_by and (found := _pin(m, *last.pinned_by)):
-            source = f"{last.pinned_by[0]} {last.pinned_by[1]} pins it ({source})"
+            source = f"{last.pinned_by[0]} {last.pinned_by[1]} pins this torch ({source})"
             return _built(found, last.tag, last.build, source, image, m, last.from_pypi)
         version = last.version or (stated.partition("+")[0] if stated and len(installs) == 1 else "")
         return _built(version, last.tag, last.build, source, image, m, last.from_pypi and bool(last.version))
@@ -83,7 +83,7 @@ def _of_server(env: Mapping[str, str], image: Image, m: Matrix) -> TorchEvidence
     if not torch or not version or m.torch_build(torch, cuda, _platform(image)) is None:
         return TorchEvidence()
     return _built(
-        torch, cuda, "cuda", f"{package} {version[1]} pins it (from the image's tag and CUDA)", image, m, False
+        torch, cuda, "cuda", f"{package} {version[1]} pins this torch (from the image's tag and CUDA)", image, m, False
     )
 
 

@@ -90,7 +90,7 @@ def test_docker_holds_it(docker_engine: str) -> None:
     assert done.returncode == 0 and b"app:1 (in the Docker engine here)" in done.stdout
     assert b"torch 2.8.0+cu128" in done.stdout
     done = run("app:1", "--all-layers", env={"DOCKER_HOST": docker_engine})
-    assert b"2 of them agree with their digests" in b" ".join(done.stdout.split())
+    assert b"2 of them match their digests" in b" ".join(done.stdout.split())
     assert "has no image app:2" in one_line(run("app:2", "--from", "docker", env={"DOCKER_HOST": docker_engine}))
     with pytest.raises(ImageError, match="has no layer"):
         source = EngineSource("app:1", "docker", docker_engine, 30)

@@ -119,7 +119,7 @@ def test_secrets_of_the_history_are_masked(tmp_path: Path) -> None:
 def test_what_cannot_be_judged_is_refused_in_one_line(torch_26: Path, tmp_path: Path) -> None:
     for arguments, words in (
         ([torch_26, "--gpu", "H100"], "--gpu requires the host's driver"),
-        ([torch_26, "--driver", "none", "--gpu", "H100"], "does not run on a host without a driver"),
+        ([torch_26, "--driver", "none", "--gpu", "H100"], "cannot run on a host without a driver"),
         ([torch_26, "--platform", "linux/s390x"], "is only for linux/amd64, not for linux/s390x"),
         ([f"{torch_26}:nope"], "has no image named nope; it has latest"),
         ([tmp_path / "absent"], "no such file or folder"),
@@ -158,7 +158,7 @@ def test_where_it_runs_the_lines_that_start_it(torch_26: Path, tmp_path: Path) -
     assert "-e NVIDIA_DISABLE_REQUIRE=1" in dict(host["start"])["docker"]
     text = gpudoctor("image", layout.folder, "--driver", "535.183.01", "--gpu", "RTX 4090").stdout.decode()
     assert "checked by: docker --gpus" in text and "not with CDI" in " ".join(text.split())
-    assert "To skip the check of its label:" in text
+    assert "To skip the check of the image's requirement:" in text
 
 
 def test_an_image_that_leaves_libcuda_out(tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ def test_an_image_of_vllm_has_the_torch_that_it_pins(tmp_path: Path) -> None:
     source = LayoutSource(str(layout.folder))
     image = replace(source.image(""), name="docker.io/vllm/vllm-openai:v0.10.2")
     found = evidence(image, Matrix.load()).torch
-    assert (found.version, found.cuda) == ("2.8.0+cu128", "12.8") and "vllm 0.10.2 pins it" in found.source
+    assert (found.version, found.cuda) == ("2.8.0+cu128", "12.8") and "vllm 0.10.2 pins this torch" in found.source
     assert evidence(replace(image, name="docker.io/vllm/vllm-openai:nightly"), Matrix.load()).torch.version == ""
 
 
@@ -237,7 +237,7 @@ def test_without_the_extra_the_line_that_installs_it(torch_26: Path) -> None:
     python = [sys.executable, "-c", code, "image"]
     done = subprocess.run([*python, "127.0.0.1:9/a:1"], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"gpudoctor: image needs the package requests: {extra_line('image')}\n"
+    assert done.stderr == f"gpudoctor: image needs the requests package: {extra_line('image')}\n"
     done = subprocess.run([*python, str(torch_26)], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0 and "2.6.0+cu124" in done.stdout
 

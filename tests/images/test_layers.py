@@ -116,7 +116,7 @@ def test_the_environment_that_the_images_variables_name(tmp_path: Path) -> None:
     assert made.differences(found, of_folder(made.unpack(tars, tmp_path), env)) == {}
     by_path = of_layers(*map(Blob, tars), env=PATH)
     assert by_path.python.patient.prefix == "/opt/venv", "PATH leads to a Python without torch"
-    assert by_path.python.chosen_because == "the newest torch in the image is installed there"
+    assert by_path.python.chosen_because == "the newest torch in the image is installed in this environment"
 
 
 @for_each("compression", ["", "gzip", "zstd"])

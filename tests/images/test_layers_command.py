@@ -135,7 +135,7 @@ def test_what_cannot_be_read_ends_in_one_line(tmp_path: Path) -> None:
     assert last.startswith("gpudoctor: layer sha256:") and "damaged gzip" in last
     root = tmp_path / "root"
     (root / "etc").mkdir(parents=True)
-    assert "which has no layers: leave out the option" in one_line(gpudoctor("image", root, "--layers"))
+    assert "so it has no layers: drop the option" in one_line(gpudoctor("image", root, "--layers"))
 
 
 class Cutting:

@@ -100,7 +100,7 @@ def test_a_layer_of_zeros_is_not_unpacked_for_hours(compression: str) -> None:
     head = header.tobuf(tarfile.GNU_FORMAT)
     frame = compressed(bytes(8 << 20), compression)  # frames and members may follow each other
     data = compressed(head, compression) + frame * 150
-    assert "unpacks to over 200 times its size" in str(failure(raw(data)))
+    assert "expands to over 200 times its size" in str(failure(raw(data)))
 
 
 @for_each("name", ["../etc/os-release", "/../../etc/os-release", "etc/../../x/os-release", "a/../etc/os-release"])
@@ -255,7 +255,7 @@ def test_texts_without_end_are_left_out() -> None:
     facts = made.whole_facts(layer(files, "zstd"))
     kept = sum(len(node.content.data) for node in facts.nodes.values() if node.content)  # type: ignore[attr-defined]
     assert kept <= 24 << 20
-    assert facts.remarks == ("7 files were skipped: earlier ones already take 24 MiB",)
+    assert facts.remarks == ("7 files were skipped: the files before them already take up 24 MiB",)
 
 
 def test_libraries_that_are_nothing_but_strings_and_notes_keep_little() -> None:

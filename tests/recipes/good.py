@@ -103,6 +103,15 @@ FROM python:3.12-slim
 RUN pip install torch --index-url {PIP}/cpu
 HEALTHCHECK CMD curl -f http://localhost:8000/health || exit 1
 """,
+    "asks for GPUs; the toolkit's default capabilities": f"""\
+FROM python:3.12-slim
+RUN pip install torch==2.8.0 --index-url {PIP}/cu128
+ENV NVIDIA_VISIBLE_DEVICES=all
+""",
+    "a plain torch, which may be for the CPU": """\
+FROM python:3.12-slim
+RUN pip install torch==2.8.0
+""",
     "uv": f"""\
 FROM nvidia/cuda:12.8.1-base-ubuntu24.04
 COPY --from=ghcr.io/astral-sh/uv:latest /uv /bin/uv
@@ -231,6 +240,7 @@ KUBERNETES: dict[str, str] = {
     "the device plugin": _runs("nvcr.io/nvidia/k8s-device-plugin:v0.17.0"),
     "labels by feature discovery": _runs("nvcr.io/nvidia/gpu-feature-discovery:v0.17.0"),
     "DCGM's exporter": _runs("nvcr.io/nvidia/k8s/dcgm-exporter:4.2.3-4.3.0-ubuntu22.04"),
+    "a DaemonSet that watches all GPUs": _runs("me/x", "env: [{name: NVIDIA_VISIBLE_DEVICES, value: all}]"),
     "void in a pod without GPUs": _runs("me/x", _VOID),
     "Ray's head": "apiVersion: ray.io/v1\nkind: RayCluster\nmetadata: {name: r}\nspec:\n  headGroupSpec:\n    rayStartParams: {}\n    template:\n      spec:\n        containers:\n        - {name: ray-head, image: 'rayproject/ray:2.46.0-gpu', resources: {limits: {nvidia.com/gpu: 4}}}\n",
     "Ray's workers in a service": "apiVersion: ray.io/v1\nkind: RayService\nmetadata: {name: r}\nspec:\n  rayClusterConfig:\n    workerGroupSpecs:\n    - template:\n        spec:\n          containers:\n          - {name: w, image: 'rayproject/ray:2.46.0-gpu', command: [python, train.py], resources: {limits: {nvidia.com/gpu: 1}}}\n",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from ..cli.command import gpudoctor
 from ..rows import for_each
 
@@ -67,7 +69,7 @@ def test_each_variable_that_is_missing_is_named_once(tmp_path: Path) -> None:
 def test_a_compiler_that_is_too_old_for_the_gpu_is_said_instead(tmp_path: Path) -> None:
     text = _EXTENSION.replace("12.8.1-cudnn", "12.4.1-cudnn").replace("cu128", "cu124").replace("2.10.0", "2.6.0")
     _, out = said(tmp_path, text, "--driver", "580", "--gpu", "RTX 5090")
-    assert "Start from a devel image whose CUDA can compile for sm_120, and add 12.0." in out
+    assert "Start from a devel image with a CUDA version that can compile for sm_120, and add 12.0." in out
 
 
 _D04 = f"""\
@@ -83,12 +85,13 @@ _KEPT = "pytorch/pytorch:2.6.0-cuda12.4-cudnn9-runtime"
 _RUNTIME = "FROM nvidia/cuda:12.1.1-runtime-ubuntu22.04\n"
 
 
+@pytest.mark.slow
 @for_each(
     ("text", "driver", "gpu", "code", "words"),
     [
         (_D04, "535", "RTX 3090", 0, ""),
         (_D04.replace("cu111/", ""), "535", "RTX 3090", 1, "cu102"),  # of PyPI, as far as the line tells
-        (_D09, "525", "RTX 3090", 1, "pip chooses torch 2.14.1+cu130 from PyPI, the highest version on its indexes (as of 2"),
+        (_D09, "525", "RTX 3090", 1, "pip chooses torch 2.14.1+cu130 from PyPI because it is the highest version on its indexes (as of 2"),
         (_D09.replace("--extra-index-url", "--index-url"), "525", "RTX 3090", 0, ""),
         (_D09.replace("pip3 install", "uv pip install --system"), "525", "RTX 3090", 0, ""),
         (_D09.replace("pip3 install", "uv pip install --index-strategy unsafe-best-match"), "525", "RTX 3090", 1, "pip chooses"),
@@ -165,4 +168,4 @@ def test_a_bake_file_is_refused_by_its_name(tmp_path: Path, name: str) -> None:
     file.write_text('target "a" { dockerfile = "Dockerfile" }')
     done = gpudoctor("dockerfile", str(file))
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.count(b"\n") == 1 and b"a bake file; check the Dockerfiles that it names" in done.stderr
+    assert done.stderr.count(b"\n") == 1 and b"a bake file; check the Dockerfiles it names" in done.stderr

@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
+from ruamel.yaml import YAML
 
 from compat_matrix import Matrix
+from doctor.commands.toml import loads
 from doctor.images.recipes import read_recipe, rules
 from doctor.images.recipes.instructions import Unparsed
 
@@ -100,13 +103,28 @@ def test_without_buildkit_s_parser_the_answers_are_the_same(tmp_path: Path, monk
     assert not wrong
 
 
+def test_the_hook_installs_what_reads_every_dockerfile() -> None:
+    """A heredoc that the hook cannot read would block the commit."""
+    root = Path(__file__).parents[2]
+    (hook,) = YAML(typ="safe").load(root / ".pre-commit-hooks.yaml")
+    extras = loads((root / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    wanted = {name.name: name for one in ("image", "dockerfile") for name in map(Requirement, extras[one])}
+    installed = [Requirement(text) for text in hook["additional_dependencies"]]
+    assert {one.name for one in installed} == {"dockerfile-parse", "ruamel.yaml", "dockerfile"} <= wanted.keys()
+    assert all(one.specifier == wanted[one.name].specifier for one in installed)
+    buildkit = next(one for one in installed if one.name == "dockerfile")
+    there = {"sys_platform": "linux", "platform_machine": "x86_64"}
+    assert buildkit.marker and buildkit.marker.evaluate(there)
+    assert not buildkit.marker.evaluate({**there, "platform_machine": "aarch64"})  # no wheel: pip would need Go
+
+
 def test_without_buildkit_s_parser_a_heredoc_is_refused_with_its_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, _ = written(tmp_path, "Dockerfile", good.DOCKERFILES["a heredoc"])
     assert read_recipe(file, Matrix.load(), {}).faults == ()
     without_buildkit(monkeypatch)
-    with pytest.raises(Unparsed, match=r"heredoc at line 3: requires the extra dockerfile: .*\[dockerfile\]") as raised:
+    with pytest.raises(Unparsed, match=r"heredoc at line 3: requires the dockerfile extra: .*\[dockerfile\]") as raised:
         read_recipe(file, Matrix.load(), {})
     assert raised.value.unknown, "exit 3: it may be right"
 
@@ -119,6 +137,9 @@ def test_build_arguments_and_stages_are_resolved(tmp_path: Path) -> None:
     given = gpudoctor("dockerfile", str(file), "--build-arg", "BASE=nvidia/cuda:12.4.1-base-ubuntu22.04")
     assert given.returncode == 1 and b"Dockerfile:3" in given.stdout
     assert gpudoctor("dockerfile", str(file), "--target", "b").returncode == 0
+    undeclared, _ = written(tmp_path, "Dockerfile.undeclared", "FROM ubuntu:22.04 AS a\nARG BASE\nFROM ${BASE}\n")
+    not_set = gpudoctor("dockerfile", str(undeclared), "--build-arg", "BASE=ubuntu:22.04")
+    assert not_set.returncode == 3 and b"add ARG BASE before the first FROM" in not_set.stdout
     assert b"no stage 'z' (a, b, c)" in gpudoctor("dockerfile", str(file), "--target", "z").stderr
 
 
@@ -136,7 +157,7 @@ def test_what_it_makes_is_judged_for_hosts(tmp_path: Path) -> None:
 def formatted(tmp_path: Path, format_: str) -> str:
     """One file with a failure, a warning and a remark."""
     text = f"FROM python:3.11-slim\nRUN pip install torch==2.6.0 --index-url {good.PIP}/cu124\n"
-    text += "ENV CUDA_VISIBLE_DEVICES=0 NVIDIA_VISIBLE_DEVICES=none\n"
+    text += "ENV CUDA_VISIBLE_DEVICES=0 NVIDIA_DRIVER_CAPABILITIES=graphics\n"
     file, _ = written(tmp_path, "Dockerfile", text)
     done = subprocess.run(
         [sys.executable, "-m", "doctor", "dockerfile", file.name, "--format", format_],
@@ -171,7 +192,7 @@ def test_junit_is_read_by_junitparser(tmp_path: Path) -> None:
 def test_annotations_are_escaped(tmp_path: Path) -> None:
     rows = formatted(tmp_path, "github").splitlines()
     assert [row.split(" ")[0] for row in rows] == ["::notice", "::warning", "::error"]
-    assert rows[2].startswith("::error file=Dockerfile,line=3,title=A variable hides the GPUs [")
+    assert rows[2].startswith("::error file=Dockerfile,line=3,title=NVIDIA_DRIVER_CAPABILITIES leaves CUDA out [")
     from doctor.report.github import render_github
     from doctor.report.outcome import Outcome
 
@@ -187,7 +208,7 @@ def test_annotations_are_escaped(tmp_path: Path) -> None:
         ("Dockerfile", b"\0\1\2", 2, "not a text file"),
         ("Dockerfile", b"RUN echo\n", 2, "no FROM"),
         ("Dockerfile", b"FROM a\nFETCH b\n", 2, "is not a Dockerfile instruction"),
-        ("Dockerfile", b"FROM a b c d\n", 2, "FROM needs an image"),
+        ("Dockerfile", b"FROM a b c d\n", 2, "FROM takes an image"),
         ("Dockerfile", b"FROM a\n\\\n", 0, ""),
         ("Dockerfile", b"FROM a\nRUN <<EOF\nnever closed\n", 2, "heredoc"),
         ("a.yaml", b"services: [", 2, "not valid YAML"),
@@ -282,7 +303,7 @@ spec:
   containers:
     - {name: c, image: "pytorch/pytorch:latest", resources: {requests: {nvidia.com/gpu: 1}}}
 """
-OTHER_YAML = {
+OTHERS = {
     "ci.yml": "on: push\njobs:\n  a:\n    services:\n      db: {image: postgres}\n",
     "values.yaml": "image: pytorch/pytorch:latest\ngpu: 1\n",
     "empty.yaml": "",
@@ -294,13 +315,17 @@ OTHER_YAML = {
     "jinja.yaml": "apiVersion: v1\nkind: Pod\n{% if gpu %}\nspec: {}\n{% endif %}\n",
     "lock.yaml": "".join(f"p{number}: {{a: 1, b: 2, c: 3}}\n" for number in range(20_000)),
     "tags.yaml": "Resources:\n  A: !Ref B\n",
+    "Dockerfile.j2": "FROM ubuntu:22.04\n{% if gpu %}\nRUN pip install torch\n{% endif %}\n",
+    "Dockerfile.tpl": "FROM {{ base }}\nRUN pip install torch\n",
+    "Dockerfile.erb": "FROM ubuntu:22.04\n<% if gpu %>\nRUN pip install torch\n<% end %>\n",
+    "Dockerfile.go": '{{ template "head" . }}\nRUN pip install torch\n',
 }
 
 
-@for_each("name", list(OTHER_YAML))
-def test_yaml_for_something_else_is_skipped_where_it_is_asked(name: str, tmp_path: Path) -> None:
+@for_each("name", list(OTHERS))
+def test_templates_and_yaml_for_something_else_are_skipped_on_request(name: str, tmp_path: Path) -> None:
     other, pod = tmp_path / name, tmp_path / "pod.yaml"
-    other.write_text(OTHER_YAML[name])
+    other.write_text(OTHERS[name])
     pod.write_text(BAD_POD)
     assert gpudoctor("dockerfile", other).returncode == 2, "named alone, without the flag"
     done = gpudoctor("dockerfile", "--skip-others", other)
@@ -312,5 +337,6 @@ def test_yaml_for_something_else_is_skipped_where_it_is_asked(name: str, tmp_pat
 def test_a_manifest_that_cannot_be_read_is_not_skipped(tmp_path: Path) -> None:
     (tmp_path / "pod.yaml").write_text("apiVersion: v1\nkind: [Pod\n")
     (tmp_path / "Dockerfile").write_text("RUN nothing\n")
-    for name in ("pod.yaml", "Dockerfile", "absent.yaml"):
+    (tmp_path / "Containerfile").write_text("FROM ubuntu\nRUN docker inspect -f '{{.Id}}' x\nBOGUS y\n")
+    for name in ("pod.yaml", "Dockerfile", "Containerfile", "absent.yaml"):
         assert gpudoctor("dockerfile", "--skip-others", tmp_path / name).returncode == 2, name

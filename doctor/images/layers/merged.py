@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ...snapshot import CompatLibrary, Missing, Snapshot
 
-_AT_START = Missing("not-asked", "which libcuda loads is decided when the container starts")
+_AT_START = Missing("not-asked", "which libcuda gets loaded is decided only when the container starts")
 _OF_THE_SYSTEM = ("os_name", "os_id", "os_version", "libc")
 
 

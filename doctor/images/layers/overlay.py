@@ -53,7 +53,7 @@ class Overlay:
         for new in (self._new_hidden, self._new_opaque, self._new_files, self._new_folders):
             new.clear()
         if len(self._hidden) + len(self._opaque) > _MAX_HIDING:
-            raise ImageError(f"the layers hide more than {_MAX_HIDING:,} files: not a plausible image")
+            raise ImageError(f"the layers hide more than {_MAX_HIDING:,} files, which is implausible for an image")
         self.layer += 1
 
     def whiteout(self, path: str) -> bool:
@@ -66,7 +66,7 @@ class Overlay:
         else:
             self._new_hidden.add(path[:at] + path[at + len(_WHITEOUT) :])
         if len(self._new_hidden) + len(self._new_opaque) > _MAX_HIDING:
-            raise ImageError(f"a layer hides more than {_MAX_HIDING:,} files: not a plausible layer")
+            raise ImageError(f"a layer hides more than {_MAX_HIDING:,} files, which is implausible for a layer")
         return True
 
     def passed(self, path: str, kind: str) -> None:

@@ -230,7 +230,9 @@ class _Scan:
         if self._sparse:
             found.append(f"{self._sparse} sparse files were not read")
         if self._not_kept:
-            found.append(f"{self._not_kept:,} files were skipped: earlier ones already take {_MAX_KEPT >> 20} MiB")
+            found.append(
+                f"{self._not_kept:,} files were skipped: the files before them already take up {_MAX_KEPT >> 20} MiB"
+            )
         if self.overlay.full:
             found.append(f"only the first {len(self.overlay.nodes):,} relevant files were examined")
         return tuple(found)

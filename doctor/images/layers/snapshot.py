@@ -23,7 +23,9 @@ def layers_snapshot(facts: LayerFacts, name: str, env: Mapping[str, str] | None 
         # PATH leads to no Python that was found, or to one without torch: the image's torch is what matters.
         with_torch = _gathered(facts, name, env, {"python": prefix_of(facts.torch_site)})
         snapshot = snapshot if isinstance(with_torch.torch.version, Missing) else with_torch
-        python = replace(snapshot.python, chosen_because="the newest torch in the image is installed there")
+        python = replace(
+            snapshot.python, chosen_because="the newest torch in the image is installed in this environment"
+        )
         snapshot = replace(snapshot, python=python)
     libc = facts.packages.get("libc6", "")
     if isinstance(snapshot.host.libc, Missing) and libc:

@@ -67,7 +67,7 @@ class Unpacked:
             self.total += len(data)
             if self.total > _FREE and self.total > MAX_TIMES * self._download.count:
                 raise ImageError(
-                    f"{words(self._download.layer)} unpacks to over {MAX_TIMES} times its size: reading stopped"
+                    f"{words(self._download.layer)} expands to over {MAX_TIMES} times its size, so reading stopped"
                 )
             return True
         self._data, self._at = b"", 0
@@ -82,7 +82,7 @@ def _pieces(download: Download) -> Iterator[bytes]:
     # Not a generator: dropping one would close what it reads from, and the digest still needs the rest.
     raw = chain([head] if head else [], raw)
     if download.layer.media_type.endswith("+encrypted"):
-        raise ImageError(f"{words(download.layer)} is encrypted: it cannot be read without its key")
+        raise ImageError(f"{words(download.layer)} is encrypted and cannot be read without its key")
     zstd = head.startswith(_ZSTD) or (head[1:4] == _SKIPPABLE and head[0] & 0xF0 == 0x50)
     download.packed = zstd or head.startswith(_GZIP)
     if head.startswith(_GZIP):

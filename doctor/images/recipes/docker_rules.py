@@ -38,17 +38,18 @@ def _variables(j: Judged) -> Iterator[Fault]:
         for name, value in step.sets.items():
             if line or j.base.gpu or name.startswith(_DEMANDS):
                 yield from _variable(j, step, name, value)
-    asks = {"NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"} <= env.keys()
-    if line and j.base.bare and not asks:
-        lacking = [n for n in ("NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES") if n not in env]
+    if line and j.base.bare and "NVIDIA_VISIBLE_DEVICES" not in env:
         yield Fault(
             rule="nvidia-variables-not-set", line=line,
-            detail=f"{j.stage.image} does not set {' and '.join(lacking)}, needed with --runtime=nvidia alone.",
+            detail=f"{j.stage.image} does not set NVIDIA_VISIBLE_DEVICES, required if only --runtime=nvidia is used.",
         )  # fmt: skip
 
 
 def _uses_gpu(j: Judged) -> int:
-    """The line that installs a CUDA build of torch or the toolkit; 0 for none."""
+    """The line that asks for a CUDA build of torch by its index or version, or for the toolkit; 0 for none.
+
+    A plain `pip install torch` brings CUDA on Linux too, but does not show that the container is to have a GPU.
+    """
     for step in j.stage.whole:
         if step.word != "RUN":
             continue
@@ -65,7 +66,7 @@ def _variable(j: Judged, step: Step, name: str, value: str) -> Iterator[Fault]:
     if name == "NVIDIA_VISIBLE_DEVICES" and not plain:
         yield Fault(rule="gpu-hidden-by-variable", line=line, detail=f"{name}={plain} gives the container no GPU.")
     elif name == "CUDA_VISIBLE_DEVICES" and "$" not in plain and plain.lower() != "all" and not hides_gpus(name, plain):
-        detail = f"{name}={plain}: the container uses only these of the GPUs that it gets."
+        detail = f"{name}={plain}: of the GPUs that it is given, the container uses only these."
         yield Fault(rule="gpu-fixed-by-variable", line=line, detail=detail)
     elif name == "TORCH_CUDA_ARCH_LIST" and "$" not in plain:
         yield from _arch_list(j, line, plain)
@@ -84,7 +85,9 @@ def _arch_list(j: Judged, line: int, value: str) -> Iterator[Fault]:
     ]
     if wrong:
         detail = (
-            f"{wrong[0]!r} is not a capability such as 8.6" + (" (do not use commas)" if "," in value else "") + "."
+            f"{wrong[0]!r} is not a compute capability such as 8.6"
+            + (" (do not use commas)" if "," in value else "")
+            + "."
         )
         yield Fault(rule="arch-list-wrong", line=line, detail=detail)
         return
@@ -92,7 +95,7 @@ def _arch_list(j: Judged, line: int, value: str) -> Iterator[Fault]:
     targets = {target.rstrip("af") for row in rows for target in row.sm_targets}
     unknown = [w for w in words if targets and re.match(r"\d", w) and w.partition("+")[0].rstrip("af") not in targets]
     if unknown:
-        detail = f"nvcc of CUDA {j.base.cuda} cannot compile for {', '.join(unknown)}."
+        detail = f"nvcc from CUDA {j.base.cuda} cannot compile for {', '.join(unknown)}."
         yield Fault(rule="arch-list-wrong", line=line, detail=detail)
 
 
@@ -108,7 +111,7 @@ def _system_packages(j: Judged) -> Iterator[Fault]:
         if re.search(r"\.run\b(?=.{0,200}(?:--driver|--silent --driver))", step.value):
             yield Fault(
                 rule="driver-installed-in-image", line=line_in(step, j.rows, "--driver"),
-                detail="The runfile installs the driver because of --driver.",
+                detail="The --driver option makes the runfile install the driver.",
             )  # fmt: skip
 
 

@@ -63,13 +63,13 @@ def _torch(j: Judged, step: Step, one: TorchInstall) -> Iterator[Fault]:
         nightly = re.search(r"/whl/nightly/(cu\d{2,3})(?:/|$)", url)
         if nightly and (last := nightly_ended(j.m, nightly[1])):
             detail = (
-                f"{nightly[1]} was built up to torch {last}; nightly wheels are built only for newer CUDA versions."
+                f"{nightly[1]} wheels ended with torch {last}; nightly wheels are built only for newer CUDA versions."
             )
             yield Fault(rule="nightly-index-ended", line=line_in(step, j.rows, f"/nightly/{nightly[1]}"), detail=detail)
     if version and j.base.python:
         grade = j.m.python_for_torch(version, j.base.python, platform)
         if grade.grade in ("too-old", "too-new", "no-wheel"):
-            detail = f"torch {version} has no wheel for Python {j.base.python}, which {j.stage.image} has."
+            detail = f"torch {version} has no wheel for Python {j.base.python}, the version in {j.stage.image}."
             yield Fault(rule="torch-without-wheel-for-python", line=line, detail=detail)
 
 
@@ -170,7 +170,9 @@ def _against_base(j: Judged, installs: list[PipInstall]) -> Iterator[Fault]:
     toolkit_added = any(re.match(r"cuda-(?:toolkit|nvcc|compiler)", p) or p == "nvidia-cuda-toolkit"
                         for step in j.stage.whole if step.word == "RUN" for p in apt_packages(step))  # fmt: skip
     if made and j.base.nvcc is False and not toolkit_added and not _conda_nvcc(j):
-        yield Fault(rule="compiler-not-in-image", line=line, detail=f"{what} needs nvcc; {j.stage.image} has none.")
+        yield Fault(
+            rule="compiler-not-in-image", line=line, detail=f"{what} needs nvcc, but {j.stage.image} does not have it."
+        )
     if j.base.nvcc is not None and not j.base.ngc:
         yield from _gpus_of_build(made)
 
@@ -193,7 +195,7 @@ def _gpus_of_build(made: list[Compiled]) -> Iterator[Fault]:
             end = f" ({build.says})" if build.says else ""
             detail = f"If no GPU is visible, the build of {build.package} stops{end} unless {build.archs} is set."
             example = "80;86;90" if build.archs == "TCNN_CUDA_ARCHITECTURES" else "8.0;8.6;9.0+PTX"
-            fix = f'Set ENV {build.archs}="{example}" before it, with the GPUs you need.'
+            fix = f'Set ENV {build.archs}="{example}" before that line, with the GPUs you need.'
             yield Fault(rule="arch-list-not-set", line=one.line, detail=detail, fix=fix)
 
 

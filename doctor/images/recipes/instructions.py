@@ -15,9 +15,9 @@ from ...extra import extra_line
 
 _HEREDOC = re.compile(r"(?<!<)<<-?\s*[\"']?([A-Za-z_]\w*)[\"']?(?![^\n]*\\\n\s*<<<)")
 MOST_BYTES = 4 << 20
-MOST_LINES = 50_000
-"""BuildKit's parser uses 1.3 kB for each, so 300 MB for a megabyte of short ones."""
-_MOST_CONTINUED, _MOST_INSTRUCTIONS = 5000, 10_000
+_MOST_LINES = 10_000
+"""BuildKit's parser uses 1.3 kB for each, and ends the process where no memory is left: counted before it starts."""
+_MOST_CONTINUED = 5000
 _WORDS = {
     "ADD", "ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "FROM", "HEALTHCHECK", "LABEL", "MAINTAINER", "ONBUILD",
     "RUN", "SHELL", "STOPSIGNAL", "USER", "VOLUME", "WORKDIR",
@@ -33,6 +33,12 @@ class Unparsed(Exception):
     def __init__(self, text: str, unknown: bool = False, other: bool = False) -> None:
         super().__init__(text)
         self.unknown, self.other = unknown, other
+
+
+def template(name: str, render: str = "") -> Unparsed:
+    """That a file has to be rendered before it can be judged; `render`: the command that does it."""
+    how = f": {render}" if render else ""
+    return Unparsed(f"{name}: a template; render it first, then check the result{how}", other=True)
 
 
 class Instruction(Struct, frozen=True, kw_only=True):
@@ -59,8 +65,8 @@ def instructions(text: str, name: str) -> list[Instruction]:
     if len(text) > MOST_BYTES:
         raise Unparsed(f"{name}: {len(text) >> 20} MiB is too large for a Dockerfile")
     lines, continued = _lines(text)
-    if lines > MOST_LINES:
-        raise Unparsed(f"{name}: more than {MOST_LINES} lines: not judged")
+    if lines > _MOST_LINES:
+        raise Unparsed(f"{name}: more than {_MOST_LINES} lines: not judged")
     if continued > _MOST_CONTINUED:
         raise Unparsed(f"{name}: a command with more than {_MOST_CONTINUED} continued lines: not judged")
     try:
@@ -69,8 +75,6 @@ def instructions(text: str, name: str) -> list[Instruction]:
         found = list(_by_dockerfile_parse(text, name))
     else:
         found = list(_by_buildkit(dockerfile, text, name))
-    if len(found) > _MOST_INSTRUCTIONS:
-        raise Unparsed(f"{name}: more than {_MOST_INSTRUCTIONS} instructions: not judged")
     if not found:
         raise Unparsed(f"{name}: contains no instructions")
     for one in found:
@@ -112,11 +116,11 @@ def _by_dockerfile_parse(text: str, name: str) -> Iterator[Instruction]:
     try:
         from dockerfile_parse import DockerfileParser
     except ImportError:
-        raise Unparsed(f"Dockerfiles need the package dockerfile-parse: {extra_line('image')}") from None
+        raise Unparsed(f"Dockerfiles need the dockerfile-parse package: {extra_line('image')}") from None
     for number, row in enumerate(text.split("\n"), 1):
         if re.match(r"\s*(?:RUN|COPY|ADD)\b", row, re.I) and _HEREDOC.search(row):
             raise Unparsed(
-                f"{name}: heredoc at line {number}: requires the extra dockerfile: {extra_line('dockerfile')}",
+                f"{name}: heredoc at line {number}: requires the dockerfile extra: {extra_line('dockerfile')}",
                 unknown=True,
             )
     for one in DockerfileParser(fileobj=io.BytesIO(text.encode())).structure:

@@ -65,14 +65,23 @@ def _pod(pod: dict[str, Any], kind: str, replica: str, named: bool) -> Iterator[
             and not FETCHES.search(command_line)
         ):
             line = line_of(one, "image")
-            yield Fault(rule="container-without-gpu", line=line, detail=f"{name}: {image} without nvidia.com/gpu.")
+            yield Fault(
+                rule="container-without-gpu",
+                line=line,
+                detail=f"{name}: {image} runs without requesting nvidia.com/gpu.",
+            )
         yield from published(image, line_of(one, "image"))
         yield from _quantities(name, one)
         yield from _probes(name, one)
         for variable, (value, line) in environment(one.get("env")).items():
             if count or variable != "NVIDIA_VISIBLE_DEVICES":  # with void, a pod without GPUs asks for none
                 yield from variable_faults(variable, value, line, base_of(image).nvcc)
-            if variable == "NVIDIA_VISIBLE_DEVICES" and value.strip().lower() not in ("none", "void", ""):
+            watches = kind == "DaemonSet" and count is None  # such as an exporter of metrics
+            if (
+                variable == "NVIDIA_VISIBLE_DEVICES"
+                and value.strip().lower() not in ("none", "void", "")
+                and not watches
+            ):
                 detail = f"{name}: {variable}={value} is set in addition to the GPUs that the device plugin allocates."
                 yield Fault(rule="gpus-beside-the-scheduler", line=line, detail=detail)
         started = words(one.get("command")) + words(one.get("args")) + image

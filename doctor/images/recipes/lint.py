@@ -10,6 +10,7 @@ from typing import Any, Literal
 from msgspec import Struct, convert
 
 from ..source import Image
+from .pinned import Pinned
 
 
 class Rule(Struct, frozen=True, kw_only=True):
@@ -58,6 +59,15 @@ class Recipe(Struct, frozen=True, kw_only=True):
     base: str = ""
     unresolved: tuple[str, ...] = ()
     """Variables in FROM that nothing sets: then nothing is judged by the base."""
+    undeclared: tuple[str, ...] = ()
+    """Those without an ARG before the first FROM: --build-arg cannot set them."""
+    base_line: int = 1
+    """Where a Dockerfile names its base."""
+    pinned: tuple[Pinned, ...] = ()
+    system: tuple[str, str] = ("", "")
+    """ID and version of the base's system, as far as its name says."""
+    cuda: str = ""
+    """The CUDA of the base, as exact as its tag says, if no line may install a torch with its own."""
 
 
 @lru_cache(maxsize=1)

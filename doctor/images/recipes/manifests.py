@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...extra import extra_line
 from .compose import compose_faults
-from .instructions import MOST_LINES, Unparsed
+from .instructions import Unparsed, template
 from .kubernetes import kubernetes_faults
 from .lint import Recipe
 
@@ -25,6 +25,7 @@ _TEMPLATE = re.compile(
 _MAYBE = re.compile(r"(?m)(?:^[ ]{0,8}|[{,]\s*)[\"']?(?:apiVersion|services)[\"']?\s*:")
 """What every compose file or manifest has; other YAML need not be read."""
 _MOST_DOCUMENTS = 500
+_MOST_LINES = 50_000
 _MOST_NODES = 50_000
 """Comments are not nodes, but are kept."""
 _MOST_DEEP = 100
@@ -37,9 +38,7 @@ _NODE_BYTES = 100
 def read_manifests(path: Path, text: str, folder: Path) -> Recipe:
     """All documents of a file; `folder`: what its paths are relative to. Raises Unparsed."""
     if _TEMPLATE.search(text):
-        raise Unparsed(
-            f"{path}: a template; render it first, then check the result: helm template ... > FILE", other=True
-        )
+        raise template(str(path), "helm template ... > FILE")
     if not _MAYBE.search(text):
         raise _neither(path)
     every = list(documents(text, str(path)))
@@ -74,9 +73,9 @@ def _bounded(text: str, name: str, every: str) -> Iterator[Any]:
         from ruamel.yaml import YAML
         from ruamel.yaml.error import YAMLError
     except ImportError:
-        raise Unparsed(f"YAML needs the package ruamel.yaml: {extra_line('image')}") from None
-    if text.count("\n") > MOST_LINES:
-        raise Unparsed(f"{name}: more than {MOST_LINES} lines: not judged")
+        raise Unparsed(f"YAML needs the ruamel.yaml package: {extra_line('image')}") from None
+    if text.count("\n") > _MOST_LINES:
+        raise Unparsed(f"{name}: more than {_MOST_LINES} lines: not judged")
     if _most_open(text) > _MOST_OPEN:  # parsing time grows with their square
         raise Unparsed(f"{name}: nested more than {_MOST_DEEP} levels deep: not judged")
     reader = YAML(typ="rt")
@@ -90,9 +89,7 @@ def _bounded(text: str, name: str, every: str) -> Iterator[Any]:
             yield document
     except YAMLError as error:
         if "{{" in text or "{%" in text:
-            raise Unparsed(
-                f"{name}: a template; render it first, then check the result: helm template ... > FILE", other=True
-            ) from None
+            raise template(name, "helm template ... > FILE") from None
         mark = getattr(error, "problem_mark", None)
         where = f":{mark.line + 1}" if mark is not None else ""
         problem = str(getattr(error, "problem", "") or "it cannot be read").split("\n")[0]
@@ -134,7 +131,7 @@ def _counting(name: str) -> type[Composer]:
             if self.open > _MOST_DEEP:
                 raise Unparsed(f"{name}: nested more than {_MOST_DEEP} levels deep: not judged")
             if self.total > _MOST_NODES:
-                raise Unparsed(f"{name}: more than {_MOST_NODES} nodes with aliases expanded: not judged")
+                raise Unparsed(f"{name}: more than {_MOST_NODES} nodes once aliases are expanded: not judged")
             node = super().compose_node(parent, index)
             self.open -= 1
             if event.anchor and not isinstance(event, AliasEvent):

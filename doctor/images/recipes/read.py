@@ -17,16 +17,19 @@ from .bases import Base, base_of
 from .builds import extensions
 from .docker_rules import docker_faults
 from .install_rules import install_faults
-from .instructions import Unparsed, instructions
+from .instructions import Unparsed, instructions, template
 from .judged import Judged
 from .lint import Recipe
 from .manifests import read_manifests
 from .packages import context_file, pip_installs, python_of, removals
-from .stages import Stage, chosen, stages
+from .pinned import pinned, system_of
+from .stages import Stage, chosen, declared, stages
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
 
+_MARKUP = re.compile(r"(?m)\{%|<%|^[ \t]*(?:FROM\b.*)?\{\{")
+"""Of Jinja, ERB or Go templates, where no Dockerfile has it; a RUN may well contain {{ }}."""
 _MOST_BYTES = 8 << 20
 _MOST_FILES = 50
 _ANY_DRIVER = "cuda>=9.0"
@@ -36,9 +39,7 @@ _ANY_DRIVER = "cuda>=9.0"
 def read_recipe(path: Path, m: Matrix, arguments: Mapping[str, str], target: str | None = None) -> Recipe:
     """Read and judge a file. Raises Unparsed with one line."""
     if re.fullmatch(r".*\.hcl|docker-bake\S*\.json", path.name):
-        raise Unparsed(
-            f"{path}: a bake file; check the Dockerfiles that it names: gpudoctor dockerfile FILE --target STAGE"
-        )
+        raise Unparsed(f"{path}: a bake file; check the Dockerfiles it names: gpudoctor dockerfile FILE --target STAGE")
     text = _text(path)
     folder = Path() if is_stream(str(path)) else path.parent
     if _is_yaml(path, text):
@@ -68,7 +69,13 @@ def _dockerfile(
     path: Path, text: str, folder: Path, m: Matrix, arguments: Mapping[str, str], target: str | None
 ) -> Recipe:
     name = str(path)
-    made = stages(instructions(text, name), name, arguments)
+    try:
+        found = instructions(text, name)
+        made = stages(found, name, arguments)
+    except Unparsed:
+        if _MARKUP.search(text):
+            raise template(name) from None
+        raise
     stage = chosen(made, target, name)
     base = base_of(stage.image)
     rows = tuple(text.split("\n"))
@@ -87,9 +94,24 @@ def _dockerfile(
     made_here = tuple(extensions(judged, list(pip_installs(stage.whole, rows))))
     return Recipe(
         name=name, kind="dockerfile", faults=faults, extensions=made_here, base=stage.image,
-        choice=today[-1][1].choice if today else "", unresolved=unresolved,
+        choice=today[-1][1].choice if today else "", unresolved=unresolved, base_line=stage.image_line,
+        pinned=pinned(stage, rows, judged.files), system=system_of(stage.image),
+        undeclared=tuple(one for one in unresolved if one not in declared(found)),
         images=() if unresolved else _images(stage, base, python, name, m),
+        cuda="" if any(_INSTALLER.search(step.value) for step in runs) else _cuda(base),
     )  # fmt: skip
+
+
+_INSTALLER = re.compile(
+    r"\b(?:pip[\d.]*|uv|conda|mamba|micromamba|poetry|pipenv|pixi)\s+(?:\S+\s+){0,4}?"
+    r"(?:install|sync|add|env|create|update)\b|torch"
+)
+"""A line that may bring torch, also as a dependency."""
+
+
+def _cuda(base: Base) -> str:
+    exact = re.match(r"\d+\.\d+\.\d+", base.cuda_tag)
+    return exact[0] if exact else base.cuda
 
 
 def _context(folder: Path, stage: Stage, rows: tuple[str, ...]) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 
 from msgspec import Struct
 
@@ -63,6 +64,12 @@ def stages(found: Sequence[Instruction], name: str, arguments: Mapping[str, str]
     return listed
 
 
+def declared(found: Sequence[Instruction]) -> set[str]:
+    """The names that --build-arg can set for FROM: those of each ARG before the first FROM."""
+    before = takewhile(lambda one: one.word != "FROM", found)
+    return {word.partition("=")[0] for one in before if one.word == "ARG" for word in _words(one.value)}
+
+
 def chosen(made: Sequence[Stage], target: str | None, name: str) -> Stage:
     """The stage that is built: the last, or the one that --target names. Raises Unparsed."""
     if not target:
@@ -81,7 +88,7 @@ def _stage(
     flags = dict(re.findall(r"--([\w-]+)=(\S+)", head.value))
     words = [word for word in room.filled(head.value, outer).split() if not word.startswith("--")]
     if not words or (len(words) not in (1, 3)) or (len(words) == 3 and words[1].upper() != "AS"):
-        raise Unparsed(f"{name}:{head.line}: FROM needs an image, and optionally AS with a name")
+        raise Unparsed(f"{name}:{head.line}: FROM takes an image and, optionally, AS and a name")
     parent = made.get(words[0].lower())
     env = dict(parent.env) if parent else {}
     room.take(len(env) + (len(parent.whole) if parent else 0) + len(rest) + 1)

@@ -48,7 +48,7 @@ def _built_in() -> Matrix:
 def _not_published(image: str, m: Matrix) -> str:
     name = image.partition("@")[0].removeprefix("docker.io/")
     if re.fullmatch(r"nvidia/cuda(?::latest)?", name):
-        return f"{image}: there is no tag latest."
+        return f"{image}: there is no `latest` tag."
     if found := re.fullmatch(r"nvidia/cuda:(\d{1,2}\.\d(?:\.\d+)?-(?:base|runtime|devel))", name):
         return f"{found[1]} does not name an operating system."
     if found := re.match(r"(?:nvcr\.io/|public\.ecr\.aws/)?nvidia/cuda:(\d{1,2}\.\d\.\d{1,2})-", name):
@@ -103,6 +103,8 @@ def _old_key(j: Judged) -> Iterator[Fault]:
             return
         if update:
             if not re.match(r"[^\n&;|]*(?:\|\||allow-(?:insecure|unauth))", step.value[update.end() :]):
-                detail = f"{j.stage.image} has the key from before 27 April 2022: apt-get update fails."
+                detail = (
+                    f"{j.stage.image} has NVIDIA's repository key from before April 27, 2022, so apt-get update fails."
+                )
                 yield Fault(rule="apt-key-rotated", line=line_in(step, j.rows, "update"), detail=detail)
             return

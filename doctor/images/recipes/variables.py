@@ -36,7 +36,7 @@ def variable_faults(name: str, value: str, line: int, compiler: bool | None = No
         )
     elif "$" not in plain and name == "NVIDIA_DRIVER_CAPABILITIES":
         if not {"compute", "all"} & set(lower.replace(" ", "").split(",")):
-            detail = f"{name}={plain}: without compute there is no libcuda in the container."
+            detail = f"{name}={plain}: without compute, the container has no libcuda."
             yield Fault(rule="driver-capabilities-incomplete", line=line, detail=detail)
     elif "$" not in plain and name.startswith("NVIDIA_REQUIRE_"):
         if error := evaluate_libnvidia_container([(name, plain)], _NOBODY).error:
@@ -52,4 +52,4 @@ def _library_path(line: int, value: str, compiler: bool | None) -> Iterator[Faul
                 rule="stub-on-library-path", line=line, detail=f"{folder} contains a libcuda stub that does nothing."
             )
         elif _COMPAT.search(folder):
-            yield Fault(rule="compat-on-library-path", line=line, detail=f"{folder} is used on every GPU.")
+            yield Fault(rule="compat-on-library-path", line=line, detail=f"{folder} is then used on every GPU.")
