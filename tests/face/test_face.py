@@ -17,7 +17,9 @@ from ..healthy import healthy
 from ..rows import Faults
 
 ROOT = Path(__file__).parents[2]
-PUBLIC = {"Build", "Refused", "Report", "Resolution", "__version__", "check", "explain", "resolve"}
+PUBLIC = {
+    "Build", "Comparison", "Refused", "Report", "Resolution", "__version__", "check", "compare", "explain", "resolve",
+}  # fmt: skip
 
 
 def python(*words: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
@@ -32,8 +34,11 @@ def test_what_is_public() -> None:
         gpudoctor.judge  # noqa: B018
     fields = set(gpudoctor.Report.__struct_fields__)
     assert {"verdict", "exit_code", "findings", "remarks", "checks", "snapshot", "possible", "text"} <= fields
-    methods = {name for name in vars(gpudoctor.Report) if not name.startswith("_")} - fields
-    assert methods == {"ok", "to_dict", "to_json", "to_markdown", "to_text", "to_html"}
+    for answer in (gpudoctor.Report, gpudoctor.Comparison):
+        ours = [one for one in answer.__mro__ if one.__module__.startswith("gpudoctor")]
+        methods = {name for one in ours for name in vars(one) if not name.startswith("_")}
+        wanted = {"ok", "to_dict", "to_json", "to_markdown", "to_text", "to_html"}
+        assert methods - set(answer.__struct_fields__) == wanted
 
 
 def test_importing_it_imports_nothing_heavy() -> None:
@@ -88,6 +93,30 @@ def test_each_value_is_one_line_at_a_prompt(tmp_path: Path) -> None:
     assert repr([made]) == f"[{made!r}]"
 
 
+def test_a_spec_and_a_comparison(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.toml", tmp_path / "b.toml"
+    first.write_text('driver = ">=590"\n')
+    second.write_text('torch = ">=2.9"\n')
+    old = save(tmp_path, healthy(), name="old.json")
+    assert gpudoctor.check(source=old).ok
+    for spec, names in ((first, ["driver"]), (str(second), ["torch"]), ([first, second], ["driver", "torch"])):
+        (finding,) = gpudoctor.check(source=old, spec=spec).findings
+        assert [row["name"] for row in finding.facts["deviations"]] == names
+    with pytest.raises(gpudoctor.Refused, match=r"none.toml"):
+        gpudoctor.check(source=old, spec=tmp_path / "none.toml")
+    new = save(tmp_path, healthy().replace({"driver.cu_init": 802, "host.kernel": "6.9"}), name="new.json")
+    found = gpudoctor.compare(old, new)
+    assert not found.ok and found.exit_code == 1 and found.appeared[0].status == "fail"
+    assert [fact.path for fact in found.facts] == ["host.kernel"]
+    assert not gpudoctor.compare(old, new, ignore="host.kernel").facts
+    assert "1 new failure (exit 1)" in repr(found) and "\n" not in repr(found)
+    assert found.to_dict()["exit_code"] == 1 and "New failure" in str(found) and "New failure" in found.to_markdown()
+    assert found.to_html().startswith("<!DOCTYPE html>") and '"schema_version": 1' in found.to_json()
+    assert gpudoctor.compare(old, old).ok
+    with pytest.raises(gpudoctor.Refused, match="not a gpudoctor report"):
+        gpudoctor.compare(first, new)
+
+
 def test_a_text() -> None:
     made = gpudoctor.explain("RTX 5090, torch 2.5.1+cu121, no kernel image is available \udcff")
     assert made.findings[0].id == "torch-lacks-new-gpu-sm" and made.text is not None
@@ -110,7 +139,7 @@ def test_what_is_refused_is_one_line() -> None:
     ):  # CUDA 12 takes driver 525 (NVIDIA's release notes); 2.6.0 came for 11.8, 12.4, 12.6
         best = gpudoctor.resolve("torch==2.6.0", gpus=gpus, driver="470").best
         assert best is not None and best.tag == "cu118"
-    with pytest.raises(gpudoctor.Refused, match=r"such as 'RTX 4090' \(--gpu; in Python gpus=\)"):
+    with pytest.raises(gpudoctor.Refused, match=r"such as 'RTX 4090', with --gpu \(in Python: gpus=\)"):
         gpudoctor.resolve("torch")
 
 

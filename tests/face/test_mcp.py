@@ -11,6 +11,8 @@ from typing import Any
 import jsonschema
 import pytest
 
+from ..cli.command import save
+from ..healthy import healthy
 from .environments import VERSION, with_torch
 
 pytestmark = pytest.mark.mcp
@@ -19,6 +21,7 @@ USER = "zaphod"
 ASKED: dict[str, dict[str, Any]] = {
     "check": {"expect": "any"},
     "explain": {"text": f"RTX 5090, torch 2.5.1+cu121: no kernel image; ssh {USER}@magrathea-17.example"},
+    "compare": {"old": "{folder}/old.json", "new": "{folder}/new.json", "ignore": ["host.kernel"]},
     "matrix_query": {"question": "driver for cuda 12.8"},
     "resolve": {"gpus": ["RTX 5090"], "driver": "575", "packages": ["torch"]},
     "what_if": {"os": "linux", "gpus": ["RTX 5090"], "driver": "575", "torch": "2.5.1+cu121"},
@@ -89,6 +92,10 @@ BAD: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("image", {"reference": f"/home/{USER}/no-such.tar", "drivers": ["535"]}, "no such file"),
     ("image", {"reference": "a b"}, "a b"),
     ("image", {"reference": "--ca=/etc/passwd"}, "--ca"),
+    ("compare", {}, "old"),
+    ("compare", {"old": "-"}, "carries the protocol"),
+    ("compare", {"old": f"/home/{USER}/none.json", "new": "x"}, "No such file"),
+    ("check", {"spec": ["/no/such.toml"]}, "No such file"),
     ("dockerfile", {}, "either files or text"),
     ("dockerfile", {"files": ["a"], "text": "FROM b"}, "either files or text"),
     ("dockerfile", {"text": "RUN nothing"}, "FROM"),
@@ -108,6 +115,8 @@ def _home(folder: Path) -> None:
         "FROM nvidia/cuda:12.4.1-runtime-ubuntu22.04\n"
         "RUN pip install torch --index-url https://download.pytorch.org/whl/cpu\n"
     )
+    save(folder, healthy(), name="old.json")
+    save(folder, healthy().replace({"driver.cu_init": 802}), name="new.json")
     (folder / "image" / "etc").mkdir(parents=True)
     (folder / "image" / "etc" / "os-release").write_text("ID=debian\n")
 

@@ -105,7 +105,7 @@ def _hostile(kind: type[msgspec.Struct]) -> Iterator[dict[str, Any]]:
         wrong: list[Any] = [7, 1.5, {"a": 1}, [[]], [7], "" if name in right else []]
         if name not in ("import_torch", "text"):
             wrong += ["a\0b", ["a\0b"], "x" * 300_000, ["x" * 300_000], ["x"] * 100_000, "\ud800", ["\ud800"]]
-        if name == "require":
+        if name in ("require", "spec"):
             wrong = [value for value in wrong if value != []] + ["--no-redact", ["--no-redact"], ["a b"]]
         yield from ({**needed, name: value} for value in wrong)
     yield {**needed, "cwd": "/"}
@@ -124,6 +124,30 @@ def test_every_argument_is_held_against_its_type() -> None:
     for question in ("--matrix /etc/passwd", "-h", "x"):
         refusal("matrix_query", question=question)
     assert call("explain", text="a log with\0NUL: no kernel image " + "x" * 300_000)[1]["verdict"] == "unknown"
+
+
+def test_a_spec_and_a_comparison(tmp_path: Path) -> None:
+    spec, Dockerfile = tmp_path / "team.toml", tmp_path / "Dockerfile"
+    spec.write_text('torch = ">=2.9"\n')
+    old = save(tmp_path, healthy(), name="old.json")
+    new = save(tmp_path, healthy().replace({"driver.cu_init": 802}), name="new.json")
+    _, data = call("check", report=str(old), spec=[str(spec)])
+    assert [one["id"] for one in data["findings"]] == ["spec-not-met"]
+    Dockerfile.write_text("FROM python:3.11\nRUN pip install torch==2.8.0\n")
+    _, data = call("dockerfile", files=[str(Dockerfile)], spec=[str(spec)])
+    assert data["exit_code"] == 1 and "spec-not-met" in {one["rule"] for one in data["answer"]["findings"]}
+    words, data = call("compare", old=str(old), new=str(new))
+    assert data["exit_code"] == 1 and data["answer"]["appeared"] and data["answer"]["redacted"]
+    assert "New failure" in words and call("compare", old=str(old), new=str(old))[1]["exit_code"] == 0
+    assert "carries the protocol" in refusal("compare", old="-")
+    assert "No such file" in refusal("compare", old=str(tmp_path / "none.json"), new=str(new))
+    assert "states no versions" in refusal("check", report=str(old), spec=[str(_empty(tmp_path))])
+
+
+def _empty(folder: Path) -> Path:
+    path = folder / "empty.toml"
+    path.write_text("")
+    return path
 
 
 def test_a_destructive_step_is_marked_in_both_parts_of_the_answer() -> None:

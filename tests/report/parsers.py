@@ -17,12 +17,18 @@ from markdown_it import MarkdownIt
 from packaging.requirements import Requirement
 from prometheus_client.parser import text_string_to_metric_families
 
-from doctor.report.schema import fleet_schema, image_schema, report_schema, topo_schema
+from doctor.report.schema import compare_schema, fleet_schema, image_schema, report_schema, topo_schema
 
 from .test_page import TAGS, Page
 
 SARIF = Path(__file__).parents[1] / "recipes" / "sarif-schema-2.1.0.json"
-_MADE = {"report": report_schema, "image": image_schema, "topo": topo_schema, "fleet": fleet_schema}
+_MADE = {
+    "report": report_schema,
+    "image": image_schema,
+    "topo": topo_schema,
+    "compare": compare_schema,
+    "fleet": fleet_schema,
+}
 _PROPERTY = r"(?:file|line|title)=(?! )(?:[^%:,\r\n]|%25|%0D|%0A|%3A|%2C)+"
 _GITHUB = re.compile(rf"::(error|warning|notice) ({_PROPERTY}(?:,{_PROPERTY})*)::((?:[^%\r\n]|%25|%0D|%0A)+)")
 """A workflow command as the runner reads it (actions/runner, ActionCommand.cs)."""

@@ -39,6 +39,7 @@ SCHEMAS = {
     "watch": "report",
     "image": "image",
     "topo": "topo",
+    "compare": "compare",
     "fleet report": "fleet",
 }
 """The published schema of what a command prints as JSON."""
@@ -101,6 +102,7 @@ def commands(tmp_path: Path) -> dict[str, list[tuple[str, ...]]]:
         "dockerfile": [("dockerfile", str(recipe)), ("dockerfile", str(recipe), "--driver", "535", "--gpu", "T4")],
         "fit": [("fit", "--params", "7B", "--gpus", "8xA100-40GB"), ("fit", "--params", "70B", "--gpus", "RTX 4090")],
         "topo": [("topo", "--from", str(save(tmp_path, hung(), name="hung.json")))],
+        "compare": [("compare", sound, bad), ("compare", bad, odd), ("compare", f"{database}:n1", sound), ("compare", odd, sound)],
         "fix": [("fix", *one) for one in reports],
         "fleet report": [("fleet", "report", database), ("fleet", "report", database, "--since", database)],
         "image": [("image", str(layout.folder), "--driver", "535.183.01", "--gpu", "RTX 5090")],
@@ -183,6 +185,7 @@ def undated(data: bytes) -> bytes:
     return re.sub(rb'\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d|"duration_ms": [\d.e-]+', b"", data)
 
 
+@pytest.mark.slow
 def test_a_quiet_answer_is_a_verdict_and_a_step(
     commands: dict[str, list[tuple[str, ...]]], capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:

@@ -16,6 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from gpudoctor import explain
 
 from ..cli.command import gpudoctor, save
+from ..healthy import healthy
 from ..rows import Faults, quickly
 from ..topo.test_topo_command import hung
 
@@ -32,11 +33,12 @@ REPORT = (
     ["healthcheck", "--format", "prometheus"], ["healthcheck", "--format", "node-problem-detector"], ["fix"],
     ["fix", "--format", "json"], ["topo"], ["topo", "--format", "json"], ["topo", "--format", "markdown"],
     ["topo", "--format", "html"], ["topo", "--format", "svg"],
+    *(["compare", "--format", name] for name in ("text", "json", "markdown", "html")),
 )  # fmt: skip
 NAMED = (
     ["check", "--from"], ["check", "--replay"], ["check", "--config"], ["check", "--matrix"], ["fix", "--from"],
     ["topo", "--from"], ["healthcheck", "--from"], ["image"], ["dockerfile"], ["fit"], ["resolve", "-r"], ["explain"],
-    ["check", "--python"], ["check", "--root"], ["trust"], ["watch"],
+    ["check", "--python"], ["check", "--root"], ["trust"], ["watch"], ["compare"],
 )  # fmt: skip
 RECIPES = (
     ["--format", "text"], ["--format", "json"], ["--format", "sarif"], ["--format", "junit"], ["--format", "github"],
@@ -78,11 +80,13 @@ def assert_parsed(words: list[str], out: bytes) -> None:
 
 
 @pytest.mark.parametrize("part", quickly(range(7), 7))
-def test_no_text_of_a_report_reaches_an_output(part: int, hostile: Path) -> None:
+def test_no_text_of_a_report_reaches_an_output(part: int, hostile: Path, tmp_path: Path) -> None:
+    sound = save(tmp_path, healthy())
     with Faults() as faults:
         for words in REPORT[part::7]:
             with faults.of(" ".join(words)):
-                done = gpudoctor(*words, "--from", hostile, env={"GITHUB_ACTIONS": "true"})
+                given = [sound, hostile] if words[0] == "compare" else ["--from", hostile]
+                done = gpudoctor(*words, *given, env={"GITHUB_ACTIONS": "true"})
                 assert done.returncode in (0, 1, 3), done.stderr
                 assert not hidden_in(done.stdout) and not hidden_in(done.stderr)
                 assert done.stdout

@@ -68,7 +68,7 @@ def test_ring_and_root_by_theory() -> None:
 
 def test_a_wrong_sum_is_told() -> None:
     wrong = SumWay(name="library", backend="gloo", ranks=2, nodes=2, bytes=8, us=1.0, right=False, counted_bytes=MIB)
-    assert way_words(wrong) == ["1 us", "the kernel counted 1 MiB leaving the first node", "the sum is wrong"]
+    assert way_words(wrong) == ["1 us", "the Linux kernel counted 1 MiB leaving the first node", "the sum is wrong"]
 
 
 def test_the_picture_shows_lines_as_wide_as_their_bytes() -> None:

@@ -99,7 +99,10 @@ def test_the_proof_is_told_in_words_under_the_header() -> None:
             "? not proven torch could not compute",
         ),
         ({"torch": (torch_proof(code="ptx-jit", first_launch_ms=9100.0),)}, "compiled from PTX in 9,100 ms"),
-        ({"torch": (torch_proof(busy=True),)}, "another process was using it, so its speed says little"),
+        (
+            {"torch": (torch_proof(busy=True),)},
+            "another process was using the device, so the measured speed is not meaningful",
+        ),
     ],
 )
 def test_each_verdict_of_the_path_has_its_words(changes: dict[str, object], words: str) -> None:
@@ -179,7 +182,7 @@ def test_memory_of_a_step_is_one_bar_of_all_its_parts() -> None:
 def test_the_sweep_says_what_limits_each_batch_and_where_the_gpu_takes_over() -> None:
     text = flat(full_measured())
     assert "limit: launches, 27,706 samples/s" in text and "limit: GPU arithmetic, 890,435 samples/s" in text
-    assert "The GPU sets the time from batch 4,096 on." in text
+    assert "The GPU is the limit from batch 4,096 on." in text
     rows = [row for row in block(full_measured()) if " ms  limit" in row]
     assert [row.split()[0] for row in rows] == ["64", "256", "1,024", "4,096", "16,384"]
     shares = [row.count("█") / sum(row.count(shade) for shade in SHADES) for row in rows]
@@ -261,7 +264,7 @@ def test_what_is_alike_on_several_gpus_is_told_once() -> None:
     second = rate("matmul", "bf16", 740.0, "TFLOP/s", device="cuda:1")
     assert "Speed of cuda:1" in flat(replace(full_measured(), rates=(second,), training=(), batches=(), products=()))
     both = replace(full_measured(), device="cuda:0,cuda:2", torch_devices=tuple(f"cuda:{n}" for n in range(5)))
-    assert "full run on cuda:0, cuda:2, as requested, and not on cuda:1, cuda:3-4" in flat(both)
+    assert "full run on cuda:0, cuda:2, as requested, but not on cuda:1, cuda:3-4" in flat(both)
     assert "full run on cuda, torch" in flat(full_measured())
 
 
@@ -299,7 +302,7 @@ def test_measured_on_the_cpu_as_asked_is_no_failure() -> None:
     assert any(row.startswith("- GPU path not used  measured on the CPU, as requested") for row in lines)
     assert not any(row.lstrip().startswith("✗") for row in lines)
     assert any("fp32" in row and "112 GFLOP/s" in row for row in lines)
-    assert "cpu: matrix product and convolution match float64" in flat(cpu_measured())
+    assert "cpu: matmul and convolution match float64" in flat(cpu_measured())
 
 
 def test_a_watched_run_says_who_waits_for_whom() -> None:
@@ -318,7 +321,7 @@ def test_a_watched_run_says_who_waits_for_whom() -> None:
         "The CPU sets the pace",
     ):
         assert words in text
-    assert "GPU without this program's work" in flat(watched(others_on_gpu=1))
+    assert "GPU not working for this program" in flat(watched(others_on_gpu=1))
     one = flat(watched(workers=1, workers_cores=1.0, main_cores=1.0, processes_max=1, threads_max=2, others_on_gpu=1))
     for words in (
         "main process 1 core,",
@@ -327,7 +330,7 @@ def test_a_watched_run_says_who_waits_for_whom() -> None:
         "1 other program on it",
     ):
         assert words in one
-    assert "ready but without a core 31 % of the time" in flat(watched(core_wait_percent=31.0))
+    assert "ready to run but without a core 31 % of the time" in flat(watched(core_wait_percent=31.0))
     assert "stopped by signal 15" in flat(watched(signal=15, exit_code=Missing("absent")))
     hot = replace(
         watched(),

@@ -34,7 +34,7 @@ def test_a_library_of_the_image_and_gpus_that_were_not_given() -> None:
     assert remarks(inside()) == ["3 of the host's 4 GPUs were not passed to the container."]
     baked = remarks(inside(**{"driver.libcuda_version": "550.54.14", "driver.device_nodes": nodes(4)}))
     assert baked == [
-        "The container's libcuda 550.54.14 does not belong to the host's driver 580.95.05; it comes from the image."
+        "The container's libcuda 550.54.14 does not match the host's driver 580.95.05; it comes from the image."
     ]
     assert remarks(inside(**{"driver.libcuda_version": Missing("absent"), "driver.device_nodes": nodes(4)})) == []
 

@@ -36,6 +36,7 @@ def test_every_command_with_an_answer_has_a_page(tmp_path: Path) -> None:
         ),
         ("resolve", "--gpu", "RTX 5090", "--driver", "470"): ("No build runs on this machine.",),
         ("image", layout.folder, "--driver", "535.183.01", "--gpu", "RTX 5090"): ("Hosts", "driver-too-old-for-gpu"),
+        ("compare", sick, report): ("Why:", "Other changes"),
         ("what-if", "--from", sick, "--torch", "none"): ("torch is not installed", "Root cause"),
     }
     with Faults() as faults:

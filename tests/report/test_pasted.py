@@ -176,7 +176,7 @@ def test_a_cause_likely_enough_is_a_warning_with_its_fix_and_the_line_that_weigh
     assert found.likely == "shm-too-small" and [(q.line, q.text) for q in first.lines] == [(7, "its words")]
     for text in shown(found):
         assert text.index("Likely: ") < text.index("Line 7: its words") < text.index(first.fixes[0].title)
-        assert text.count("Likely: ") == 1 and "does not prove it" in text
+        assert text.count("Likely: ") == 1 and "does not prove this" in text
         assert found.needs[0].command.split("\n")[0] in text
 
 

@@ -146,7 +146,7 @@ def test_one_file_draws_every_gpu() -> None:
     assert {"GPUs side by side", "Copies between GPUs, GB/s", "Sustained load, 600 s", "Roofline"} <= set(words)
     names = [t for t in labels if t.words.startswith("cuda:") and "H200" in t.words]
     assert [t.words for t in names] == [f"cuda:{n}, NVIDIA H200" for n in range(8)]
-    assert len({round(t.left) for t in names[1:]}) == 2 and words.count("Matrix product") == 8
+    assert len({round(t.left) for t in names[1:]}) == 2 and words.count("Matrix multiplication") == 8
     bars = [r for r in root.iter(f"{SVG}rect") if (r.findtext(f"{SVG}title") or "").startswith("bf16: 379 TFLOP/s")]
     assert [bar.get("fill") for bar in bars] == [LOW], "cuda:5 alone is at half speed"
     alone = texts(ElementTree.fromstring(render_svg(shown, "cuda:5")))

@@ -178,20 +178,20 @@ def test_the_sweep_splits_each_step_and_marks_where_the_gpu_takes_over() -> None
         )
         assert work / sum(own) == pytest.approx(point.device_ms / point.step_ms, abs=0.02)  # type: ignore[operator]
     said = words_of(full_measured())
-    assert "from batch 4,096 on the GPU is the limit" in said and "launches" in said and "GPU arithmetic" in said
+    assert "from batch 4,096 on, the GPU is the limit" in said and "launches" in said and "GPU arithmetic" in said
 
 
 def test_what_is_there_is_drawn_and_nothing_else() -> None:
     only_sweep = replace(full_measured(), rates=())
     assert "Batch sweep" in words_of(only_sweep) and "Roofline" not in words_of(only_sweep)
     only_products = replace(full_measured(), rates=(rate("matmul", "fp32", 51.0, "TFLOP/s"),), batches=())
-    assert "Matrix product" in words_of(only_products) and "Roofline" not in words_of(only_products)
+    assert "Matrix multiplication" in words_of(only_products) and "Roofline" not in words_of(only_products)
     slope = replace(
         full_measured(),
         rates=(rate("memory", "copy", 4213.0, "GB/s"), operation("contraction", "linear", 900, 700)),
         batches=(),
     )
-    assert "Roofline" in words_of(slope) and "Matrix product" not in words_of(slope)
+    assert "Roofline" in words_of(slope) and "Matrix multiplication" not in words_of(slope)
 
 
 @for_each(

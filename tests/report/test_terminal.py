@@ -111,7 +111,7 @@ def test_a_group_with_something_unknown_is_not_well() -> None:
     line = lines[row_of("hardware  ", lines)]
     assert line.startswith("?")
     assert "1 unknown" in line
-    assert "1 check needs to know whether CUDA starts (cuInit) (no answer in time)." in waiting(
+    assert "1 check needs to know whether CUDA starts (cuInit) (no response in time)." in waiting(
         ("driver.cu_init: timeout",)
     )
 
@@ -133,7 +133,7 @@ def test_a_reason_is_told_once() -> None:
         == "? 3 checks can run after the fix above. ? 1 check needs to know which C library this system has (missing)."
     )
     many = tuple(f"host.fact_{n}: absent" for n in range(9))
-    assert waiting(many).endswith("? 6 checks are undecided for other reasons (-v lists them).")
+    assert waiting(many).endswith("? 6 checks are still undecided for other reasons (-v lists them).")
 
 
 def test_what_was_seen_is_for_v() -> None:
@@ -188,7 +188,7 @@ def test_nvidia_smi_s_cuda_version_is_explained_where_it_differs() -> None:
     def text(cuda: str) -> str:
         return " ".join(render_terminal(report(healthy(cuda=cuda)), LAYERS, Display(verbose=1)).split())
 
-    assert "nvidia-smi shows is the highest that the driver supports, not what is installed" in text("13.0")
+    assert "nvidia-smi shows is the highest that the driver supports, not the installed version" in text("13.0")
     assert "nvidia-smi" not in text("12.8"), "torch's CUDA and the driver's are the same here"
 
 
