@@ -5,6 +5,7 @@ from __future__ import annotations
 from shlex import quote
 
 from ..findings import Expect, Policy
+from ..findings.spec import files_of
 from ..snapshot import Snapshot, known
 from ..snapshot.masks import holds_mask
 from ..snapshot.typed import quoted
@@ -24,8 +25,14 @@ def again_flags(policy: Policy, s: Snapshot, command: str = "check") -> str:
     words += [f"--target {quote(f'{s.target.kind}:{s.target.name}')}"] if s.target.kind in _FAR else []
     words += [f"--expect {quote(str(policy.expect))}"] if policy.expect != Expect() else []
     words += [f"--require {name}" for name in policy.require if command != "watch"]
+    words += [f"--spec {quote(name)}" for name in _named_specs(policy) if command in ("check", "fix")]
     words += ["--building"] if policy.building and command in ("check", "fix") else []
     because = known(s.python.chosen_because) or ""
     words += [f"{_PYTHON}{quoted(because[len(_PYTHON) :])}"] if because.startswith(_PYTHON) else []
     flags = "".join(f" {word}" for word in words)
     return AS_BEFORE if holds_mask(flags) else flags
+
+
+def _named_specs(policy: Policy) -> list[str]:
+    """The files of `--spec`: a configuration is found again without a flag."""
+    return [name for name in files_of(policy.spec) if name not in (policy.config, policy.found and policy.found.path)]

@@ -59,7 +59,8 @@ def cause(
     sign, style = SIGNS[finding.status]
     rows = wrap(finding.title, width, first=Span(f"{sign}  ", style), style="title")
     rows += wrap(error, width, "  ", first=Span("PyTorch says: ", "bold")) if error else []
-    rows += wrap(finding.detail, width, "  ") if finding.detail else []
+    for text in finding.detail.splitlines():
+        rows += wrap(text, width, "  ")
     rows += evidence(finding, width) if verbose else []
     for text in lines:
         rows += wrap(text, width, "  ", first=Span("From ", "bold"), style="dim")

@@ -62,8 +62,9 @@ def _cause(report: Report, root: Finding, under: list[Finding]) -> list[str]:
     rows = [f"{_SIGN.get(root.status, '')} **{escape(root.title)}** (`{root.id}`)", ""]
     error = "" if report.text else own_error(root, under, report.snapshot)
     proof = [f"PyTorch says: {error}"] if error else []
-    proof += [root.detail] if root.detail else []
-    proof += [f"Seen: {'; '.join(f'{name} = {text}' for name, text in seen(root))}"] if root.facts else []
+    proof += ["; ".join(root.detail.splitlines())] if root.detail else []
+    facts = seen(root)
+    proof += [f"Seen: {'; '.join(f'{name} = {text}' for name, text in facts)}"] if facts else []
     proof += pasted.lines_of(root)[:1] if report.text else []
     rows += [f"- {_cut(text)}" for text in proof[:3]]
     rows.append("")

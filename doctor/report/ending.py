@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ..findings import Finding, Step
+from ..findings.strangers import is_of_stranger
 from ..judge.report import Report
 from ..judge.selection import nothing_to_check
 from ..snapshot import known
@@ -44,11 +45,10 @@ def in_short(report: Report, width: int) -> list[Line]:
 
     word, style = _VERDICT[report.verdict]
     rows = _first(report, word, style, pasted.counted(report), width)
-    likely = pasted.suspect(report)
-    first = likely or next((f for f in report.findings if f.status == report.verdict), None)
+    first = pasted.suspect(report) or next((f for f in report.findings if f.status == report.verdict), None)
     if first is None:
         return [*rows, *wrap(pasted.next_step(report), width)]
-    rows += wrap(f"{'Likely: ' if likely else ''}{first.title.rstrip('.')}.", width, style="bold")
+    rows += wrap(f"{first.title.rstrip('.')}.", width, style="bold")
     if not first.fixes:
         return [*rows, *wrap(f"Cause and fixes: gpudoctor explain {first.id}", width)]
     return [*rows, *_step(first.fixes[0].steps[0], width), *wrap("Then run on that machine: gpudoctor check", width)]
@@ -83,7 +83,7 @@ _NOT_FAILED = {
 
 def _again(first: Finding, width: int) -> list[Line]:
     """What is wrong, and why in a sentence: the report above may be longer than the screen."""
-    why = re.split(r"(?<=[.!?])\s+(?=[A-Z])", first.detail)[0] if first.detail else ""
+    why = re.split(r"\n|(?<=[.!?])\s+(?=[A-Z])", first.detail)[0] if first.detail else ""
     rows = wrap(f"{first.title.rstrip('.')}.", width, style="bold")
     return rows + (wrap(why, width) if why and len(why) <= _MOST_WHY else [])
 
@@ -107,7 +107,7 @@ def _step(step: Step, width: int) -> list[Line]:
     typed = _typed(step)
     if step.where == "operator":
         rows = wrap(step.text, width)
-    elif typed and step.where == "environment" and not step.ends:  # an install line says all itself
+    elif typed and step.where == "environment" and not step.ends and not is_of_stranger(step):  # it says all itself
         rows = wrap(f"Do this first, {marks(step)}:", width)
     else:  # never a command without its condition
         rows = wrap(f"Do this first ({marks(step)}): {step.text}", width)

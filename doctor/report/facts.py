@@ -115,9 +115,9 @@ def table(s: Snapshot, only_known: bool) -> list[tuple[str, str]]:
         ("System", system_name(s)),
         ("GPUs", gpus(s)),
         ("Driver", driver(s).removeprefix("driver ")),
-        ("Highest CUDA of the driver", cuda(s) or "unknown"),
+        ("Highest CUDA the driver supports", cuda(s) or "unknown"),
         ("torch", torch(s).removeprefix("torch ")),
-        ("CUDA of torch", show(s.torch.cuda)),
+        ("torch's CUDA", show(s.torch.cuda)),
         ("Python", python(s).removeprefix("Python ")),
     ]
     return [row for row in rows if not only_known or not row[1].startswith("unknown")]

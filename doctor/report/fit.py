@@ -1,4 +1,4 @@
-"""The answer of `gpudoctor fit` as lines: the verdict first, the parts, the ways, the largest that fits."""
+"""The answer of `gpudoctor fit`: as lines (the verdict first, the parts, the ways), and as rows for tables."""
 
 from __future__ import annotations
 
@@ -11,49 +11,68 @@ from .lines import BLANK, Line, Span, line, wrap
 
 _TITLES = {"master": "fp32 copy of the weights", "master gradients": "fp32 copy of the gradients",
            "optimizer": "optimizer states"}  # fmt: skip
+NEEDED, OPTIONS = "Memory needed if one GPU holds everything", "Options, simplest first"
+OPTIONS_HEAD = ("option", "each GPU", "sent", "time", "", "what it does")
 
 
 def fit_lines(q: Question, found: Answer, width: int) -> list[Line]:
     """All of it, at most `width` columns."""
     width = max(60, min(width, 100))
-    rows = wrap(f"{_amount(q.count)} parameters ({q.name})", width, style="bold")
-    rows += wrap(_work_words(q), width)
-    share = f", {100 * q.share:.0f} % of it usable" if q.share < 1 else ""
-    memory = q.board.memory / q.share
-    smallest = f", the smallest of {len(q.sizes) + 1} memory sizes" if q.sizes else ""
-    rows += wrap(f"{q.board.count}x {q.board.name}: {_gib(memory)} each{share}{smallest}", width)
+    model, *work = question_words(q)
+    rows = wrap(model, width, style="bold") + [row for words in work for row in wrap(words, width)]
     rows += [row for note in q.notes for row in wrap(note, width, style="dim")]
     rows += [BLANK, *headline(q, found, width), BLANK]
-    rows += [line(Span("Memory needed if one GPU holds everything", "bold"))]
-    for part in found.whole.parts:
-        rows.append(_row(_TITLES.get(part.name, part.name), _range(part.low, part.high), part.note))
-    if found.whole.shared:
-        rows.append(
-            _row("freed gradients save", f"-{_gib(found.whole.shared)} to 0", "they appear as activations are freed")
-        )
-    rows.append(_row("together", _range(found.whole.low, found.whole.high), _schools(q)))
+    rows += [line(Span(NEEDED, "bold")), *(_row(*row) for row in needed(q, found))]
     if len(found.rungs) > 1:
-        rows += [BLANK, line(Span("Options, simplest first", "bold")), _way("", "each GPU", "sent", "time", "")]
-        for rung in found.rungs:
-            how = {True: "fits", None: "may fit", False: ""}[rung.within(q.board.memory)]
-            sent = _bytes(rung.sent) if rung.sent else ""
-            time = f"{_short(rung.ms)} ms" if rung.ms is not None else ""
-            rows.append(_way(rung.name, _range(rung.held.low, rung.held.high), sent, time, how))
-            rows += wrap(rung.words, width, "      ", style="dim")
-        per = "generated token" if q.work.task == "inference" else "step"
-        rate = (
-            f"{_short(q.board.link_gb_s)} GB/s one way{_link_name(q)}"
-            if q.board.link_gb_s
-            else "unknown: see --network"
-        )
-        rows += wrap(
-            f"sent: bytes per {per} and GPU; time: to send these bytes at the link's full rate "
-            f"({rate}), ignoring overlap with computation.",
-            width,
-            style="dim",
-        )
+        rows += [BLANK, line(Span(OPTIONS, "bold")), _way("", *OPTIONS_HEAD[1:4], "")]
+        for name, each, sent, time, how, words in options(q, found):
+            rows += [_way(name, each, sent, time, how), *wrap(words, width, "      ", style="dim")]
+        rows += wrap(sending(q), width, style="dim")
     rows += pace_lines(q, found, width)
     return rows
+
+
+def question_words(q: Question) -> list[str]:
+    """The model, the work, and the GPUs."""
+    share = f", {100 * q.share:.0f} % of it usable" if q.share < 1 else ""
+    smallest = f", the smallest of {len(q.sizes) + 1} memory sizes" if q.sizes else ""
+    board = f"{q.board.count}x {q.board.name}: {_gib(q.board.memory / q.share)} each{share}{smallest}"
+    return [f"{_amount(q.count)} parameters ({q.name})", _work_words(q), board]
+
+
+def needed(q: Question, found: Answer) -> list[tuple[str, str, str]]:
+    """Of each part: its name, its memory, and a note."""
+    rows = [(_TITLES.get(part.name, part.name), _range(part.low, part.high), part.note) for part in found.whole.parts]
+    if found.whole.shared:
+        shared = f"-{_gib(found.whole.shared)} to 0"
+        rows.append(("reused memory", shared, "gradients appear as activations are freed"))
+    return [*rows, ("together", _range(found.whole.low, found.whole.high), _schools(q))]
+
+
+def options(q: Question, found: Answer) -> list[tuple[str, ...]]:
+    """The columns of OPTIONS_HEAD: name, memory on each GPU, bytes sent, their time, whether it fits, what it does."""
+    verdicts = {True: "fits", None: "may fit", False: ""}
+    return [
+        (
+            rung.name,
+            _range(rung.held.low, rung.held.high),
+            _bytes(rung.sent) if rung.sent else "",
+            f"{_short(rung.ms)} ms" if rung.ms is not None else "",
+            verdicts[rung.within(q.board.memory)],
+            rung.words,
+        )
+        for rung in found.rungs
+    ]
+
+
+def sending(q: Question) -> str:
+    """What two columns of the options mean."""
+    per = "generated token" if q.work.task == "inference" else "step"
+    rate = f"{_short(q.board.link_gb_s)} GB/s one way{_link_name(q)}" if q.board.link_gb_s else "unknown: see --network"
+    return (
+        f"sent: bytes per GPU per {per}; time: how long sending them takes at the link's full rate ({rate}), ignoring "
+        "overlap with computation."
+    )
 
 
 def headline(q: Question, found: Answer, width: int) -> list[Line]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..judge.preflight_answer import Preflight
 from .blocks import families
-from .image_text import RUNS, details, how, summary
+from .image_text import RUNS, details, how, spec_words, summary
 from .markdown import cause_rows, escape
 
 _SIGN = {"fail": "❌", "warn": "⚠️", "unknown": "❔", "pass": "✅"}
@@ -28,5 +28,15 @@ def render_image_markdown(answer: Preflight) -> str:
             rows += [f"#### {escape(one.host)}", ""]
         for root, under in found:
             rows += cause_rows(root, under, [])
+    if answer.spec:
+        title, lines = spec_words(answer.spec, answer.image)
+        rows += [f"#### {escape(title)}", "", *map(_spec_row, lines), ""]
     tool = f"gpudoctor {escape(answer.tool.version)}, matrix {escape(answer.matrix.version)}"
     return "\n".join([*rows, f"<sub>{tool}; exit {answer.exit_code}</sub>"]) + "\n"
+
+
+def _spec_row(row: tuple[str, str, str]) -> str:
+    """A row of `spec_words` as an item of a list."""
+    text, fix, line = row
+    fixed = f". Fix: {escape(fix)}" if fix else ""
+    return f"- {escape(text)}{fixed}" + (f" `{line}`" if line else "")

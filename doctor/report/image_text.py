@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from ..judge.preflight_answer import HostAnswer, ImageAbout, LayerAnswer, Preflight
+from collections.abc import Sequence
+
+from ..findings.spec import instead
+from ..judge.preflight_answer import HostAnswer, ImageAbout, LayerAnswer, Preflight, SpecAnswer, SpecRow
 from .amounts import stored
 from .blocks import cause, families
 from .clean import printable
@@ -39,7 +42,8 @@ def render_image(answer: Preflight, display: Display = Display()) -> str:  # noq
     """The whole answer."""
     width = max(40, min(display.width, 110))
     if display.quiet:
-        return display.written([*_ending(answer, width), *_first_step(answer, width)])
+        spec = wrap(spec_words(answer.spec, answer.image)[0], width) if answer.spec else []
+        return display.written([*_ending(answer, width), *spec, *_first_step(answer, width)])
     rows = [*image_lines(answer, width), BLANK]
     if answer.hosts:
         rows += [*_table(answer.hosts, width, display.verbose), BLANK]
@@ -50,6 +54,7 @@ def render_image(answer: Preflight, display: Display = Display()) -> str:  # noq
             rows += [*wrap(host.host, width, style="bold"), *([] if short else [BLANK])]
         rows += [*found, *([BLANK] if found and short else [])]
     rows += _start(answer, display.verbose, width)
+    rows += _spec(answer, width)
     for note in answer.matrix.notes:
         rows += wrap(note, width, first=Span("i ", "dim"), style="dim")
     rows += _ending(answer, width)
@@ -79,6 +84,24 @@ def summary(image: ImageAbout) -> list[str]:
     return parts
 
 
+def spec_words(one: SpecAnswer, image: ImageAbout) -> tuple[str, list[tuple[str, str, str]]]:
+    """(whether the spec is met, rows: a line for each deviation, for what is unknown and for what was not judged, with
+    what to do about it and the line of the Dockerfile that does it, '' for none)."""
+    name = f"the spec {', '.join(one.files)}" if one.files else "the spec"
+    verb = {"fail": "does not meet", "pass": "meets"}.get(one.verdict, "may not meet")
+    several = any(row.where != "image" for row in (*one.deviations, *one.unknown))
+    rows = [(f"{_of(row, several)}: {instead(row.found, row.allowed)}", row.fix, row.command) for row in one.deviations]
+    rows += [(f"{_of(row, several)}: {instead(row.found, row.allowed, unknown=True)}", "", "") for row in one.unknown]
+    if image.layers and image.layers_read is None and any(row.where == "image" for row in one.unknown):
+        rows.append(("With --layers, the image's files may show what is unknown", "", ""))
+    rows += [(f"{', '.join(one.left)}: not judged: depends on the host (--driver, --against)", "", "")] * bool(one.left)
+    return f"It {verb} {name} ({one.lines} {'line' if one.lines == 1 else 'lines'})", rows
+
+
+def _of(row: SpecRow, several: bool) -> str:
+    return f"{row.name} ({row.where})" if several else row.name
+
+
 def details(image: ImageAbout) -> list[tuple[str, str]]:
     """Label and text of what decides."""
     rows = []
@@ -103,7 +126,7 @@ def details(image: ImageAbout) -> list[tuple[str, str]]:
     if image.driver_libraries:
         first, *rest = image.driver_libraries
         more = f" and {len(rest)} more" if rest else ""
-        rows.append(("driver inside", f"{first}{more}: an image should leave these to the host"))
+        rows.append(("driver inside", f"{first}{more}: these should come from the host, not from the image"))
     rows += [("note", text) for text in image.notes]
     if image.entrypoint:
         rows.append(("starts", " ".join(image.entrypoint)))
@@ -117,7 +140,7 @@ def _layers(read: tuple[LayerAnswer, ...], image: ImageAbout) -> str:
     left = [one for one in read if not one.digest_checked]
     text = f"{len(read)} of {image.layers}, {stored(size)}"
     if checked:
-        text += f", {checked} of them {'agrees with its digest' if checked == 1 else 'agree with their digests'}"
+        text += f", {checked} of them {'matches its digest' if checked == 1 else 'match their digests'}"
     for one in left[:1]:
         text += f"; {one.digest[:19]}: digest not checked" + (f", nor for {len(left) - 1} more" if left[1:] else "")
     return text
@@ -171,6 +194,25 @@ def _causes(host: HostAnswer, width: int, verbose: int, short: bool) -> list[Lin
     return rows
 
 
+def _spec(answer: Preflight, width: int) -> list[Line]:
+    if answer.spec is None:
+        return []
+    title, found = spec_words(answer.spec, answer.image)
+    rows = wrap(title, width, style=RUNS[answer.spec.verdict][1])
+    for text, fix, line_ in found:
+        rows += wrap(text, width, "  ", hang=4)
+        rows += wrap(fix, width, indent="    ", first="Fix: ") if fix else []
+        rows += command(line_, "      ") if line_ else []
+    return [*rows, BLANK]
+
+
+def spec_lines(found: Sequence[tuple[str, str, str]]) -> list[str]:
+    """The rows of `spec_words`, each as one line."""
+    return [
+        ". ".join(filter(None, (text, f"Fix: {fix} {line_}".rstrip() if fix else ""))) for text, fix, line_ in found
+    ]
+
+
 def _first_step(answer: Preflight, width: int) -> list[Line]:
     """What is wrong on the first host that it does not run on, and the first step there; else how it is started."""
     found = [one for host in answer.hosts for one in host.findings if one.status == host.verdict and one.fixes]
@@ -187,14 +229,20 @@ def _start(answer: Preflight, verbose: int, width: int) -> list[Line]:
     rows: list[Line] = []
     for start in starts:
         for engine, text in start if verbose else start[:1]:
-            head = "To skip the check of its label:" if "NVIDIA_DISABLE_REQUIRE" in text else f"Start it with {engine}:"
+            head = (
+                "To skip the check of the image's requirement:"
+                if "NVIDIA_DISABLE_REQUIRE" in text
+                else f"Start it with {engine}:"
+            )
             rows += [*wrap(head, width), *command(text, "  ")]
     return [*rows, BLANK] if rows else []
 
 
 def _ending(answer: Preflight, width: int) -> list[Line]:
     if not answer.hosts:
-        text = "No host to judge against: give one with --driver 535.183 --gpu 'RTX A5000', or --against report.json."
+        text = (
+            "No host to judge against: specify one with --driver 535.183 --gpu 'RTX A5000', or --against report.json."
+        )
         return wrap(text, width)
     counts = [(word, sum(one.verdict == verdict for one in answer.hosts)) for verdict, word in _COUNTED.items()]
     total = len(answer.hosts)

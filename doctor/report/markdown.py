@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from ..findings import Finding, Fix, Layer
 from ..judge.report import Report
@@ -15,6 +16,9 @@ from .groups import counted, exit_words, groups, in_words, remark_texts, sound_w
 from .matrix_rows import rows_behind
 from .own_error import own_error
 from .terminal import SMI_NOTE
+
+if TYPE_CHECKING:
+    from .measured_sheets import Sheet
 
 _MOST_CHARACTERS = 58_000
 """An issue tracker takes 65,536 of a text."""
@@ -104,11 +108,11 @@ def cause_rows(finding: Finding, under: list[Finding], lines: Sequence[str], err
     rows = [f"{_SIGN[finding.status]} **{escape(finding.title)}** (`{finding.id}`)", ""]
     rows += [f"PyTorch says: {escape(error)}", ""] if error else []
     if finding.detail:
-        rows += [escape(finding.detail), ""]
+        rows += ["  \n".join(escape(text) for text in finding.detail.splitlines()), ""]
     if finding.facts or finding.subject:
         facts = [f"about {escape(finding.subject)}"] if finding.subject else []
         facts += [f"{escape(name)} = {escape(text)}" for name, text in seen(finding)]
-        rows += [f"{'Seen' if finding.direct else 'Inferred'}: {'; '.join(facts)}", ""]
+        rows += [f"{'Seen' if finding.direct else 'Inferred'}: {'; '.join(facts)}", ""] if facts else []
     rows += [f"> {escape(text)}" for text in lines] + ([""] if lines else [])
     for index, fix in enumerate(finding.fixes):
         rows += _fix(fix, "Or" if index else "Fix")
@@ -144,19 +148,18 @@ def _measured(report: Report) -> list[str]:
     from .measured_words import about
 
     rows = ["#### Measurements", "", escape(about(report.snapshot.measured)), ""]
-    first, *rest = [_sheet(*sheet) for sheet in sheets(report)] or [[]]
+    first, *rest = [[f"**{escape(one.title)}**", "", *sheet_rows(one)] for one in sheets(report)] or [[]]
     rows += [*first, *(["<details>", "<summary>Figures</summary>", ""] if rest else [])]
     for sheet in rest:
         rows += sheet
     return [*rows, *(["</details>", ""] if rest else [])]
 
 
-def _sheet(
-    title: str, header: tuple[str, ...], cells: Sequence[tuple[str, ...]], numeric: tuple[int, ...]
-) -> list[str]:
-    line = ["---:" if index in numeric else "---" for index in range(len(header))]
-    rows = [f"| {' | '.join(map(escape, row))} |" for row in cells]
-    return [f"**{escape(title)}**", "", f"| {' | '.join(header)} |", f"| {' | '.join(line)} |", *rows, ""]
+def sheet_rows(sheet: Sheet) -> list[str]:
+    """A table; its title is the caller's."""
+    line = ["---:" if index in sheet.numeric else "---" for index in range(len(sheet.header))]
+    rows = [f"| {' | '.join(map(escape, row))} |" for row in sheet.rows]
+    return [f"| {' | '.join(map(escape, sheet.header))} |", f"| {' | '.join(line)} |", *rows, ""]
 
 
 def _checks(report: Report, layers: Mapping[str, Layer]) -> list[str]:
@@ -174,7 +177,7 @@ def _matrix(report: Report) -> list[str]:
     behind = rows_behind(report, [finding.id for finding in report.findings])
     if not behind:
         return []
-    head = ["<details>", f"<summary>Rows of the matrix {escape(report.matrix.version)}: {len(behind)}</summary>", ""]
+    head = ["<details>", f"<summary>Rows from matrix {escape(report.matrix.version)}: {len(behind)}</summary>", ""]
     head += ["| Row | Source | |", "| --- | --- | --- |"]
     rows = [f"| {r.table} {escape(r.row)} | {escape(r.source)} | {r.confidence} |" for r in behind]
     return [*head, *rows, "", "</details>", ""]
@@ -197,7 +200,7 @@ def _facts(report: Report, room: int) -> list[str]:
             room -= len(row) + 1
             kept.append(row)
     if len(kept) < len(rows):
-        kept.append(f"{len(rows) - len(kept)} more, which --format json has")
+        kept.append(f"{len(rows) - len(kept)} more in --format json")
     return [
         "<details>",
         "<summary>Facts</summary>",

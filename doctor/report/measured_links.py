@@ -123,7 +123,7 @@ def _row(m: Measured, r: CollectiveRate, fastest: float, verbose: int) -> Row:
     smallest = min((o for o in _plain(m) if o.operation == r.operation), key=lambda o: o.bytes)
     words = [f"{size(r.bytes)} in {time_words(r.us)}"]
     words += [f"{size(smallest.bytes)} in {time_words(smallest.us)}"] if smallest != r and not verbose else []
-    words += [] if known(r.right) else ["the data arrived wrong" if known(r.right) is False else "not checked"]
+    words += [] if known(r.right) else ["the data arrived corrupted" if known(r.right) is False else "not checked"]
     share = r.bus_gb_s / fastest if fastest else 0.0
     mark = ("✗", "fail") if known(r.right) is False else ("", "")
     return Row(NAMES.get(r.operation, r.operation), number(r.bus_gb_s), "GB/s", ", ".join(words), share, mark=mark)  # type: ignore[arg-type]
@@ -133,7 +133,7 @@ def send_note(send: SendRate) -> str:
     """`latency 39 us`, and what is wrong with it."""
     words = [f"latency {time_words(send.latency_us)}"]
     words += [] if send.same_node else ["between nodes"]
-    words += ["the data arrived wrong"] if known(send.right) is False else []
+    words += ["the data arrived corrupted"] if known(send.right) is False else []
     return ", ".join(words)
 
 

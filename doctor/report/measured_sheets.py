@@ -105,7 +105,7 @@ def _speed(report: Report) -> Sheet:
             spread = percent(r.spread_percent) if r.runs > 1 else ""
             words = range_words(r, band(report, r))
             rows.append((device, f"{r.kind} {r.what}", *_value(r), words, spread, str(r.runs or "")))
-    header = ("Device", "What", "Median", "Unit", "Share of peak, and normal range", "Spread", "Runs")
+    header = ("Device", "What", "Median", "Unit", "Share of peak and normal range", "Spread", "Runs")
     return Sheet("Speed", header, rows, (2, 5, 6))
 
 
@@ -173,7 +173,7 @@ def _loads(m: Measured) -> Sheet:
     names = {p.key: p.device for p in known(m.torch) or () if p.key}
     header = ("GPU", "Phase", "Busy", "Power", "Limit", "Hottest", "SM clock", "PCIe", "Memory", "Held back")
     rows = [_load(load, names) for load in known(m.loads) or ()]
-    return Sheet("Under load, by NVML", header, rows, (2, 3, 4, 5, 6, 8))
+    return Sheet("Under load, according to NVML", header, rows, (2, 3, 4, 5, 6, 8))
 
 
 def _load(load: Load, names: dict[str, str]) -> tuple[str, ...]:
@@ -222,7 +222,7 @@ def _links(m: Measured) -> list[Sheet]:
     return [
         Sheet(f"Collectives{about}", head, rates_, (1, 2, 3, 4, 5)),
         Sheet("Messages from rank to rank", ("Ranks", "GB/s", "Latency", "Data"), sent, (1, 2)),
-        Sheet("Waiting between ranks", ("Rank", "Mean of a step"), waits),
+        Sheet("Waiting between ranks", ("Rank", "Mean per step"), waits),
         Sheet("One all-reduce, three algorithms", ("Way", "What it cost"), ways),
         Sheet("DDP training", ("",), [(words,) for words in (*variant_words(m), *ddp_words(m))]),
     ]

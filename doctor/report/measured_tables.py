@@ -98,8 +98,10 @@ def _node(copy: Rate) -> str:
     if gpu is None or host is None:
         return ""
     if host < 0:
-        return f"no core on the GPU's node {gpu} may be used here"
-    return f"memory on the GPU's node {gpu}" if host == gpu else f"memory of node {host}, GPU on node {gpu}"
+        return f"this process may not use any core on the GPU's NUMA node {gpu}"
+    return (
+        f"memory on the GPU's NUMA node {gpu}" if host == gpu else f"memory on NUMA node {host}, GPU on NUMA node {gpu}"
+    )
 
 
 def range_words(found: Rate, expected: Band | None) -> str:

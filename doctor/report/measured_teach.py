@@ -35,17 +35,17 @@ def way_words(way: SumWay) -> list[str]:
         if way.name == "ring":
             words.append(f"2(N-1) = {2 * (n - 1)} steps, each with 1/N of the data")
             words.append(f"every rank: {what}" if len(set(way.links.values())) == 1 else f"the busiest rank: {what}")
-            words.append(f"in theory 2(N-1)/N of the data = {size(expected)}")
+            words.append(f"in theory, 2(N-1)/N of the data = {size(expected)}")
         else:
             words.append(f"the root alone: {what}; its link is the bottleneck")
-            words.append(f"in theory (N-1) times the data = {size(expected)}")
+            words.append(f"in theory, (N-1) times the data = {size(expected)}")
     if way.held_bytes:
         words.append(f"{'the root' if way.name != 'ring' else 'each rank'} holds {size(way.held_bytes)}")
     if way.counted_bytes and way.nodes > 1:
-        words.append(f"the kernel counted {size(way.counted_bytes)} leaving the first node")
+        words.append(f"the Linux kernel counted {size(way.counted_bytes)} leaving the first node")
     elif way.counted_bytes:
         share = percent(100 * way.counted_bytes / (2 * (way.ranks - 1) * way.bytes)) if way.ranks > 1 else ""
-        words.append(f"the kernel counted {size(way.counted_bytes)} in all, {share} of 2(N-1) times the data")
+        words.append(f"the Linux kernel counted {size(way.counted_bytes)} in total, {share} of 2(N-1) times the data")
     words += ["the sum is wrong"] if known(way.right) is False else []
     return words
 

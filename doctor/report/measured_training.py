@@ -76,7 +76,7 @@ def crossing(report: Report, device: str) -> str:
     """From which batch on the GPU sets the time, or what does at the largest; empty if it cannot be said."""
     batch, judged = crossover(report, device), limits(report, device)
     if batch is not None:
-        return f"The GPU sets the time {'at every batch' if batch <= min(judged) else f'from batch {batch:,} on'}."
+        return f"The GPU is the limit {'at every batch' if batch <= min(judged) else f'from batch {batch:,} on'}."
     return f"Limit at the largest batch of the sweep: {judged[max(judged)]}." if judged else ""
 
 

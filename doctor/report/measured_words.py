@@ -45,7 +45,7 @@ def about(m: Measured) -> str:
     seconds = known(m.import_seconds)
     words += f", torch imported in {number(round(seconds, 1))} s" if seconds is not None else ""
     together = at_once(known(m.rates) or ())
-    return words + (f", with products and memory on {together} GPUs in parallel" if together > 1 else "")
+    return words + (f", with matmuls and memory measured on {together} GPUs in parallel" if together > 1 else "")
 
 
 def _devices(m: Measured, device: str) -> str:
@@ -54,7 +54,7 @@ def _devices(m: Measured, device: str) -> str:
         return device
     wanted = device.split(",")
     others = [name for name in known(m.torch_devices) or () if name not in wanted]
-    return in_short(wanted) + (f", as requested, and not on {in_short(others)}" if others else "")
+    return in_short(wanted) + (f", as requested, but not on {in_short(others)}" if others else "")
 
 
 def evidence(proof: TorchProof) -> str:
@@ -63,7 +63,7 @@ def evidence(proof: TorchProof) -> str:
     errors = [e for e in (known(proof.matmul_error), known(proof.conv_error)) if e is not None]
     if known(proof.right):
         off = f", error at most {max(errors):.1e}" if errors else ""
-        words.append(f"matrix product and convolution match float64{off}")
+        words.append(f"matmul and convolution match float64{off}")
     code = known(proof.code)
     if code:
         first = amount(proof.first_launch_ms, "ms")
@@ -79,7 +79,7 @@ def evidence(proof: TorchProof) -> str:
     if work and cpu and proof.device != "cpu":
         words.append(f"{number(cpu / work)} times as fast as the CPU")
     if proof.busy:
-        words.append("another process was using it, so its speed says little")
+        words.append("another process was using the device, so the measured speed is not meaningful")
     return "; ".join(words)
 
 
@@ -93,7 +93,7 @@ def driver_evidence(proof: DriverProof) -> str:
     if not proof.right:
         return f"{name}: {proof.wrong_elements:,} of {proof.elements:,} elements are wrong"
     context, mib, loaded = amount(proof.context_ms, "ms"), memory(proof.context_mib), amount(proof.module_ms, "ms")
-    words = [f"context created in {context}" if context else "", f"the context takes {mib}" if mib else ""]
+    words = [f"context created in {context}" if context else "", f"the context uses {mib}" if mib else ""]
     words += [f"PTX loaded in {loaded}" if loaded else ""]
     return "; ".join(
         w for w in (f"{name}: gpudoctor's PTX kernel computed {proof.elements:,} elements correctly", *words) if w

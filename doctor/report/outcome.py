@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+from ..findings.strangers import is_of_stranger
 from .groups import in_words
 
 if TYPE_CHECKING:
@@ -36,8 +37,9 @@ class Ruled(NamedTuple):
 
 
 def _in_words(step: Step) -> str:
-    """Its command; what ends others' work or has to be done as root never without its condition."""
-    if not step.ends and not step.needs_root:
+    """Its command; what ends others' work, has to be done as root or installs what a file names that is not trusted,
+    never without its condition."""
+    if not step.ends and not step.needs_root and not is_of_stranger(step):
         return step.command or step.text
     return " ".join(filter(None, (step.text, step.ends and f"(ends {step.ends})", step.command)))
 

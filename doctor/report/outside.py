@@ -35,7 +35,7 @@ def remarks(s: Snapshot) -> list[str]:
     driver, own = known(host.kernel_version), known(s.driver.libcuda_version)
     if driver and own and own != driver:
         found.append(
-            f"The container's libcuda {own} does not belong to the host's driver {driver}; it comes from the image."
+            f"The container's libcuda {own} does not match the host's driver {driver}; it comes from the image."
         )
     given, have = known(s.driver.device_nodes), known(host.nodes)
     if given is not None and have:

@@ -40,6 +40,3 @@ for (const box of document.querySelectorAll("input.filter")) {
     said.textContent = words.length ? `${shown} of ${rows.length} rows` : "";
   });
 }
-addEventListener("beforeprint", () => {
-  for (const folded of document.querySelectorAll("details:not(.facts)")) folded.open = true;
-});

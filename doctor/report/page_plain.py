@@ -1,4 +1,4 @@
-"""Pages of answers that are not reports of a machine: links of GPUs, an image against hosts, text as it stands."""
+"""Pages of answers that are not reports of a machine: links of GPUs, an image against hosts, text."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 from ..judge.preflight_answer import Preflight
 from ..topo.costs import Answer
 from .blocks import families
-from .image_text import RUNS, details, how, summary
+from .image_text import RUNS, details, how, spec_lines, spec_words, summary
 from .measured_sheets import Sheet
 from .page import cause, markup, rendered
+from .plain_markdown import plain_markdown
 from .plot_topo import render_topo
 from .topo import topo_tables
 
@@ -52,15 +53,23 @@ def image_page(answer: Preflight) -> str:
     for one in answer.hosts:
         found = [cause(root, under) for root, under in families(one.findings)]
         parts += [part(one.host, causes=found)] if found else []
+    if answer.spec:
+        words, lines = spec_words(answer.spec, answer.image)
+        parts.append(part(words, spec_lines(lines)))
     parts.append(part("The image", sheets=[Sheet("", ("", ""), details(image))]))
     title = f"gpudoctor image: {image.name}"
     return rendered(title, plain=plain(image.name, " · ".join(summary(image)), parts))
 
 
-def text_page(title: str, heading: str, verdict: str, commands: Sequence[str], text: str) -> str:
+def text_document(heading: str, verdict: str, commands: Sequence[str], text: str) -> dict[str, Any]:
     """Commands to copy, and below them the whole answer as the terminal has it."""
     parts = [part("To copy and paste", commands=list(commands))] if commands else []
-    return rendered(title, plain=plain(heading, verdict, [*parts, part("Full report", pre=text)]))
+    return plain(heading, verdict, [*parts, part("Full report", pre=text)])
+
+
+def written(title: str, document: dict[str, Any], form: str) -> str:
+    """A document as "html" or "markdown"."""
+    return plain_markdown(document) if form == "markdown" else rendered(title, plain=document)
 
 
 def plain(heading: str, verdict: str, parts: list[dict[str, Any]]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ _OPEN = {
     "not-proven": "This text does not prove the cause", "undecided": "This text is not enough to find the cause",
     "unknown-error": _UNKNOWN_ERROR, "sound": "No environment problem found in this text",
 }  # fmt: skip
-_DECIDE = "Run this on that machine, add its output to the text, and run gpudoctor explain again:"
+_DECIDE = "Run this on that machine, append its output to the text, and run gpudoctor explain again:"
 
 
 def worth_telling(report: Report) -> tuple[Finding, ...]:
@@ -135,14 +135,18 @@ def possible(report: Report, titles: Mapping[str, str]) -> list[Possible]:
 
 
 def known_causes(report: Report, titles: Mapping[str, str]) -> list[str]:
-    """What the messages of the text are known to come from, where the report names none of their causes otherwise."""
+    """What the messages of the text are known to come from, as far as the report does not name it otherwise."""
     shown = {one.id for one in possible(report, titles)} | {f.id for f in report.findings}
-    return [
-        f"Line {row.line}: {row.means}. Possible causes: "
-        f"{'; '.join(f'{name} ({titles.get(name, name)})' for name in row.causes[:_MOST_CAUSES])}"
-        for row in (report.text.messages if report.text else ())
-        if shown.isdisjoint(row.causes)
-    ][:_MOST_LINES]
+    found: list[str] = []
+    for row in report.text.messages if report.text else ():
+        left = [name for name in row.causes if name not in shown]
+        if len(left) == len(row.causes):
+            causes = "; ".join(f"{name} ({titles.get(name, name)})" for name in left[:_MOST_CAUSES])
+            found.append(f"Line {row.line}: {row.means}. Possible causes: {causes}")
+        elif left and report.text and report.text.open != "sound":
+            found.append(f"Less likely causes of line {row.line}: {', '.join(left)}")
+        shown.update(left)
+    return found[:_MOST_LINES]
 
 
 def _percent(chance: float) -> str:
@@ -150,7 +154,7 @@ def _percent(chance: float) -> str:
 
 
 def _possible_words(report: Report) -> str:
-    return "Possible causes, most likely first, with how often such a guess was right:"
+    return "Possible causes, most likely first, with how often such a guess has been right:"
 
 
 def open_lines(report: Report, titles: Mapping[str, str], width: int) -> list[Line]:

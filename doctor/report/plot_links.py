@@ -71,7 +71,7 @@ def draw_links(d: Drawing, report: Report) -> None:
 def _bandwidth(d: Drawing, m: Measured, curves: dict[str, list[CollectiveRate]]) -> None:
     group = group_of(m)
     d.text(0, 16, "Bus bandwidth by size" + (f": {group_words(group)}" if group else ""), 15, bold=True)
-    d.text(0, 34, "GB/s as counted by nccl-tests. Where a line is flat, the link is the limit.", 11, MUTED)
+    d.text(0, 34, "GB/s as counted by nccl-tests. Where a line is flat, the link is the bottleneck.", 11, MUTED)
     points = [r for rows in curves.values() for r in rows]
     sizes, speeds = [r.bytes for r in points], [r.bus_gb_s for r in points]
     x = LogAxis(min(sizes), max(sizes), 62, WIDTH - 2 * _MARGIN - 150)

@@ -98,7 +98,7 @@ def _siblings(d: Drawing, report: Report, names: list[str], found: list[list[Rat
             d.text(left + wide, top + _ROW / 2 + 4, number(rate.value), 11.5, INK, "end", bold=bad)
         d.line(middle, _TOP, middle, bottom, AXIS, 1, "4 3")
         d.line(left, _TOP, left, bottom, AXIS)
-    d.text(_LEFT, bottom + 20, "Dashed: median of all GPUs. Orange: below the other GPUs.", 11, MUTED)
+    d.text(_LEFT, bottom + 20, "Dashed: median of all GPUs. Orange: slower than the other GPUs.", 11, MUTED)
 
 
 def _links(d: Drawing, report: Report, names: list[str], between: dict[tuple[str, str], float]) -> None:
@@ -114,7 +114,7 @@ def _links(d: Drawing, report: Report, names: list[str], between: dict[tuple[str
     d.text(
         0,
         44,
-        "Rows send, columns receive. Stronger color is faster; orange: slower than the link between them allows.",
+        "Rows send, columns receive. A stronger color is faster; orange: slower than the two GPUs' link allows.",
         11,
         MUTED,
     )

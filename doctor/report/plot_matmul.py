@@ -27,7 +27,7 @@ def draw_matmul(d: Drawing, report: Report, device: str, width: float, height: f
     products = matmuls(report.snapshot.measured, device)
     bands = [band(report, p) for p in products]
     shares = all(b and b.peak for b in bands)
-    d.text(0, 16, "Matrix product", 15, bold=True)
+    d.text(0, 16, "Matrix multiplication", 15, bold=True)
     d.text(
         0,
         34,

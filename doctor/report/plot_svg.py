@@ -111,16 +111,14 @@ def render_svg(report: Report, device: str = "") -> str:
     rows = panels(report, device) if device and found else [] if device else together(report)
     if not rows:
         about = f" on {device}" if device else ""
-        raise ValueError(
-            f"nothing to draw: no matrix product, memory bandwidth, batch sweep or collective was measured{about}"
-        )
+        raise ValueError(f"nothing to draw: no matmul, memory bandwidth, batch sweep or collective was measured{about}")
     height = _HEAD + sum(max(p.height for p in row) + _GAP for row in rows) + _FOOT
     one = found[0] if len(found) == 1 else ""
     d = Drawing(one or "all")
     title = name_of(report, one) or ("CPU" if one == "cpu" else facts.gpus(report.snapshot))
     d.text(_MARGIN, 36, shorten(title, 20, _WIDTH - 2 * _MARGIN), 20, bold=True)
     words = [one or in_short(found), facts.torch(report.snapshot), facts.driver(report.snapshot)]
-    words.append(report.generated_at[:10])
+    words.append((report.target.gathered_at or report.generated_at)[:10])  # measured then, judged perhaps much later
     d.text(_MARGIN, 57, shorten("  ·  ".join(w for w in words if w), 12, _WIDTH - 2 * _MARGIN), 12, MUTED)
     y = float(_HEAD + 10)
     for row in rows:

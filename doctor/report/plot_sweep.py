@@ -34,7 +34,13 @@ def draw_sweep(d: Drawing, report: Report, device: str, width: float, height: fl
     low, high = min(p.step_ms for p in points), max(p.step_ms for p in points)
     y = LogAxis(low / 1.7, high * 2.0, upper_end, TOP)
     d.text(0, 16, "Batch sweep", 15, bold=True)
-    d.text(0, 34, "One training step of a small model. Where the line is flat, a larger batch is free.", 11, MUTED)
+    d.text(
+        0,
+        34,
+        "One training step of a small model. Where the line is flat, a larger batch costs no extra time.",
+        11,
+        MUTED,
+    )
     for tick in y.ticks():
         d.line(LEFT, y.at(tick), width - RIGHT, y.at(tick), GRID)
         d.text(LEFT - 8, y.at(tick) + 4, number(tick), 11, MUTED, "end")
@@ -72,7 +78,7 @@ def _crossing(d: Drawing, report: Report, device: str, points: list[BatchPoint],
         return
     at = (x.at(before) + x.at(min(batch, points[-1].batch))) / 2
     d.line(at, TOP - 2, at, height - BOTTOM, "#d55e00", 1.4, "5 4")
-    text = f"from batch {batch:,} on the GPU is the limit"
+    text = f"from batch {batch:,} on, the GPU is the limit"
     wide = text_width(text, 11.5)
     right = at + 8 + wide < x.end + 40
     d.text(at + (8 if right else -8), TOP + 10, text, 11.5, "#b34700", "start" if right else "end", halo=True)

@@ -12,7 +12,7 @@ from datetime import datetime
 from ..findings import Layer
 from ..judge.report import Report
 from ..snapshot import Gpu, known
-from .prometheus_text import family
+from .prometheus_text import ANSWERED, family
 
 STATUSES = ("pass", "warn", "fail", "unknown", "skipped")
 _VALUE = {"pass": 0, "warn": 1, "fail": 2, "unknown": 3}
@@ -21,7 +21,7 @@ _OF_GPU: tuple[tuple[str, str, str, float], ...] = (
     ("memory_total_bytes", "memory_total_mib", "Total GPU memory.", _MIB),
     ("memory_used_bytes", "memory_used_mib", "GPU memory in use.", _MIB),
     ("temperature_celsius", "temperature_c", "Temperature of the GPU.", 1),
-    ("power_draw_watts", "power_draw_w", "Power drawn now.", 1),
+    ("power_draw_watts", "power_draw_w", "Current power draw.", 1),
     ("power_limit_watts", "power_limit_w", "Power limit currently set.", 1),
     ("power_default_limit_watts", "power_default_w", "Default power limit of the board.", 1),
     ("pcie_link_generation", "pcie_gen", "PCIe generation in use; an idle GPU lowers it.", 1),
@@ -36,7 +36,7 @@ _OF_GPU: tuple[tuple[str, str, str, float], ...] = (
 def render_prometheus(report: Report, layers: Mapping[str, Layer], exit_code: int) -> str:
     """All series; `layers`: check id to layer."""
     made = datetime.fromisoformat(report.generated_at.replace("Z", "+00:00")).timestamp()
-    rows = family("answered", "1 if the check finished, 0 if it was cut off.", [({}, 1)])
+    rows = family("answered", ANSWERED, [({}, 1)])
     rows += family("info", "Versions.", [({"version": report.tool.version, "matrix": report.matrix.version}, 1)])
     rows += family("last_check_timestamp_seconds", "Time of the check.", [({}, made)])
     rows += family("exit_code", "Exit code of gpudoctor healthcheck.", [({}, exit_code)])

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from .clean import printable
 
+ANSWERED = "1 if the check finished, 0 if it was cut off."
+"""HELP of the series that says so."""
+
 
 def family(name: str, words: str, samples: Iterable[tuple[Mapping[str, str], float]]) -> list[str]:
     """HELP, TYPE and one line for each sample (labels, value); nothing if there is no sample."""
@@ -27,4 +30,4 @@ def _escaped(value: str) -> str:
 def cut_off(why: str) -> str:
     """The series written if no answer came in time."""
     words = why.replace("\n", " ")
-    return "\n".join([f"# UNKNOWN {words}", *family("answered", "0: it was cut off.", [({}, 0)])]) + "\n"
+    return "\n".join([f"# UNKNOWN {words}", *family("answered", ANSWERED, [({}, 0)])]) + "\n"

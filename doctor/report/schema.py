@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -48,13 +49,26 @@ def topo_schema() -> bytes:
     return _schema(TopoAnswer, "topo", TOPO_SCHEMA_VERSION, (TopoAnswer, Cost, Device, Fastest))
 
 
+def compare_schema() -> bytes:
+    """The same of what `compare --format json` prints."""
+    from ..compare import answer
+    from ..judge.compared import Named
+
+    return _schema(answer.Comparison, "compare", answer.COMPARE_SCHEMA_VERSION, (*_structs(vars(answer)), Named))
+
+
 def fleet_schema() -> bytes:
     """The same of what `fleet report --format json` prints."""
     from ..fleet import report as fleet
 
-    kinds = {one for one in vars(fleet).values() if isinstance(one, type) and issubclass(one, msgspec.Struct)}
-    whole = tuple(sorted(kinds - {msgspec.Struct}, key=lambda one: one.__name__))
+    whole = _structs(vars(fleet))
     return _schema(fleet.FleetReport, "fleet", fleet.FLEET_SCHEMA_VERSION, (*whole, Alternative))
+
+
+def _structs(names: Mapping[str, object]) -> tuple[type[msgspec.Struct], ...]:
+    """The Structs among the names of a module."""
+    kinds = {one for one in names.values() if isinstance(one, type) and issubclass(one, msgspec.Struct)}
+    return tuple(sorted(kinds - {msgspec.Struct}, key=lambda one: one.__name__))
 
 
 def _schema(root: type[msgspec.Struct], name: str, version: int, whole: tuple[type, ...]) -> bytes:

@@ -18,7 +18,7 @@ from .lines import BLANK, Line, Span, Style, coloured, line, plain, wrap
 from .own_error import own_error
 from .waiting import waiting_lines
 
-SMI_NOTE = "The CUDA version that nvidia-smi shows is the highest that the driver supports, not what is installed."
+SMI_NOTE = "The CUDA version that nvidia-smi shows is the highest that the driver supports, not the installed version."
 _NOTE = Span("i ", "dim")
 _REACH = ("looked-at-in-part", "no-nvidia-gpu", "gpu-fell-off-bus", "cuda-lists-fewer-gpus")
 """Checks whose remark says how far the verdict reaches."""

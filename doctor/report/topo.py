@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from textwrap import wrap
 
+from ..fleet.facts import compared
 from ..topo.costs import Answer
 from .amounts import number
 from .clean import printable
@@ -94,12 +95,13 @@ def _facts(found: Answer) -> list[str]:
     rows = [f"{what}{':' if found.ring else ','} {found.rate_words}"] if found.rate_words else []
     rows += [f"one ring: {' '.join(found.ring)}"] if found.ring else []
     if found.fastest is not None:
-        this = ": this one" if found.fastest.reached else ""
+        this = " (reached here)" if found.fastest.reached else ""
         rows.append(
-            f"fastest link of these GPUs: {found.fastest.name}, {found.fastest.rate_gb_s:g} GB/s each way{this}"
+            f"fastest link these GPUs have: {found.fastest.name}, {found.fastest.rate_gb_s:g} GB/s each way{this}"
         )
-    rows += [f"nearest NIC of {gpu}: {', '.join(nics)}" for gpu, nics in found.nearest_nics.items()]
+    rows += [f"nearest NIC to {gpu}: {', '.join(nics)}" for gpu, nics in found.nearest_nics.items()]
     states: dict[str, list[str]] = {}
+    fabric = compared("gpus.fabric_state")
     for device in found.devices:
         words = []
         if device.pcie_gen and device.pcie_width:
@@ -107,16 +109,12 @@ def _facts(found: Answer) -> list[str]:
             words.append(f"PCIe {device.pcie_gen} x{device.pcie_width} now{most}")
         if device.nvlinks_built:
             words.append(f"{device.nvlinks_up} of {device.nvlinks_built} NVLinks up")
-        if device.fabric_state in _FABRIC:
-            words.append(f"NVSwitch fabric {_FABRIC[device.fabric_state]}")
+        if device.fabric_state and fabric and (state := fabric.words.get(str(device.fabric_state))):
+            words.append(f"NVSwitch fabric {state}")
         if words:
             states.setdefault(", ".join(words), []).append(device.name)
     rows += [f"{names[0]}{f' to {names[-1]}' * (len(names) > 1)}: {words}" for words, names in states.items()]
     return [*rows, *found.notes]
-
-
-_FABRIC = {1: "not started", 2: "in progress", 3: "ready"}
-"""nvmlGpuFabricInfo_t."""
 
 
 def _question(found: Answer) -> str:

@@ -33,7 +33,7 @@ def waiting_lines(report: Report, width: int) -> list[Line]:
             else f"{_checks(len(same), 'needs', 'need')} {needed(_all_words(same))}."
         )
     if rest := sum(map(len, others[_MOST:])):
-        texts.append(f"{_checks(rest, 'is', 'are')} undecided for other reasons (-v lists them).")
+        texts.append(f"{_checks(rest, 'is', 'are')} still undecided for other reasons (-v lists them).")
     return [row for text in texts for row in wrap(text, width, first=Span("? ", "unknown"))]
 
 

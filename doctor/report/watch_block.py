@@ -52,7 +52,7 @@ def watch_rows(w: Watch) -> list[Row]:
         rows.append(Row("GPU busy", number(round(busy)), "%", by, busy / 100))
         alone = w.gpu_busy_by != "process" or not known(w.others_on_gpu)
         none = f"no work at all in {percent(idle)} of the samples" if idle is not None else ""
-        label = "GPU waited" if alone else "GPU without this program's work"
+        label = "GPU waited" if alone else "GPU not working for this program"
         rows.append(Row(label, number(max(0, 100 - round(busy))), "%", none, max(0.0, 1 - busy / 100)))
     cpu, cores = known(w.cpu_cores), known(w.cores)
     if cpu is not None:
@@ -74,10 +74,10 @@ def watch_notes(m: Measured, w: Watch, verbose: int) -> list[tuple[str, str]]:
     rows = [("programs", _programs(w)), ("GPU", _gpu(w, load))]
     if verbose:
         seconds, libraries = known(w.gpu_first_seen_s), known(w.libraries)
-        rows.append(("first on the GPU", [f"after {amount(seconds, 's')}" if seconds is not None else ""]))
+        rows.append(("first GPU use", [f"after {amount(seconds, 's')}" if seconds is not None else ""]))
         rows.append(("CUDA libraries", [", ".join(libraries[:12]) if libraries else ""]))
         rows.append(("distributed job", [several(ranks, "rank") if (ranks := known(w.world_size)) else ""]))
-        rows.append(("watching took", [amount(w.sampler_cpu_s, "s of CPU time")]))
+        rows.append(("watching used", [amount(w.sampler_cpu_s, "s of CPU time")]))
     texts = [(name, ", ".join(word for word in words if word)) for name, words in rows]
     return [(name, text) for name, text in texts if text]
 
@@ -95,7 +95,7 @@ def _programs(w: Watch) -> list[str]:
         loaders if workers is not None else "",
         f"at most {most}" if w.processes_max else "",
         f"waited for a disk in {percent(disk)} of the samples" if disk else "",
-        f"ready but without a core {percent(core)} of the time" if core and core >= 1 else "",
+        f"ready to run but without a core {percent(core)} of the time" if core and core >= 1 else "",
     ]
 
 
