@@ -192,7 +192,7 @@ def test_an_old_driver_is_asked_in_its_own_way(on_machine: OnMachine) -> None:
     first, _ = gpus(snapshot)
     assert first.memory_total_mib == 24576
     assert first.memory_used_mib == 401  # the first form of the call counts reserved memory as used
-    assert first.memory_reserved_mib == Missing("absent", "not in this driver's answer")
+    assert first.memory_reserved_mib == Missing("absent", "not reported by this driver")
     assert first.temperature_margin_c == Missing("absent", "this driver's NVML has no such call")
     assert first.processes == ()
     assert snapshot.driver.nvml_cuda_version == "11.4"

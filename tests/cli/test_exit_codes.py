@@ -26,6 +26,16 @@ def test_a_failure_is_1_in_every_format(tmp_path: Path, form: str) -> None:
     assert b"no-nvidia-gpu" in done.stdout
 
 
+@for_each("what", ["image", "topo", "compare"])
+def test_two_schemas_at_once_are_2(what: str) -> None:
+    done = gpudoctor("schema", "--fleet", what)
+    assert (done.returncode, done.stdout, done.stderr) == (
+        2,
+        b"",
+        f"gpudoctor: --fleet cannot be used with {what}\n".encode(),
+    )
+
+
 def test_the_exit_code_of_the_process_is_the_one_in_the_report(tmp_path: Path) -> None:
     for snapshot in (healthy(), without_gpu(healthy())):
         done = gpudoctor("check", "--from", save(tmp_path, snapshot), "--format", "json")

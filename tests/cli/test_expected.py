@@ -23,7 +23,16 @@ from .command import gpudoctor, one_line, save
 
 WRONG = "8xH20O"
 H200 = healthy(*["h100"] * 8)
-PRINTED = ("systemd", "slurm-prolog", "kubernetes", "node-problem-detector", "compose", "github-action")
+PRINTED = (
+    "systemd",
+    "slurm-prolog",
+    "slurm-healthcheck",
+    "kubernetes",
+    "kubernetes-fleet",
+    "node-problem-detector",
+    "compose",
+    "github-action",
+)
 
 
 def hanging(s: Snapshot) -> Snapshot:

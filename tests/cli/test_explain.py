@@ -9,6 +9,9 @@ from typing import NamedTuple
 
 import jsonschema
 
+from compat_matrix.rows_library import NvmlError
+
+from ..judging import matrix
 from ..rows import for_each
 from . import command
 
@@ -133,3 +136,59 @@ def test_a_row_that_only_marks_a_topic_is_never_offered() -> None:
         done = gpudoctor("explain", word)
         offered = done.err.partition("did you mean")[2]
         assert done.code == 2 and "topic-" not in offered and "readings-" not in offered
+
+
+def test_q_marks_a_likely_cause_once() -> None:
+    short = gpudoctor(
+        "explain",
+        "-",
+        "-q",
+        stdin="mmcv==1.1.5\nRuntimeError: CUDA error: no kernel image is available for execution\n",
+    )
+    assert short.code == 3 and short.out.count("Likely:") == 1
+
+
+def test_cuda_s_own_words_name_neither_torch_nor_an_extension() -> None:
+    image = "no kernel image is available for execution on the device"
+    for bare in (
+        f"RuntimeError: CUDA error: {image}\n",
+        f"torch.AcceleratorError: CUDA error: {image}\n",
+        f"RuntimeError: CUDA error: {image}\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n",
+        f"numpy==1.26.4\nRuntimeError: CUDA error: {image}\n",
+        "torch.AcceleratorError: CUDA error: invalid device function\n",
+    ):
+        done = gpudoctor("explain", "-", stdin=bare)
+        assert done.code == 3 and "Likely" not in done.out, bare
+        assert "torch-lacks-new-gpu-sm" in done.out and "torch-dropped-old-gpu-sm" in done.out
+    for named in (
+        f"mmcv==1.1.5\nRuntimeError: CUDA error: {image}\n",
+        f"cudaCheckError() failed : {image}\n",
+        f"error in ms_deformable_im2col_cuda: {image}\n",
+    ):
+        assert "extension-lacks-gpu-arch" in gpudoctor("explain", "-", stdin=named).out.split("Possible causes")[0], (
+            named
+        )
+
+
+def test_a_floor_is_no_fault_of_a_gpu_that_reaches_it() -> None:
+    """xformers tests < (7, 5) and says "> 7.5"; SGLang takes 7.5 too."""
+    for line in (
+        "    requires a GPU with compute capability > 7.5",
+        "RuntimeError: SGLang only supports sm75 and above.",
+    ):
+        for gpu in ("NVIDIA A100-SXM4-80GB", "Tesla T4", "NVIDIA H100 PCIe", "NVIDIA GeForce RTX 4090"):
+            done = gpudoctor("explain", "-", stdin=f"GPU 0: {gpu}\n{line}\n")
+            assert done.code == 3 and "extension-lacks-gpu-arch" not in done.out, (line, gpu)
+        for gpu in ("Tesla V100-SXM2-16GB", "NVIDIA GeForce GTX 1080", "Tesla P100-PCIE-16GB"):
+            done = gpudoctor("explain", "-", stdin=f"GPU 0: {gpu}\n{line}\n")
+            assert done.code == 1 and "extension-lacks-gpu-arch" in done.out, (line, gpu)
+
+
+def test_no_page_of_an_error_has_an_empty_line_to_fill() -> None:
+    m = matrix()
+    for row in (*m.cuda_errors, *(row for row in m.nvml_errors if row.code)):
+        name = row.name if isinstance(row, NvmlError) else row.driver_name or row.runtime_name
+        page = gpudoctor("explain", name)
+        assert page.code == 0 and row.message in page.out, name
+        assert not re.search(r"(?m)^(?:  - ?|What to do first: ?)$", page.out), page.out
+        assert ("Usual causes:" in page.out) == bool(row.causes), page.out

@@ -26,6 +26,7 @@ record --from
 explain no-nvidia-gpu
 explain - -f md
 fix --from {report}
+compare {report} {report} -f md
 what-if --from {report} --driver 470
 resolve torch --gpu H100 --driver 535 -f pyproject
 resolve -r -

@@ -174,7 +174,7 @@ def test_too_few_descriptors_prove_nothing() -> None:
     """What cannot be opened is not absent."""
     shell = 'ulimit -n 10; exec "$0" "$@"'
     for words, code, out, err in (
-        (["healthcheck"], 0, "UNKNOWN too little to work with: Too many open files (see ulimit -a)\n", ""),
+        (["healthcheck"], 0, "UNKNOWN not enough resources to run: Too many open files (see ulimit -a)\n", ""),
         (["check"], 2, "", "gpudoctor: this shell's limits are too low: Too many open files"),
     ):
         command = ["bash", "-c", shell, sys.executable, "-m", "doctor", *words]

@@ -23,11 +23,17 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="FIFOs and /dev/
 
 NO_PATHS = {
     "WHAT", "PKG", "ID", "[ID]", "VERSION", "GPU", "GPUS", "GPUS,GPUS", "N", "HOST[:PORT],...", "DEVICE", "WHERE",
-    "NODESET", "SQL", "TARGET", "STAGE", "NAME=VALUE", "NAME", "OS/ARCH", "FIELD=VALUE", "[PACKAGE]...", "[COMMAND]...",
+    "NODESET", "LABELS", "SQL", "FACT", "TARGET", "STAGE", "NAME=VALUE", "NAME", "OS/ARCH", "FIELD=VALUE", "[PACKAGE]...", "[COMMAND]...",
     "[--] CMD [ARGS]...",
 }  # fmt: skip
 """Metavars of what is no path."""
-NO_PATH = {("matrix query", "words"), ("matrix show", "table"), ("matrix sources", "key"), ("print", "image")}
+NO_PATH = {
+    ("matrix query", "words"),
+    ("matrix show", "table"),
+    ("matrix sources", "key"),
+    ("print", "image"),
+    ("fleet run", "image"),
+}
 OUTPUTS = {"output", "plot", "restore_file", "file", "folder"}
 """Parameters that are written to (tests/cli/test_where_it_writes.py)."""
 FOLDERS = {"root", "replay", "python_"}
@@ -37,8 +43,9 @@ BESIDE = {
     "dockerfile": ["Dockerfile"], "image": ["127.0.0.1:9/a"], "explain": ["RuntimeError: no CUDA GPUs are available"], "record": ["out"],
     "watch": ["true"], "fit --model": ["--gpus", "T4"],
     "fit": ["--params", "7B"], "what-if": ["--driver", "580"], "matrix export": ["-"],
-    "matrix query": ["driver", "580"], "print": ["systemd"], "matrix show": ["nccl"], "resolve -r": ["--gpu", "T4"],
-    "fleet report": ["fleet.db"],
+    "matrix query": ["driver", "580"], "print": ["systemd"],
+    "print --from": ["spec"], "print --python": ["spec"], "matrix show": ["nccl"], "resolve -r": ["--gpu", "T4"],
+    "fleet report": ["fleet.db"], "fleet run": ["--on", "ssh", "-o", "new.db"], "compare": ["report.json"],
 }  # fmt: skip
 """What the command needs beside the parameter that is tried, unless that is one of these."""
 FORKS = """

@@ -120,6 +120,7 @@ def test_a_misspelt_gpu_gets_the_names_that_it_is_close_to(
         "prove --from reprot.json",
         "what-if --driver 580 --from reprot.json",
         "fix --from reprot.json",
+        "compare reprot.json report.json",
         "resolve -r reprot.json --gpu H100 --driver 580",
         "explain reprot.json",
         "dockerfile reprot.json",

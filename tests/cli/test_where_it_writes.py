@@ -155,6 +155,7 @@ WRITERS: dict[str, tuple[str, ...]] = {
     "dockerfile": ("Dockerfile", "-o"),
     "fit": ("--params", "7B", "--gpus", "RTX 4090", "-o"),
     "topo": ("--from", "report.json", "-o"),
+    "compare": ("report.json", "report.json", "-o"),
     "explain": ("804", "-o"),
     "healthcheck": ("--from", "report.json", "-o"),
     "fix": ("--from", "report.json", "-o"),
@@ -168,6 +169,7 @@ WRITERS: dict[str, tuple[str, ...]] = {
     "matrix lint": ("-o",),
     "fleet load": ("report.json", "-o"),
     "fleet report": ("fleet.db", "-o"),
+    "fleet run": ("--on", "ssh", "--nodes", "gpu-1", "-o"),
     "matrix export": (),
     "record": (),
 }
@@ -320,7 +322,7 @@ def test_an_interrupted_healthcheck_is_one_line(tmp_path: Path) -> None:
             time.sleep(0.02)  # until it reads its input
         child.send_signal(signal.SIGINT)
         out, err = child.communicate(timeout=60)
-        assert (child.returncode, out, err) == (code, b"UNKNOWN interrupted before there was an answer\n", b"")
+        assert (child.returncode, out, err) == (code, b"UNKNOWN interrupted before the check finished\n", b"")
 
 
 INTERRUPTS = """
@@ -342,7 +344,7 @@ def test_an_interrupt_during_an_import_is_no_traceback(tmp_path: Path) -> None:
         done = gpudoctor(*words, env=env)
         assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"\n"), done
     done = gpudoctor("healthcheck", "--help", env=env)
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"UNKNOWN interrupted before there was an answer\n", b"")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"UNKNOWN interrupted before the check finished\n", b"")
 
 
 @pytest.mark.slow
@@ -362,6 +364,7 @@ def test_a_healthcheck_answers_once(tmp_path: Path) -> None:
     assert child.wait(60) == 0 and said.count(b"\n") == 1 and said.startswith(b"OK"), said
 
 
+@pytest.mark.slow
 @for_each("seconds", ["1", "0.5"], ids=["read at once", "read by click"])
 def test_the_time_of_a_healthcheck_holds_for_all_of_it(seconds: str) -> None:
     child = subprocess.Popen(

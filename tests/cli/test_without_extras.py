@@ -45,32 +45,38 @@ def test_what_needs_an_extra_names_it(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @for_each(
-    ("direct_url", "line"),
+    ("direct_url", "line", "elsewhere"),
     [
-        (None, "'gpudoctor[image]'"),
+        (None, "'gpudoctor[image]'", "gpudoctor"),
         (
             '{"dir_info": {}, "url": "file:///srv/a%20b/gpudoctor"}',
             "{} '/srv/a b/gpudoctor[image]'",
+            "./gpudoctor",
         ),
         (
             '{"dir_info": {"editable": true}, "url": "file:///src/gpudoctor"}',
             "{} -e '/src/gpudoctor[image]'",
+            "./gpudoctor",
         ),
         (
             '{"archive_info": {}, "url": "file:///tmp/gpudoctor-0.1.0-py3-none-any.whl"}',
             "{} 'gpudoctor[image] @ file:///tmp/gpudoctor-0.1.0-py3-none-any.whl'",
+            "./gpudoctor",
         ),
         (
             '{"vcs_info": {"vcs": "git", "commit_id": "abc"}, "url": "https://example.org/gpudoctor.git"}',
             "{} 'gpudoctor[image] @ git+https://example.org/gpudoctor.git@abc'",
+            "git+https://example.org/gpudoctor.git@abc",
         ),
-        ('{"vcs_info": {}, "url": "https://example.org/gpudoctor.git"}', "'gpudoctor[image]'"),
-        ("[", "'gpudoctor[image]'"),
-        ('{"dir_info": 3, "url": "file:///x"}', "'gpudoctor[image]'"),
-        ("[]", "'gpudoctor[image]'"),
+        ('{"vcs_info": {}, "url": "https://example.org/gpudoctor.git"}', "'gpudoctor[image]'", "./gpudoctor"),
+        ("[", "'gpudoctor[image]'", "./gpudoctor"),
+        ('{"dir_info": 3, "url": "file:///x"}', "'gpudoctor[image]'", "./gpudoctor"),
+        ("[]", "'gpudoctor[image]'", "./gpudoctor"),
     ],
 )
-def test_the_line_names_the_checkout_that_was_installed(tmp_path: Path, direct_url: str | None, line: str) -> None:
+def test_the_line_names_the_checkout_that_was_installed(
+    tmp_path: Path, direct_url: str | None, line: str, elsewhere: str
+) -> None:
     """Real metadata of a distribution; a name that is not yet in an index would install nothing, or another's package.
 
     With pip and, as in an environment that uv made, without.
@@ -81,10 +87,11 @@ def test_the_line_names_the_checkout_that_was_installed(tmp_path: Path, direct_u
     if direct_url is not None:
         (info / "direct_url.json").write_text(direct_url)
     path = [str(tmp_path), str(ROOT)]
-    code = f"import sys; sys.path[:0] = {path!r}; from doctor.extra import extra_line; print(extra_line('image'))"
+    code = f"import sys; sys.path[:0] = {path!r}; from doctor import extra; "
+    code += "print(extra.extra_line('image'), extra.elsewhere(), sep='\\n')"
     python = shlex.quote(sys.executable)
     for pip in (f"uv pip install --python {python}", f"{python} -m pip install"):
         done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True)
         plain = "pip install" if "-m" in pip else pip
-        assert done.stdout == (line.format(pip) if "{}" in line else f"{plain} {line}") + "\n"
+        assert done.stdout == (line.format(pip) if "{}" in line else f"{plain} {line}") + f"\n{elsewhere}\n"
         (tmp_path / "pip").mkdir(exist_ok=True)

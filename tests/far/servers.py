@@ -14,8 +14,9 @@ from pathlib import Path
 
 
 @contextlib.contextmanager
-def sshd(folder: Path) -> Iterator[dict[str, str]]:
-    """A server on loopback; the variables by which `ssh there` reaches it (the real client, with a config of its own)."""
+def sshd(folder: Path, more_config: str = "") -> Iterator[dict[str, str]]:
+    """A server on loopback; the variables by which `ssh there` reaches it (the real client, with a config of its own).
+    more_config: lines for sshd_config."""
     folder.mkdir(parents=True)
     folder.chmod(0o755)
     for name in ("host", "user"):
@@ -29,6 +30,7 @@ def sshd(folder: Path) -> Iterator[dict[str, str]]:
     (folder / "sshd_config").write_text(
         f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\n"
         f"PidFile {folder}/pid\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\n"
+        + more_config
     )
     key = (folder / "host.pub").read_text().split()
     (folder / "known").write_text(f"[127.0.0.1]:{port} {key[0]} {key[1]}\n")

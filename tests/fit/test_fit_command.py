@@ -163,7 +163,7 @@ def test_a_size_that_is_not_listed_is_said_with_what_is() -> None:
 @for_each(
     ("config", "code", "words"),
     [
-        ({**CONFIG, "model_type": "mamba"}, 3, "state space models have no memory formula in gpudoctor"),
+        ({**CONFIG, "model_type": "mamba"}, 3, "gpudoctor has no memory formula for state space models"),
         ({**CONFIG, "hidden_size": "wide"}, 2, "hidden_size is 'wide'; it must be a whole number"),
         ({**CONFIG, "hidden_size": None}, 2, "hidden_size is missing"),
         (
@@ -229,6 +229,9 @@ def test_an_unknown_family_is_judged_by_its_widths_with_a_wider_range(tmp_path: 
         ("--params 7B --gpus H200 --solve concurrency", 2, "is for --task inference"),
         ("--params 7B --gpus H200 --task inference --accumulation 4", 2, ": --accumulation is for training"),
         ("--params 7B --gpus H200 --task inference --optimizer sgd", 2, ": --optimizer is for training"),
+        ("--params 7B --gpus H200 --task inference --checkpointing", 2, ": --checkpointing is for training"),
+        ("--params 7B --gpus H200 --task inference --meta-device", 2, ": --meta-device is for training"),
+        ("--params 7B --gpus H200 --task inference --lora 1", 2, ": --lora is for training"),
         (
             "--params 7B --gpus H200 --task inference --lora 8 --rules zero",
             2,

@@ -59,7 +59,7 @@ def test_single_precision_runs_on_cuda_cores_until_tf32_is_allowed() -> None:
     found = paced(LLAMA_7B, "A100-80GB", dtype="fp32")
     assert found.products == "CUDA cores" and found.bound == "products"
     text = gpudoctor("fit", "--params", "7B", "--dtype", "fp32", "--gpus", "A100-80GB").stdout.decode()
-    assert "moves them to the tensor cores, 16 times as fast on paper" in " ".join(text.split())
+    assert "moves it to the tensor cores, 16 times as fast on paper" in " ".join(text.split())
 
 
 def test_without_nvlink_sharding_waits_for_the_link() -> None:

@@ -112,6 +112,7 @@ def patched(strings: bytes, gap: int) -> bytes:
     return header.ljust(gap, b"\0") + dynamic.ljust(0x1000, b"\0") + strings
 
 
+@pytest.mark.slow
 def test_strings_that_were_moved_to_the_end_are_found() -> None:
     data = patched(b"\0libcudart.so.12\0$ORIGIN/../../nvidia/cublas/lib\0", 70 << 20)
     found = read_dynamic(parse_elf(read(data, 1 << 18).kept.pread))
@@ -122,6 +123,7 @@ def test_strings_that_were_moved_to_the_end_are_found() -> None:
     )
 
 
+@pytest.mark.slow
 def test_many_small_containers_do_not_pile_up() -> None:
     data = synthetic.fatbin_library([["sm_80", "sm_90"]] * 20_000)
     source, most = forward(data, 1 << 16), 0

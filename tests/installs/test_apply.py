@@ -57,6 +57,7 @@ def test_what_fails_is_said_and_the_file_stays(patient: New, doctor: On, shelf: 
     assert sick.installed.get("torch") == "2.9.1+cpu", "a step that fails leaves the user with the torch that was there"
 
 
+@pytest.mark.slow
 def test_the_answer_names_what_is_repaired_what_is_left_and_what_is_new(
     patient: New, doctor: On, tmp_path: Path
 ) -> None:

@@ -24,7 +24,7 @@ OFFERED = (
     ("gpudoctor check --only gpu-fell", "gpu-fell-off-bus"),
     ("gpudoctor explain torch-lacks-n", "torch-lacks-new-gpu-sm"),
     ("gpudoctor resolve --gpu rtx-509", "RTX-5090"),
-    ("gpudoctor print slu", "slurm-prolog"),
+    ("gpudoctor print slurm-p", "slurm-prolog"),
     ("gpudoctor check --from repo", "report.json"),
 )
 """What is typed before the tab, and what stands there after it."""
@@ -84,8 +84,20 @@ def test_in_zsh(tmp_path: Path) -> None:
                 assert done.returncode == 0, done.stderr
 
 
-def test_for_fish_and_for_no_shell() -> None:
-    assert b"complete --no-files --command gpudoctor" in gpudoctor("completion", "fish").stdout
+@pytest.mark.fish
+def test_in_fish(tmp_path: Path) -> None:
+    """What fish itself says it would offer at a tab."""
+    (tmp_path / "report.json").write_text("{}")
+    (tmp_path / "gpudoctor.fish").write_bytes(gpudoctor("completion", "fish").stdout)
+    with Faults() as faults:
+        for line, wanted in OFFERED:
+            with faults.of(line):
+                command = ["fish", "--no-config", "-c", f"source gpudoctor.fish; complete --do-complete '{line}'"]
+                done = subprocess.run(command, cwd=tmp_path, env=_env(), capture_output=True, text=True, check=False)
+                assert wanted in [row.split("\t")[0] for row in done.stdout.splitlines()], done
+
+
+def test_for_no_shell() -> None:
     assert "'tcsh' is not one of" in one_line(gpudoctor("completion", "tcsh"))
 
 

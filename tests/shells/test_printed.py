@@ -13,10 +13,14 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from doctor.commands.print import WHAT
+from doctor.commands.print import WHAT as ALL
 
-from ..cli.command import gpudoctor, one_line
+from ..cli.command import COMMAND, gpudoctor, one_line
+from ..reaction import HANG_S
 from ..rows import Faults
+
+WHAT = [what for what in ALL if what != "spec"]
+"""Files to start from; a spec states what a machine has (tests/cli/test_spec.py)."""
 
 
 def printed(what: str, *flags: str) -> str:
@@ -56,7 +60,7 @@ def test_no_rule_of_ours_speaks_against_our_own_files(tmp_path: Path) -> None:
                         continue
                     read.add(what)
                     assert (done.returncode, json.loads(done.stdout)["findings"]) == (0, []), done.stdout
-    assert read == {"compose", "kubernetes"}
+    assert read == {"compose", "kubernetes", "kubernetes-fleet"}
 
 
 def test_a_flag_changes_the_file_or_is_refused() -> None:
@@ -86,6 +90,30 @@ def test_kubernetes_takes_the_manifest() -> None:
     (gate,) = manifest["spec"]["initContainers"]
     assert gate["command"] == ["gpudoctor", "healthcheck", "--strict", "--expect", "8xH100"]
     assert gate["resources"]["limits"] == {"nvidia.com/gpu": "8"} and gate["image"] == "registry.example/g:1"
+
+
+def test_kubernetes_fleet_fills_a_folder_that_fleet_loads(tmp_path: Path) -> None:
+    """One round of its loop, on a node that gives its pod a GPU and on one that does not."""
+    import kubernetes_validate
+
+    manifest = YAML(typ="safe").load(printed("kubernetes-fleet", "--expect", "any"))
+    for version in ("1.31", kubernetes_validate.latest_version()):
+        kubernetes_validate.validate(manifest, version, strict=True)
+    (container,) = manifest["spec"]["template"]["spec"]["containers"]
+    *shell, script = container["command"]
+    assert shell == ["/bin/sh", "-c"] and "resources" not in container
+    (tmp_path / "spool").mkdir()
+    (tmp_path / "nvidia0").touch()
+    script = script.replace("/spool", f"{tmp_path}/spool").replace("sleep 3600 &", "exit 0")
+    for node, devices in (("gpu-1", f"{tmp_path}/nvidia[0-9]*"), ("gpu-2", f"{tmp_path}/none[0-9]*")):
+        env = {**os.environ, "NODE": node, "PATH": f"{COMMAND.parent}:{os.environ['PATH']}"}
+        line = ["sh", "-c", script.replace("/dev/nvidia[0-9]*", devices)]
+        subprocess.run(line, env=env, check=True, capture_output=True, timeout=HANG_S)
+    assert sorted(path.name for path in (tmp_path / "spool").iterdir()) == ["gpu-1.json", "gpu-2.json"]
+    assert gpudoctor("fleet", "load", "spool", "-o", "now.db", cwd=tmp_path).returncode == 0
+    found = json.loads(gpudoctor("fleet", "report", "now.db", "--json", cwd=tmp_path).stdout)
+    assert found["answered"] == 1 and found["counts"]["fail"] == 0 and not found["refused"]
+    assert found["not_examined"] == [{**found["not_examined"][0], "node": "gpu-2", "reason": "the pod got no GPU"}]
 
 
 def test_the_gates_command_is_one_that_gpudoctor_takes(tmp_path: Path) -> None:
