@@ -47,7 +47,7 @@ def guarded(work: Callable[[], object], arguments: Sequence[str]) -> int:
         return say(str(refusal), refusal.code or failed)
     except KeyboardInterrupt:
         if list(arguments[:1]) == ["healthcheck"]:
-            return unknown("interrupted before there was an answer", arguments)
+            return unknown("interrupted before the check finished", arguments)
         _write("\n")
         return 130
     except BrokenPipeError:
@@ -61,7 +61,7 @@ def guarded(work: Callable[[], object], arguments: Sequence[str]) -> int:
         if no_thread or isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _POOR):
             what = "memory" if isinstance(error, MemoryError) else getattr(error, "strerror", error)
             if list(arguments[:1]) == ["healthcheck"]:  # nothing was examined
-                return unknown(f"too little to work with: {what} (see ulimit -a)", arguments)
+                return unknown(f"not enough resources to run: {what} (see ulimit -a)", arguments)
             return say(f"this shell's limits are too low: {what} (see ulimit -a)", failed)
         if traced():
             raise

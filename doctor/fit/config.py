@@ -89,14 +89,14 @@ def _model(config: dict[str, Any], name: str, found: Header | None) -> Model:
     kind = next((kind for kind, names in _OTHER_KINDS.items() if family.lower() in names), "")
     if kind:
         raise Unbuildable(
-            f"{family}: {kind} models have no memory formula in gpudoctor; go by the parameters and a measured run"
+            f"{family}: gpudoctor has no memory formula for {kind} models; go by the parameters and a measured run"
         )
     known = _families().get(family)
     shape = _shape(config, known or {})
     count = found.count if found and not found.packed else parameters(shape)
     fewest, notes = 0, []
     if known is None:
-        notes.append(f"the family {family or '(no name)'} is unknown: a decoder with these dimensions is assumed")
+        notes.append(f"the model family {family or '(no name)'} is unknown: a decoder with these dimensions is assumed")
         other = replace(_shape(config, {"gated": False}), head=False)
         fewest = 0 if found else parameters(other)
     else:

@@ -106,7 +106,7 @@ def _training(shape: Shape, count: float, work: Work, board: Board) -> Iterator[
         eight = replace(small, optimizer="adamw-8bit")
         yield Rung("8-bit optimizer", estimate(shape, count, eight), reduce, link, "AdamW states in 8 bits")
     moved = _without(estimate(shape, count, small), "optimizer", "master", "master gradients", ROOTS)
-    offload = Rung("offload", moved, 2 * gradients, board.pcie_gb_s, "optimizer and fp32 copies in the host's memory")
+    offload = Rung("offload", moved, 2 * gradients, board.pcie_gb_s, "optimizer and fp32 copies in host memory")
     if n == 1:
         yield offload
         return
@@ -177,7 +177,7 @@ def _apart_from_frozen(shape: Shape, count: float, work: Work, board: Board, red
         yield Rung("ZeRO 3 / FSDP", held, sent, board.link_gb_s, words)
     held = _gathering(_split(_without(whole, FROZEN), (*STATES, ROOTS), n), shape, frozen)
     sent = 2 * work.accumulation * frozen
-    yield Rung("offload", held, sent, board.pcie_gb_s, "frozen weights in the host's memory, fetched layer by layer")
+    yield Rung("offload", held, sent, board.pcie_gb_s, "frozen weights in host memory, fetched layer by layer")
 
 
 def _gathering(held: Estimate, shape: Shape, weights: float, size: float = 2.0, by: int = 1) -> Estimate:

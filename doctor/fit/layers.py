@@ -83,10 +83,10 @@ def windows(config: Mapping[str, Any], layers: int, family: Mapping[str, Any]) -
     if isinstance(kinds, list) and kinds:
         unknown = next((str(kind) for kind in kinds if kind not in (*_WHOLE, *_WINDOWED)), "")
         if unknown:
-            raise Unbuildable(f"gpudoctor has no formula for layers of kind {unknown[:40]}")
+            raise Unbuildable(f"gpudoctor has no formula for {unknown[:40]} layers")
         share = sum(kind in _WINDOWED for kind in kinds) / len(kinds)
         if share and not tokens:
-            raise Unbuildable("it has layers with a window, but no sliding_window that gives its length")
+            raise Unbuildable("it has sliding-window layers, but no sliding_window that gives the window's length")
         count = round(share * layers)
         return Windows(tokens, count, count)
     if not tokens or config.get("use_sliding_window") is False:

@@ -236,11 +236,15 @@ def _inference(shape: Shape, count: float, work: Work) -> list[Part]:
     tokens = work.batch * work.sequence
     held = cache(shape, work)
     windows = shape.windows
-    short = f", {windows.most} layers keep {windows.tokens}" if windows.least and windows.tokens < work.sequence else ""
+    short = (
+        f"; {windows.most} layers keep only {windows.tokens}"
+        if windows.least and windows.tokens < work.sequence
+        else ""
+    )
     widest = max(shape.hidden * 4, (shape.expert_ffn or shape.ffn) * (2 if shape.gated else 1))
     step = 2 * work.batch, 2 * tokens  # one token of each request, or all of their prompts at once
     low, high = (x * widest + work.batch * shape.vocab * 4 for x in step)
-    kept = f"{tokens} tokens of {kv_bytes(shape, work.kv_dtype) / 1024:.0f} KiB{short}"
+    kept = f"{tokens} tokens, {kv_bytes(shape, work.kv_dtype) / 1024:.0f} KiB each{short}"
     return [
         _as_stored("weights", work.stored) if work.stored else _weights("weights", shape, count, work.dtype),
         Part("KV cache", *held, kept),

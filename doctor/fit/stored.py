@@ -119,7 +119,9 @@ class _Kept:
             try:
                 return re.match(name[3:], path) is not None
             except re.error:
-                raise Unbuildable(f"its quantization_config leaves out {name[:60]!r}, which is not a pattern") from None
+                raise Unbuildable(
+                    f"its quantization_config excludes {name[:60]!r}, which is not a valid pattern"
+                ) from None
         if "*" in name:
             return fnmatchcase(path, f"{name}*") or fnmatchcase(path, f"*{name}*")
         return path == name if self.whole else f".{name}." in f".{path}."
@@ -167,7 +169,7 @@ def _of_group(found: Mapping[str, Any], one: Linear) -> float:
         size = _group(weights.get("group_size") or -1, one.inputs)
         scale = 8 if weights.get("type") == "float" and bits == 4 else 16
         return bits + (scale + (0 if weights.get("symmetric", True) else bits)) / size
-    raise Unbuildable("its quantization_config gives no bits for its layers, so their size is unknown")
+    raise Unbuildable("its quantization_config does not give the bit width of its layers, so their size is unknown")
 
 
 def _target(target: str, name: str) -> bool:

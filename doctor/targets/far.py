@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct, ValidationError, convert
 
@@ -30,9 +30,10 @@ _MOST_BYTES, _MOST_OBJECTS = 32 << 20, 1_000_000
 """Of an answer: far over what the largest machine gives."""
 _MOST_S, _INSPECT_S = 1e6, 20.0
 _MARGIN_S = 20.0
+_MOST_CLOCK = 4e9
 
 
-def sent(settings: dict[str, Any]) -> str:
+def sent(settings: dict[str, Any], agent: str = "far") -> str:
     """The one text: the version is asked before anything that an old Python could not read."""
     binding = find_spec("pynvml")
     text = ""
@@ -44,7 +45,7 @@ def sent(settings: dict[str, Any]) -> str:
         f"_t = {text!r}\nif _t:\n    _b = sys.modules['pynvml'] = type(sys)('pynvml')\n    _b.__file__ = 'pynvml.py'\n"
         "    exec(compile(_t, 'pynvml.py', 'exec'), _b.__dict__)\n"
     )
-    return _OLD + bound + assembled("far", json.dumps({**settings, "torch": torch}))
+    return _OLD + bound + assembled(agent, json.dumps({**settings, "torch": torch}))
 
 
 def ask(target: FarTarget, limit_s: float, torch: bool) -> tuple[list[dict[str, Any]], dict[str, AgentResult]]:
@@ -56,7 +57,11 @@ def ask(target: FarTarget, limit_s: float, torch: bool) -> tuple[list[dict[str, 
     failed: Unreachable | None = None
     for python in ("python3", "python"):
         fed = _run(target.command(python), text.encode(), 4 * limit_s + _MARGIN_S)
-        found = _lines(target, fed)
+        if fed.too_much:
+            raise Unreachable(
+                f"{target}: sent over {_MOST_BYTES >> 20} MiB of data that is not an answer", unknown=True
+            )
+        found = _lines(str(target), fed.out)
         if any(line.hello is not None for line in found):
             return _sorted(found, fed.late)
         old = next((line.old for line in found if line.old), "")
@@ -80,6 +85,7 @@ class _Line(Struct):
     seconds: float | None = None
     hung: bool | None = None
     bye: Any = None
+    clock: float | None = None
 
 
 def _run(command: list[str], data: bytes, limit_s: float) -> Fed:
@@ -92,14 +98,35 @@ def _run(command: list[str], data: bytes, limit_s: float) -> Fed:
         raise Unreachable(f"cannot start {command[0]}: {error.strerror}") from None
 
 
-def _lines(target: FarTarget, fed: Fed) -> list[_Line]:
+class Gathered(NamedTuple):
+    """What the agent far_answer gathered on a node."""
+
+    files: list[dict[str, Any]]
+    agents: dict[str, AgentResult]
+    clock: float
+    """The node's own, as it gave its answer: seconds since 1970 UTC; 0 if it gave none."""
+
+
+def read_answer(name: str, out: bytes) -> Gathered:
+    """Raises Unreachable with one line if these bytes are no answer of far_answer."""
+    found = _lines(name, out)
+    if not any(line.hello is not None for line in found):
+        raise Unreachable(f"{name}: sent no answer that gpudoctor can read", unknown=True)
+    clock = next((line.clock for line in found if line.clock is not None), 0.0)
+    return Gathered(*_sorted(found, True), clock if 0 < clock < _MOST_CLOCK else 0.0)
+
+
+def check_version(run: str) -> str:
+    """The same first lines for far_answer: a Python that is too old says so in a line of the run (fleet/gather.py)."""
+    return _OLD.replace('{"old": "%d.%d"}', f"@gpudoctor1-no {run} %d.%d")
+
+
+def _lines(target: str, out: bytes | bytearray) -> list[_Line]:
     """What it answered, by its types. Raises Unreachable with one line that says what the other end did."""
-    if fed.too_much:
-        raise Unreachable(f"{target}: sent over {_MOST_BYTES >> 20} MiB that are not an answer", unknown=True)
-    if sum(fed.out.count(sign) for sign in (b"{", b"[", b",")) > _MOST_OBJECTS:
-        raise Unreachable(f"{target}: sent over {_MOST_OBJECTS} values that are not an answer", unknown=True)
+    if sum(out.count(sign) for sign in (b"{", b"[", b",")) > _MOST_OBJECTS:
+        raise Unreachable(f"{target}: sent over {_MOST_OBJECTS} values, which cannot be an answer", unknown=True)
     found = []
-    for row in bytes(fed.out).split(b"\n"):
+    for row in bytes(out).split(b"\n"):
         try:
             value = parse_line(row) if row.startswith(b"{") else None
         except (ValueError, RecursionError):

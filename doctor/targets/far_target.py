@@ -34,7 +34,7 @@ class FarTarget:
     def __init__(self, text: str) -> None:
         self.kind, colon, self.name = text.partition(":")
         if self.kind not in KINDS or not colon:
-            raise Unreachable(f"--target {text[:80]!r}: one of {', '.join(_FORMS.values())} is expected")
+            raise Unreachable(f"--target {text[:80]!r}: expected one of {', '.join(_FORMS.values())}")
         if not _NAMES[self.kind].fullmatch(self.name):
             raise Unreachable(f"--target {text[:120]!r}: not a valid name for {_FORMS[self.kind]}")
 
