@@ -8,6 +8,7 @@
         print(finding.title, finding.fixes[0].steps[0].command)
     gpudoctor.explain("CUDA error: no kernel image is available for execution on the device")
     gpudoctor.resolve(gpus=["RTX 5090"], driver="575").best.pip
+    gpudoctor.compare("yesterday.json").appeared  # what is new on this machine, and which change explains it
 
 Each call runs the command in a separate process, so a hang or crash in a driver cannot take yours down. Anything not
 named here is not public.
@@ -19,13 +20,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # the typing module is not worth its start-up time here
     from typing import Any
 
-    from ._face import check, explain, resolve
-    from ._values import Build, Refused, Report, Resolution
+    from ._face import check, compare, explain, resolve
+    from ._values import Build, Comparison, Refused, Report, Resolution
 
     __version__: str
 
-__all__ = ["Build", "Refused", "Report", "Resolution", "__version__", "check", "explain", "resolve"]
-_IN_VALUES = ("Build", "Refused", "Report", "Resolution")
+__all__ = [
+    "Build", "Comparison", "Refused", "Report", "Resolution", "__version__", "check", "compare", "explain", "resolve",
+]  # fmt: skip
+_IN_VALUES = ("Build", "Comparison", "Refused", "Report", "Resolution")
 
 
 def __getattr__(name: str) -> Any:

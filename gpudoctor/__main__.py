@@ -29,7 +29,7 @@ def main() -> int:
         except NotOurs as other:
             print(other, file=sys.stderr)
         else:
-            print(f"gpudoctor: its installation is damaged ({error}): reinstall it", file=sys.stderr)
+            print(f"gpudoctor: the installation is damaged ({error}); reinstall gpudoctor", file=sys.stderr)
         return 2
     return run()
 

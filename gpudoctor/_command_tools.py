@@ -34,6 +34,9 @@ _Python = Annotated[Word | None, Meta(description="Python version, such as 3.12"
 _Os = Annotated[Word | None, Meta(description="linux, windows or wsl")]
 _Arch = Annotated[Word | None, Meta(description="x86_64 or aarch64")]
 _Saved = Annotated[Word | None, Meta(description="Path of a saved JSON report, instead of this machine")]
+Specs = Annotated[
+    Words, Meta(description="Paths of TOML files that state versions, as gpudoctor print spec writes them")
+]
 _Count = Annotated[int, Meta(ge=1)] | None
 
 
@@ -54,7 +57,7 @@ class WhatIf(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     driver: _Driver = None
     gpus: _Gpus = ()
-    torch: Annotated[Word | None, Meta(description="A different build: 2.8, 2.8.0+cu126 or none")] = None
+    torch: Annotated[Word | None, Meta(description="A different torch build: 2.8, 2.8.0+cu126 or none")] = None
     python: _Python = None
     os: _Os = None
     arch: _Arch = None
@@ -96,6 +99,7 @@ class Image(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = None
     platform: Annotated[Word | None, Meta(description="For example linux/arm64. Default: the host's")] = None
     layers: Annotated[bool, Meta(description="Also read the layers to find torch (slow)")] = False
+    spec: Specs = ()
 
 
 class Dockerfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -107,6 +111,20 @@ class Dockerfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     build_args: Annotated[Words, Meta(description="NAME=VALUE, as for docker build")] = ()
     drivers: _Drivers = ()
     gpus: _Gpus = ()
+    spec: Specs = ()
+
+
+_Side = "Path of a saved JSON report, of a recording's folder, or a node of a fleet's database (now.db:NODE)"
+
+
+class Compare(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `compare`."""
+
+    old: Annotated[Word, Meta(description=f"{_Side}: as it was")]
+    new: Annotated[Word | None, Meta(description=f"{_Side}: as it is. Default: this machine")] = None
+    expect: Annotated[Word | None, Meta(description="Expected GPUs: gpu, any, none, 8, H100 or 8xH100")] = None
+    require: Annotated[Words, Meta(description="Packages that must be installed and compatible")] = ()
+    ignore: Annotated[Words, Meta(description="Facts to leave out of the lists, such as host.kernel")] = ()
 
 
 class Answered(Struct, frozen=True, kw_only=True):
@@ -134,7 +152,7 @@ def printed(command: list[str], words: list[str], text: str = "") -> tuple[str, 
     if not shown[0].stdout:
         line = shown[0].stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
         raise Refused(
-            line.removeprefix("gpudoctor: ") or f"gpudoctor exited with code {shown[0].returncode} and no answer"
+            line.removeprefix("gpudoctor: ") or f"gpudoctor exited with code {shown[0].returncode} without an answer"
         )
     names = local_names()
     words_of_it = redact(shown[1].stdout.decode("utf-8", "replace"), names)
@@ -174,6 +192,13 @@ def dockerfile(arguments: Dockerfile, _allow_target: bool) -> tuple[str, dict[st
         raise Refused("give either files or text")
     files = list(arguments.files) or ["-"]
     return _whole(*printed(["dockerfile", *options(arguments, "files", "text")], files, arguments.text))
+
+
+def compare(arguments: Compare, _allow_target: bool) -> tuple[str, dict[str, Any]]:
+    sides = [side for side in (arguments.old, arguments.new) if side is not None]
+    if "-" in sides:
+        raise Refused("old and new must be paths, because standard input carries the protocol")
+    return _whole(*printed(["compare", *options(arguments, "old", "new")], sides))
 
 
 def _whole(text: str, data: Any, code: int) -> tuple[str, dict[str, Any]]:

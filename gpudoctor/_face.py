@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from ._values import Refused, Report, Resolution
+from ._values import Comparison, Refused, Report, Resolution
 
 T = TypeVar("T")
 
@@ -27,25 +27,52 @@ def check(
     source: str | PathLike[str] | None = None,
     target: str | None = None,
     timeout_s: float | None = None,
+    spec: Iterable[str | PathLike[str]] | str | PathLike[str] = (),
 ) -> Report:
     """Diagnose this machine and the Python that calls it, as `gpudoctor check` does.
 
     `expect`: gpu, any, none, 8, H100 or 8xH100. `require`: packages that must be installed and compatible. `only`,
     `skip`: check ids. `python`: a different interpreter or environment. `source`: a saved JSON report, judged again.
     `target`: docker:NAME, podman:NAME, ssh:HOST or kubectl:NAMESPACE/POD. `prove`: also compute on the GPU.
-    `timeout_s`: seconds for the probes. What is not given comes from the project's gpudoctor.toml. Names and addresses
-    are masked.
+    `timeout_s`: seconds for the probes. `spec`: files that state versions, as `print spec` writes them. What is not
+    given comes from the project's gpudoctor.toml. Names and addresses are masked.
 
     Raises Refused with the command's one-line message.
     """
     words = flag("--expect", expect) + many("--require", require) + many("--only", only) + many("--skip", skip)
     words += ["--prove"] * prove + ["--no-import"] * (not import_torch)
-    words += flag("--target", target) + flag("--timeout", timeout_s)
+    words += flag("--target", target) + flag("--timeout", timeout_s) + many("--spec", spec)
     if source is not None:
         words += flag("--from", source)
     elif target is None:
         words += flag("--python", python or sys.executable)
     return run(["check", *words], Report)
+
+
+def compare(
+    old: str | PathLike[str],
+    new: str | PathLike[str] | None = None,
+    *,
+    expect: str | int | None = None,
+    require: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    python: str | PathLike[str] | None = None,
+    import_torch: bool = True,
+    target: str | None = None,
+) -> Comparison:
+    """What changed between two reports, and which change explains what is broken now, as `gpudoctor compare` says it.
+
+    `old`, `new`: a saved JSON report, a recording's folder or a node of a fleet's database (now.db:NODE); without `new`
+    this machine, or `target`. `ignore`: facts to leave out of the lists. The rest as in `check`.
+
+    Raises Refused with the command's one-line message.
+    """
+    words = flag("--expect", expect) + many("--require", require) + many("--ignore", ignore)
+    words += ["--no-import"] * (not import_torch) + flag("--target", target)
+    if new is None and target is None:
+        words += flag("--python", python or sys.executable)
+    sides = [_word("a report", side) for side in (old, new) if side is not None]
+    return run(["compare", *words, "--", *sides], Comparison)
 
 
 def explain(
@@ -88,7 +115,7 @@ def flag(name: str, value: object) -> list[str]:
     return [] if value is None else [f"{name}={_word(name, value)}"]
 
 
-def many(name: str, values: Iterable[object] | str | None) -> list[str]:
+def many(name: str, values: Iterable[object] | str | PathLike[str] | None) -> list[str]:
     """The words of a repeatable option; a single string or number is one value."""
     if values is None:
         return []
@@ -114,5 +141,7 @@ def run(words: list[str], kind: type[T], text: str = "") -> T:
     done = subprocess.run(command, input=data, capture_output=True, check=False)
     if not done.stdout:
         line = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise Refused(line.removeprefix("gpudoctor: ") or f"gpudoctor exited with code {done.returncode} and no report")
+        raise Refused(
+            line.removeprefix("gpudoctor: ") or f"gpudoctor exited with code {done.returncode} without a report"
+        )
     return msgspec.json.decode(done.stdout, type=kind)

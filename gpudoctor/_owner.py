@@ -18,6 +18,6 @@ def owned() -> None:
     others = sorted(set(packages_distributions().get("doctor", [])) - {"gpudoctor"})
     whose = f"the distribution {others[0]}" if others else "another distribution"
     raise NotOurs(
-        f"gpudoctor: the package 'doctor' here belongs to {whose}; give gpudoctor a separate environment "
+        f"gpudoctor: the package 'doctor' here belongs to {whose}; install gpudoctor in a separate environment "
         "(uvx gpudoctor, pipx install gpudoctor), or pip uninstall that distribution and reinstall gpudoctor"
     )

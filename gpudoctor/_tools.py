@@ -37,7 +37,7 @@ class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Word | None,
         Meta(
             description="Interpreter or folder of the Python environment to examine. Default: the active one "
-            "(VIRTUAL_ENV, CONDA_PREFIX, ...), as with the command gpudoctor check"
+            "(VIRTUAL_ENV, CONDA_PREFIX, ...), as for gpudoctor check"
         ),
     ] = None
     target: Annotated[
@@ -48,18 +48,19 @@ class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ),
     ] = None
     report: Annotated[
-        Word | None, Meta(description="Path of a saved JSON report, or of a recording's folder, to judge again")
+        Word | None, Meta(description="Path of a saved JSON report, or of a recording's folder, to diagnose again")
     ] = None
     import_torch: Annotated[
         bool, Meta(description="false: only read torch's files, and run nothing from the environment")
     ] = True
+    spec: commands.Specs = ()
 
 
 class Explain(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `explain`."""
 
     text: Annotated[
-        str, Meta(description="An error, a log, output of nvidia-smi or collect_env, a question", min_length=1)
+        str, Meta(description="An error, a log, output of nvidia-smi or collect_env, or a question", min_length=1)
     ]
     expect: Annotated[Word | None, _EXPECT] = None
     require: Annotated[tuple[Word, ...], _REQUIRE] = ()
@@ -131,14 +132,17 @@ def _check(arguments: Check, allow_target: bool) -> tuple[str, dict[str, Any]]:
     if len(where) > 1:
         raise Refused(f"{where[0]} and {where[1]} cannot be used together")
     if arguments.target is not None and not allow_target:
-        raise Refused("target is off: to allow it, the user can start the server as gpudoctor mcp --allow-target")
+        raise Refused(
+            "target is not allowed; to allow it, the user can start the server as gpudoctor mcp --allow-target"
+        )
     words = flag("--expect", arguments.expect) + many("--require", arguments.require)
     words += ["--no-import"] * (not arguments.import_torch) + flag("--target", arguments.target)
+    words += many("--spec", arguments.spec)
     if arguments.python is not None:
         words += flag("--python", _environment(arguments.python))
     if arguments.report is not None:
         if arguments.report == "-":
-            raise Refused("report: give the path of a file; standard input belongs to the protocol")
+            raise Refused("report must be the path of a file, because standard input carries the protocol")
         words += flag("--replay" if Path(arguments.report).is_dir() else "--from", arguments.report)
     return diagnosed(run(["check", *words], Report))
 
@@ -215,49 +219,59 @@ TOOLS = {
     ),
     "explain": Tool(
         title="Explain an error or a log",
-        about="Diagnose a text about a GPU problem: an error, a log, nvidia-smi, torch's collect_env, or a question "
-        "such as 'driver 535, torch 2.8.0+cu129'. What the text does not prove is shown with its probability. "
-        f"{_MARKS}",
+        about="Diagnose a text about a GPU problem: an error, a log, output of nvidia-smi or torch's collect_env, or a "
+        "question such as 'driver 535, torch 2.8.0+cu129'. Causes that the text does not prove are shown with their "
+        f"probability. {_MARKS}",
         takes=Explain,
         answer=Diagnosis,
         does=_explain,
     ),
     "matrix_query": Tool(
         title="Ask the compatibility matrix",
-        about="Which driver, CUDA, torch, cuDNN, GPU and Python work together, with sources; offline. Questions: "
-        "'driver 535.129.03 cuda 12.8', 'torch for gpu GTX 1080', 'gpu RTX 5090', 'driver for cuda 12.8', "
+        about="Look up which driver, CUDA, torch, cuDNN, GPU and Python work together, with sources; offline. "
+        "Questions: 'driver 535.129.03 cuda 12.8', 'torch for gpu GTX 1080', 'gpu RTX 5090', 'driver for cuda 12.8', "
         "'torch 2.11.0'.",
         takes=Query,
         answer=Matrix,
         does=_matrix_query,
     ),
     "resolve": Tool(
-        title="What to install",
-        about="The torch build (and vllm, flash-attn ...) that runs on this machine or one that you describe, "
-        "with the lines that install it, and why other builds do not run; offline, nothing is installed.",
+        title="Find out what to install",
+        about="Find the torch build (and vllm, flash-attn ...) that runs on this machine or one that you describe, "
+        "with the lines that install it, and why other builds do not run. Offline; nothing is installed.",
         takes=commands.Resolve,
         answer=Resolution,
         does=commands.resolve,
     ),
     "what_if": Tool(
         title="Try out a change without making it",
-        about="What would be wrong on this machine with a different driver, GPU, torch or Python: which problems go "
-        f"away, which are new, which stay. Nothing is changed. {_MARKS}",
+        about="Show what would be wrong on this machine with a different driver, GPU, torch or Python: which problems "
+        f"go away, which are new, and which stay. Nothing is changed. {_MARKS}",
         takes=commands.WhatIf,
         answer=Change,
         does=_what_if,
     ),
+    "compare": Tool(
+        title="Find out what changed",
+        about="Compare a saved report with a newer one, or with this machine: which problems are new or cured, which "
+        "changed fact explains each of them, and what else changed. Changes nothing; names are masked. exit_code: 0 "
+        "no new failure, 1 a new failure, 3 something required is unknown on one side.",
+        takes=commands.Compare,
+        answer=commands.Answered,
+        does=commands.compare,
+    ),
     "fit": Tool(
-        title="Does a model fit",
-        about="Whether training or inference fits into the memory of these GPUs, part by part, and if not, the first "
-        "way to split it that fits. Reads no weights; offline. exit_code: 0 it fits, 1 it does not, 3 unknown.",
+        title="Check whether a model fits",
+        about="Calculate whether training or inference fits into the memory of these GPUs, part by part, and if not, "
+        "find the first way to split it that fits. Reads no weights; offline. exit_code: 0 it fits, 1 it does not, 3 "
+        "unknown.",
         takes=commands.Fit,
         answer=commands.Answered,
         does=commands.fit,
     ),
     "image": Tool(
-        title="Does a container image run",
-        about="Whether a container image runs on this host, or on hosts that you describe: driver, CUDA, torch. "
+        title="Check whether a container image runs",
+        about="Check whether a container image runs on this host, or on hosts that you describe: driver, CUDA, torch. "
         "Contacts the registry; nothing is pulled. exit_code: 0 it runs on every host, 1 it does not run on at least "
         f"one, 3 unknown. {_MARKS}",
         takes=commands.Image,
@@ -266,7 +280,7 @@ TOOLS = {
     ),
     "dockerfile": Tool(
         title="Check a Dockerfile",
-        about="GPU problems in Dockerfiles, compose files and Kubernetes manifests, with line numbers; nothing "
+        about="Find GPU problems in Dockerfiles, compose files and Kubernetes manifests, with line numbers; nothing "
         "is built. exit_code: 0 nothing failed, 1 something failed, 3 unknown.",
         takes=commands.Dockerfile,
         answer=commands.Answered,

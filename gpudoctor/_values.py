@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from doctor.compare.answer import Comparison as _Compared
 from doctor.judge.report import Report as _Judged
 from doctor.report.amounts import several
 from doctor.report.clean import printable
@@ -16,13 +17,10 @@ class Refused(ValueError):
     """What the command refused, in its one-line message: an unreadable file, a meaningless flag."""
 
 
-class Report(_Judged, frozen=True, kw_only=True):
-    """A report: the typed fields of `gpudoctor check --format json`, and its text forms."""
+class _Printed:
+    """The forms in which a command prints its answer."""
 
-    @property
-    def ok(self) -> bool:
-        """Whether the exit code is 0: nothing failed, and nothing required is unknown."""
-        return self.exit_code == 0
+    __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
         """As `--format json`, in plain dicts, lists, strings and numbers."""
@@ -45,6 +43,28 @@ class Report(_Judged, frozen=True, kw_only=True):
         """As `--format html`: one self-contained file."""
         return self._rendered("html")
 
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def _rendered(self, format_: str) -> str:
+        from doctor.report.clean import visible
+
+        flags = {"format_": format_, "output": "report", "verbose": 0, "ascii_": False, "no_color": True}
+        return visible(self._as_printed(flags))
+
+    def _as_printed(self, flags: dict[str, Any]) -> str:
+        """What the command writes with these flags."""
+        raise NotImplementedError
+
+
+class Report(_Printed, _Judged, frozen=True, kw_only=True):
+    """A report: the typed fields of `gpudoctor check --format json`, and its text forms."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the exit code is 0: nothing failed, and nothing required is unknown."""
+        return self.exit_code == 0
+
     def __repr__(self) -> str:
         """One line: the verdict, the exit code, the first cause and the number of checks per result."""
         from doctor.report.groups import counted
@@ -52,9 +72,6 @@ class Report(_Judged, frozen=True, kw_only=True):
         first = self.findings[0] if self.findings else None
         cause = f": {_cut(first.title)} ({first.id})" if first else ""
         return f"<Report {self.verdict.upper()}, exit {self.exit_code}{cause}; {counted(self.checks)}>"
-
-    def __str__(self) -> str:
-        return self.to_text()
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
@@ -64,12 +81,30 @@ class Report(_Judged, frozen=True, kw_only=True):
 
         return visible(render_fragment(self, *about(self)))
 
-    def _rendered(self, format_: str) -> str:
+    def _as_printed(self, flags: dict[str, Any]) -> str:
         from doctor.commands.run_check import render
-        from doctor.report.clean import visible
 
-        flags = {"format_": format_, "output": "report", "verbose": 0, "ascii_": False, "no_color": True}
-        return visible(render(self, flags).decode())
+        return render(self, flags).decode()
+
+
+class Comparison(_Printed, _Compared, frozen=True, kw_only=True):
+    """What changed: the typed fields of `gpudoctor compare --format json`, and its text forms."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the exit code is 0: no new failure, and nothing required is unknown on either side."""
+        return self.exit_code == 0
+
+    def __repr__(self) -> str:
+        """One line: what changed, with the exit code."""
+        from doctor.report.compare_words import verdict
+
+        return f"<Comparison: {_cut(verdict(self)[1])}>"
+
+    def _as_printed(self, flags: dict[str, Any]) -> str:
+        from doctor.commands.run_compare import rendered
+
+        return rendered(self, flags).decode()
 
 
 class Build(Struct, frozen=True, kw_only=True):

@@ -39,15 +39,15 @@ def _outside(path: str) -> Matrix:
 
 def assess(snapshot: Snapshot, matrix: Matrix, policy: Policy) -> Report:
     """The report for a Snapshot, wherever it came from. Raises Refusal if the expected GPU model does not exist."""
-    if policy.expect.model:
+    if policy.expect.model or any(line.key == "gpu" for line in policy.spec):
         from .expected import refuse_misspelt
 
         refuse_misspelt(policy, snapshot, matrix)
-    if snapshot.target.kind != "text":
-        return judge(snapshot, matrix, policy)
-    from ..text.diagnose import diagnose
+    if snapshot.is_text:
+        from ..text.diagnose import diagnose
 
-    return diagnose(snapshot, matrix, policy)
+        return diagnose(snapshot, matrix, policy)
+    return judge(snapshot, matrix, policy)
 
 
 def known_ids() -> list[str]:

@@ -30,11 +30,11 @@ HEADINGS = {
     "Where": {"--python", "--target", "--root", "--from", "--replay", "--pid", "--device", "--nodes", "--nproc"},
     "How to judge": {
         "--expect", "--require", "--only", "--skip", "--fail-on", "--building", "--config", "--no-config", "--matrix",
-        "--strict", "--baseline", "--regression-percent",
+        "--strict", "--spec", "--baseline", "--regression-percent",
     },
     "Output": {
         "--format", "--json", "--output", "--quiet", "--verbose", "--brief", "--ascii", "--no-color", "--no-redact",
-        "--plot", "--help",
+        "--plot", "--ignore", "--help",
     },
 }  # fmt: skip
 """Heading in a command's help to its options; all others say what to examine and come first."""

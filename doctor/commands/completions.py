@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 VARIABLE = "_GPUDOCTOR_COMPLETE"
 _IDS = ("--only", "--skip")
 _GPUS = ("--gpu", "--gpus")
-_OF_FILES = ("FILE", "REPORT", "PATH", "FOLDER|FILE", "TEXT|-", "DIR")
+_OF_FILES = ("FILE", "REPORT", "PATH", "FOLDER|FILE", "TEXT|-", "DIR", "OLD", "[NEW]")
 
 Offer = Callable[[str], list[CompletionItem]]
 

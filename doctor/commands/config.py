@@ -13,15 +13,17 @@ from typing import Any, Literal, TypeAlias
 from msgspec.structs import replace
 
 from ..findings import Expect, FoundConfig, Policy
+from ..findings.spec import MOST_LINES, SpecLine
 from ..guard import Refusal, say
 from . import config_files
 from .options import make_policy
+from .spec_file import SPEC_KEYS, refuse_contradiction, spec_of
 from .suggest import did_you_mean
 
 Power: TypeAlias = Literal["silences", "tightens", "chooses"]
 POWERS: dict[str, Power] = {
     "skip": "silences", "only": "silences", "thresholds": "silences", "expect": "tightens", "require": "tightens",
-    "fail-on": "tightens", "building": "tightens", "matrix": "chooses",
+    "fail-on": "tightens", "building": "tightens", "matrix": "chooses", **dict.fromkeys(SPEC_KEYS, "tightens"),
 }  # fmt: skip
 """Key to what it can do. In a found file, keys that choose a program, host, index or table are ignored, and keys that
 silence apply only to notes and warnings."""
@@ -38,6 +40,34 @@ def base_policy(flags: dict[str, Any], saved: Policy | None = None) -> Policy | 
 
         matrix_of(flags)
     return policy
+
+
+def with_spec(policy: Policy, paths: Sequence[str]) -> Policy:
+    """The policy with the specs of each `--spec FILE` in the place of a saved report's or a configuration's: every line
+    of every file counts, and no other key.
+
+    Raises Refusal with one line if a file cannot be read, is wrong, or states no versions.
+    """
+    spec: list[SpecLine] = []
+    for path in dict.fromkeys(paths):
+        if not path.strip():
+            raise Refusal("--spec is empty: name a file, such as --spec team.toml")
+        own = policy_of(path, config_files.table_of(path, config_files.read(path), must=True) or {}).spec
+        if not own:
+            raise Refusal(f"{path} states no versions: none of {', '.join(SPEC_KEYS)}")
+        spec += own
+        _refuse_more(path, len(spec))
+    if not spec:
+        return policy
+    refuse_contradiction(spec)
+    found = policy.found and replace(policy.found, spec=False)  # none of its lines is left
+    return replace(policy, spec=tuple(spec), found=found)
+
+
+def _refuse_more(path: str, lines: int) -> None:
+    """Files with more lines together than a report may have."""
+    if lines > MOST_LINES:
+        raise Refusal(f"{path}: more than {MOST_LINES} lines of a spec, together with those of other files")
 
 
 def warn_of_config(notes: Sequence[str]) -> None:
@@ -99,8 +129,12 @@ def found_policy(path: str, table: dict[str, Any], saved: Policy | None) -> Poli
     if base.building and not policy.building:
         changes["building"] = True
     changes["require"] = tuple(dict.fromkeys((*base.require, *policy.require)))
+    shown = os.path.relpath(path)
+    spec = {_stated(line): replace(line, file=shown) if line.file == path else line for line in policy.spec}
+    changes["spec"] = tuple({**spec, **{_stated(line): line for line in base.spec}}.values())  # whose own it is, stays
     changes["found"] = FoundConfig(
-        path=os.path.relpath(path),
+        path=shown,
+        spec=any(key in table for key in SPEC_KEYS),
         ignored=tuple(ignored),
         require=tuple(name for name in policy.require if name not in base.require),
         skip=base.skip,
@@ -141,9 +175,18 @@ def policy_of(path: str, table: dict[str, Any], saved: Policy | None = None) -> 
         policy = make_policy(saved=saved, **values)
     except Refusal as refusal:
         raise Refusal(f"{path}: {str(refusal).removeprefix('--')}") from None
+    if spec := spec_of(path, table):
+        every = {_stated(line): line for line in (*policy.spec, *spec)}
+        _refuse_more(path, len(every))
+        policy = replace(policy, spec=tuple(every.values()))  # a saved report may have been judged by this very file
     if "thresholds" in table:
         policy = replace(policy, thresholds={**policy.thresholds, **_thresholds(path, table["thresholds"])})
     return policy
+
+
+def _stated(line: SpecLine) -> tuple[str, str, str]:
+    """What a line states, wherever it stands."""
+    return line.key, line.package, line.allowed
 
 
 def _thresholds(path: str, table: Any) -> dict[str, float]:

@@ -97,6 +97,8 @@ def table_of(path: str, data: bytes, must: bool = False) -> dict[str, Any] | Non
     except ValueError as error:  # not TOML, not UTF-8
         if shared and not must and not re.search(_HEADER, data):
             return None  # somebody else's broken file
+        if isinstance(error, UnicodeDecodeError):
+            raise Refusal(f"{path} is not UTF-8 text") from None
         raise Refusal(f"{path} is not valid TOML: {' '.join(str(error).split())[:200]}") from None
     if not shared:
         return content

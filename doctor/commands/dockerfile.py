@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from .click_flags import Command, options
-from .flags import report_flags
+from .flags import HOSTS, MATRIX, SPEC, report_flags
 
 FORMATS = ("text", "json", "sarif", "junit", "github")
 
@@ -18,32 +18,29 @@ FORMATS = ("text", "json", "sarif", "junit", "github")
 @click.option(
     "--build-arg", "arguments", multiple=True, metavar="NAME=VALUE", help="Same as for docker build. Repeatable."
 )
+@options((*HOSTS, SPEC))
 @click.option(
-    "--driver",
-    "drivers",
-    multiple=True,
-    metavar="VERSION",
-    help="Also check against a host with this driver. Repeatable.",
+    "--skip-others", is_flag=True, help="Skip templates, and YAML files that are neither compose files nor manifests."
 )
 @click.option(
-    "--gpu", "gpus", multiple=True, metavar="GPU", help="With --driver: check every combination of driver and GPU."
+    "--fail-on",
+    type=click.Choice(("fail", "warn")),
+    default="fail",
+    help="Lowest level that causes exit code 1. Default: fail.",
 )
-@click.option("--skip-others", is_flag=True, help="Skip YAML files that are neither compose files nor manifests.")
-@click.option(
-    "--fail-on", type=click.Choice(("fail", "warn")), default="fail", help="Lowest level that exits 1. Default: fail."
-)
-@options(report_flags(*FORMATS))
-@click.option("--matrix", metavar="PATH", help="Use this matrix (see matrix export) instead of the built-in one.")
+@options((*report_flags(*FORMATS), MATRIX))
 def dockerfile(**flags: Any) -> int:
     """Find GPU problems in Dockerfiles, compose files and Kubernetes manifests, with line numbers.
 
     \b
     gpudoctor dockerfile Dockerfile compose.yaml k8s/*.yaml
-    gpudoctor dockerfile Dockerfile --driver 535 --gpu 'RTX A5000'      would the built image run there
+    gpudoctor dockerfile Dockerfile --driver 535 --gpu 'RTX A5000'      whether the built image would run there
+    gpudoctor dockerfile Dockerfile --spec team.toml                    whether it installs what was agreed on
     gpudoctor dockerfile Dockerfile --format sarif -o gpudoctor.sarif   for code hosts; also junit, github
 
     Nothing is pulled or built. Exit codes: 0 nothing failed, 1 something failed, 2 wrong usage or a file that cannot be
-    read, 3 could not be judged (a heredoc without gpudoctor[dockerfile], a base image set only by a build argument).
+    read, 3 something could not be judged (a heredoc without gpudoctor[dockerfile], a base image set only by a build
+    argument).
     """
     from .run_dockerfile import run_dockerfile
 

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from ..findings import Expect, Policy
+from ..findings.spec import gpus
 from ..guard import Refusal
 from ..snapshot import Snapshot
 from ..snapshot.presence import reported_names
@@ -30,8 +31,10 @@ def refuse_unlisted(expect: Expect, m: Matrix, here: list[str]) -> None:
 
 def refuse_misspelt(policy: Policy, snapshot: Snapshot, m: Matrix) -> None:
     """The same for a machine. If its driver hangs, crashes or names no GPU, that check is UNKNOWN instead."""
-    if policy.expect.model and not snapshot.driver.faults and (here := reported_names(snapshot)):
-        refuse_unlisted(policy.expect, m, here)
+    expected = [policy.expect, *(gpus(line.allowed) for line in policy.spec if line.key == "gpu")]
+    if any(one.model for one in expected) and not snapshot.driver.faults and (here := reported_names(snapshot)):
+        for one in expected:
+            refuse_unlisted(one, m, here)
 
 
 def refuse_early(policy: Policy, m: Matrix) -> None:
@@ -40,9 +43,9 @@ def refuse_early(policy: Policy, m: Matrix) -> None:
         refuse_misspelt(policy, look(), m)
 
 
-def look() -> Snapshot:
-    """This machine as its driver reports it, without importing torch."""
+def look(python: str | None = None) -> Snapshot:
+    """This machine as its driver reports it, without importing torch. python: the environment, as for --python."""
     from .sources import gather
 
-    blank = {"python_": None, "root": None, "replay": None, "target": None, "timeout": None, "no_import": True}
+    blank = {"python_": python, "root": None, "replay": None, "target": None, "timeout": None, "no_import": True}
     return gather(blank)

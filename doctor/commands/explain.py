@@ -15,11 +15,11 @@ from .flags import EXPLAIN
 @click.argument("what", metavar="ID|FILE|-|TEXT...", nargs=-1, required=True)
 @options(EXPLAIN)
 def explain(what: tuple[str, ...], **flags: Any) -> int:
-    """Print the manual page of a check or error, or diagnose a pasted text.
+    """Print the manual page of a check or error, or diagnose pasted text.
 
     ID: a check's id, a CUDA or NVML error (804, cudaErrorNoKernelImageForDevice), a message in the catalog, or
     'power' for power and cooling.
-    FILE or '-': a text to read (collect_env, nvidia-smi, a stack trace, a log). TEXT: anything else,
+    FILE or '-': text to read (collect_env, nvidia-smi, a stack trace, a log). TEXT: anything else,
     including a question, with or without quotes.
 
     Exit codes: same as for `check`; 3 if nothing in the text can be judged.

@@ -50,35 +50,42 @@ COUNT = click.IntRange(1, 1 << 30)
 @click.option("--meta-device", is_flag=True,
               help="Measure activations in one step on torch's meta device, which uses no memory.")  # fmt: skip
 @click.option("--model", "own_class", metavar="FILE:CLASS",
-              help="Do the same with your class instead: built without arguments, called with token ids.")  # fmt: skip
+              help="Do the same with your own class, which is built without arguments and called with "
+              "token ids.")  # fmt: skip
 @click.option(
     "--python",
     "python_",
     metavar="PATH",
     help="The interpreter or environment with torch, for --meta-device or --model.",
 )
-@click.option("--rules", type=click.Choice(RULES), help="Bytes per parameter by this rule only. Default: all rules.")
+@click.option(
+    "--rules", type=click.Choice(RULES), help="Count bytes per parameter by this rule only. Default: all rules."
+)
 @click.option("--solve", type=click.Choice(("batch", "seq", "concurrency")), help="Find the largest value that fits.")
 @click.option("--network", type=click.FloatRange(0.1, 100_000), metavar="GBIT",
-              help="Network between nodes of 8 GPUs (72 for GB200): Gb/s per GPU, one way.")  # fmt: skip
+              help="Network speed between nodes of 8 GPUs (72 for GB200): Gb/s per GPU, one way.")  # fmt: skip
 @click.option("--compare", metavar="GPUS,GPUS", help="Compare with other GPUs, such as 'RTX 4090,2xL40S'.")
 @click.option("--gpu-memory-utilization", "share", type=click.FloatRange(0.01, 1), metavar="SHARE",
               help="Share of GPU memory to use, as in vLLM. Default: 0.9 for inference, else all.")  # fmt: skip
-@options(report_flags("text", "json", "html"))
+@options(report_flags("text", "json", "markdown", "html"))
 @click.option("--matrix", metavar="PATH", help="Look up GPUs in this matrix (see matrix export).")
-@click.option("--timeout", type=click.FloatRange(0.1, 3600), help="Seconds for examining this machine. Default: 20.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0.1, 3600),
+    help="Time limit for examining this machine, in seconds. Default: 20.",
+)
 def fit(**flags: Any) -> int:
-    """Say whether a model fits on the GPUs, part by part, and if not, the first way to split it that fits.
+    """Say whether a model fits on the GPUs, with the memory of each part; if not, show the first split that fits.
 
     \b
     gpudoctor fit --params 10e9 --gpus 8xA100-40GB                      training with AdamW in mixed precision
     gpudoctor fit ./Llama-3.1-8B --gpus 'RTX 4090' --lora 16 --base nf4     config.json and safetensors headers
     gpudoctor fit --params 70B --task inference --dtype awq --gpus 2xH100-80GB --solve concurrency
 
-    It reads no weights and contacts no server. Every part is a range. For a GPU name with several memory sizes
-    (H100), you get one answer per size. If training all weights does not fit, LoRA and QLoRA are tried next. Exit
-    codes: 0 it fits, as it is or split in the way shown, 1 it does not, 2 wrong usage, 3 it may fit, fits only with
-    some memory sizes, or the model family or GPU is unknown.
+    This command reads no weights and contacts no server. The memory of each part is a range. For a GPU name with
+    several memory sizes (H100), you get one answer per size. If training all weights does not fit, LoRA and QLoRA are
+    tried next. Exit codes: 0 it fits, as it is or in the way shown, 1 it does not fit, 2 wrong usage, 3 it may
+    fit, fits only with some memory sizes, or the model family or GPU is unknown.
     """
     from .run_fit import run_fit
 

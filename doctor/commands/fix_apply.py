@@ -101,19 +101,19 @@ def _one(words: list[str], restore: str, shown: Callable[[str], str]) -> None:
         variables[found[1]] = found[2]
         argv = argv[1:]
     if "/" not in argv[0] and shutil.which(argv[0]) is None:
-        raise click.ClickException(f"cannot run {argv[0]}: it is not on PATH (restore: {restore})")
+        raise click.ClickException(f"cannot run {argv[0]}: it is not on PATH (restore file: {restore})")
     try:
         # Output of the installer is progress: stdout is the report's.
         code = run_tied(argv, _STEP_DEADLINE_S, sys.stderr.fileno(), variables)
     except subprocess.TimeoutExpired:
-        raise click.ClickException(f"did not finish within an hour: {command} (restore: {restore})") from None
+        raise click.ClickException(f"did not finish within an hour: {command} (restore file: {restore})") from None
     except OSError as error:
-        raise click.ClickException(f"cannot run {argv[0]}: {error.strerror} (restore: {restore})") from None
+        raise click.ClickException(f"cannot run {argv[0]}: {error.strerror} (restore file: {restore})") from None
     except Ended as ended:
-        echo(f"gpudoctor: stopped during: {command} (packages installed before: {restore})", err=True)
+        echo(f"gpudoctor: stopped during: {command} (restore file: {restore})", err=True)
         raise ended
     if code:
-        raise click.ClickException(f"exit code {code}: {command} (packages installed before: {restore})")
+        raise click.ClickException(f"exit code {code}: {command} (restore file: {restore})")
 
 
 def _pip(snapshot: Snapshot, python: str, *words: str) -> str:
@@ -140,10 +140,14 @@ def _installed(snapshot: Snapshot, python: str, shown: Callable[[str], str], aft
             env=absolute(os.environ, current_folder()),
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise click.ClickException(f"cannot list what is installed: {shown(shlex.join(command))}: {error}") from None
+        raise click.ClickException(
+            f"cannot list the installed packages: {shown(shlex.join(command))}: {error}"
+        ) from None
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise click.ClickException(f"cannot list what is installed: {shown(shlex.join(command))}: {mask_secrets(last)}")
+        raise click.ClickException(
+            f"cannot list the installed packages: {shown(shlex.join(command))}: {mask_secrets(last)}"
+        )
     return [line for line in done.stdout.splitlines() if line.strip() and not line.startswith("#")]
 
 
@@ -157,7 +161,7 @@ def _write_restore(path: str, snapshot: Snapshot, python: str, lines: list[str])
     local = {line.rpartition("+")[2] for line in lines if line.startswith("torch") and "+" in line}
     indexes = [f"--extra-index-url https://download.pytorch.org/whl/{tag}" for tag in sorted(local)]
     head = [
-        "# Packages installed before gpudoctor fix --apply. To restore them:",
+        "# Packages that were installed before gpudoctor fix --apply ran. To restore them:",
         f"#   {_pip(snapshot, python, 'install', '--no-deps', '-r', path)}",
     ]
     try:

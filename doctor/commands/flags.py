@@ -25,20 +25,34 @@ class Flag(NamedTuple):
     choices: tuple[str, ...] = ()
 
 
-_EXPECT = Flag(("--expect",), "expect", "text", "gpu (default), any, none, 8, H100 or 8xH100.", "WHAT")
+_EXPECT = Flag(("--expect",), "expect", "text", "Expected GPUs: gpu (default), any, none, 8, H100 or 8xH100.", "WHAT")
 _REQUIRE = Flag(("--require",), "require", "many", "This package must be installed and compatible. Repeatable.", "PKG")
 _ONLY = Flag(("--only",), "only", "many", "Run only this check, and require a result. Repeatable.", "ID")
 _SKIP = Flag(("--skip",), "skip", "many", "Skip this check. Repeatable.", "ID")
 _STATUSES = ("fail", "unknown", "warn")
-_FAIL_ON = Flag(("--fail-on",), "fail_on", "choice", "Lowest status that exits 1. Default: fail.", choices=_STATUSES)
+_FAIL_ON = Flag(
+    ("--fail-on",), "fail_on", "choice", "Lowest status that causes exit code 1. Default: fail.", choices=_STATUSES
+)
 _PYTHON = Flag(("--python",), "python_", "text", "Diagnose this Python interpreter or environment.", "PATH")
 _CONFIG = Flag(("--config",), "config", "text", "Read this gpudoctor.toml or pyproject.toml.", "FILE")
+SPEC = Flag(
+    ("--spec",), "spec", "many", "Compare with the versions in this TOML file (see print spec). Repeatable.", "FILE"
+)
 _NO_CONFIG = Flag(("--no-config",), "no_config", "on", "Do not search for a configuration file.", default=False)
-_MATRIX = Flag(
+GPU_FORMS = "NAME, 2xNAME, compute capability or PCI ID"
+"""How a GPU may be given."""
+HOSTS = (
+    Flag(("--driver",), "drivers", "many", "Check against a host with this driver. Repeatable.", "VERSION"),
+    Flag(("--gpu",), "gpus", "many", "With --driver: check every combination of driver and GPU.", "GPU"),
+)
+"""Described hosts to judge an image against."""
+MATRIX = Flag(
     ("--matrix",), "matrix", "text", "Use this matrix (see matrix export) instead of the built-in one.", "PATH"
 )
-_FROM = Flag(("--from",), "from_", "text", "Judge a saved JSON report again ('-': stdin).", "REPORT")
-_REPLAY = Flag(("--replay",), "replay", "text", "Judge a recording made with `gpudoctor record`, as of its day.", "DIR")
+_FROM = Flag(("--from",), "from_", "text", "Diagnose a saved JSON report again ('-': stdin).", "REPORT")
+_REPLAY = Flag(
+    ("--replay",), "replay", "text", "Diagnose a recording from `gpudoctor record`, as of the day it was made.", "DIR"
+)
 OUTPUT = Flag(("-o", "--output"), "output", "text", "Write the report to this file instead of stdout.", "FILE")
 _VERBOSE = Flag(
     ("-v", "--verbose"), "verbose", "count", "Show every check and all notes; -vv adds all facts and their sources.",
@@ -46,7 +60,11 @@ _VERBOSE = Flag(
 )  # fmt: skip
 _ASCII = Flag(("--ascii",), "ascii_", "on", "ASCII only (text output).", default=False)
 _NO_COLOR = Flag(("--no-color",), "no_color", "on", "No color (same as setting NO_COLOR).", default=False)
-_QUIET = Flag(("-q", "--quiet"), "quiet", "on", "Print only the verdict and the first step.", default=False)
+_QUIET = Flag(
+    ("-q", "--quiet"), "quiet", "on", "Print only the verdict and the first step (text output).", default=False
+)
+DISPLAY = (_ASCII, _NO_COLOR, _QUIET)
+"""How text on stdout looks."""
 _JSON = Flag(("--json",), "json_", "json", "Same as --format json.")
 SHORT = {"md": "markdown"}
 """What may be typed for a format, to its name."""
@@ -83,7 +101,9 @@ CHECK = (
     ),
     Flag(("--prove",), "prove", "on", "Also compute on the GPU (prove --quick).", default=False),
     _PYTHON,
-    Flag(("--target",), "target", "text", "docker:NAME, podman:NAME, ssh:HOST or kubectl:NAMESPACE/POD.", "WHERE"),
+    Flag(
+        ("--target",), "target", "text", "Examine docker:NAME, podman:NAME, ssh:HOST or kubectl:NAMESPACE/POD.", "WHERE"
+    ),
     Flag(("--root",), "root", "text", "Examine a root folder (an unpacked image) instead of this machine.", "DIR"),
     _FROM,
     _REPLAY,
@@ -92,15 +112,22 @@ CHECK = (
     _ONLY,
     _SKIP,
     _FAIL_ON,
-    Flag(("--building",), "building", "on", "CUDA extensions will be compiled on this machine.", default=False),
+    Flag(
+        ("--building",),
+        "building",
+        "on",
+        "Assume that CUDA extensions will be compiled on this machine.",
+        default=False,
+    ),
+    SPEC,
     _CONFIG,
     _NO_CONFIG,
-    _MATRIX,
+    MATRIX,
     Flag(
         ("--timeout",),
         "timeout",
         "seconds",
-        "Seconds for the probes (torch import: 3x; if slow: 5x more). Default: 20.",
+        "Time limit for the probes, in seconds (3x for importing torch, up to 5x that for a slow probe). Default: 20.",
         "S",
     ),
     _NO_REDACT,
@@ -109,10 +136,22 @@ PROVE = (
     Flag(("--quick",), "quick", "on", "Check results and rates, but not what limits training.", default=False),
     Flag(("--full",), "full", "on", "Run every measurement; takes several minutes.", default=False),
     Flag(("--links",), "links", "on", "Run collectives with one process per GPU (torchrun).", default=False),
-    Flag(("--nproc",), "nproc", "text", "With --links: processes on this node. Default: one per GPU; 2 on CPU.", "N"),
-    Flag(("--nodes",), "nodes", "text", "With --links: all nodes; the first is the rendezvous.", "HOST[:PORT],..."),
-    Flag(("--ddp",), "ddp", "on", "With --links: also train with DDP, on GPUs with and without NVLink.", default=False),
-    Flag(("--teach",), "teach", "on", "With --links: one all-reduce, three algorithms, bytes per link.", default=False),
+    Flag(
+        ("--nproc",), "nproc", "text",
+        "With --links: number of processes on this node. Default: one per GPU; 2 on CPU.", "N",
+    ),
+    Flag(
+        ("--nodes",), "nodes", "text",
+        "With --links: all nodes; the first is the rendezvous host.", "HOST[:PORT],...",
+    ),
+    Flag(
+        ("--ddp",), "ddp", "on",
+        "With --links: also train with DDP (on GPUs: with and without peer-to-peer).", default=False,
+    ),
+    Flag(
+        ("--teach",), "teach", "on",
+        "With --links: run one all-reduce with three algorithms and count the bytes per link.", default=False,
+    ),
     Flag(("--device",), "device", "text", "cuda (default: every visible GPU), cuda:N,M or cpu.", "DEVICE", "cuda"),
     _PYTHON,
     *report_flags(*_FORMATS, "html", "svg"),
@@ -127,13 +166,14 @@ PROVE = (
     _FAIL_ON,
     _CONFIG,
     _NO_CONFIG,
-    _MATRIX,
+    MATRIX,
     Flag(
-        ("--timeout",), "timeout", "seconds", "Seconds for all measurements; those out of time are skipped. "
+        ("--timeout",), "timeout", "seconds",
+        "Time limit for all measurements together, in seconds; those that do not fit are skipped. "
         "Default: 240 (--quick: 120, --full: 600, --links: 300).", "S",
     ),
-    Flag(("--soak",), "soak", "seconds", "Then keep every GPU under full load for this many seconds.", "S"),
-    Flag(("--baseline",), "baseline", "text", "Compare rates with this earlier JSON report of prove.", "REPORT"),
+    Flag(("--soak",), "soak", "seconds", "Afterwards, keep every GPU under full load for this many seconds.", "S"),
+    Flag(("--baseline",), "baseline", "text", "Compare rates with this earlier JSON report from prove.", "REPORT"),
     Flag(
         ("--regression-percent",), "regression_percent", "number",
         "With --baseline: exit 1 if a rate drops by at least this much. Default: 10.", "PERCENT",
@@ -159,13 +199,14 @@ HEALTHCHECK = (
     _EXPECT,
     _REQUIRE,
     _SKIP,
-    Flag(("--strict",), "strict", "on", "UNKNOWN exits 1 too.", default=False),
+    SPEC,
+    Flag(("--strict",), "strict", "on", "Also exit 1 on UNKNOWN.", default=False),
     Flag(("--prove",), "prove", "on", "Also compute on every GPU and compare the results.", default=False),
     _PYTHON,
     _FROM,
     _CONFIG,
     _NO_CONFIG,
-    _MATRIX,
+    MATRIX,
     Flag(("--timeout",), "timeout", "seconds", "Total time limit in seconds. Default: 10 (--prove: 60).", "S"),
 )
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
 from ..guard import Refusal
 from ..proof.plan import Links
+from ..snapshot import StepEnd
 from .write import echo
 
 MOST = 1024
@@ -75,10 +76,15 @@ def _nodes(text: str) -> tuple[tuple[str, ...], int]:
     first, has_port, port = first.partition(":")
     nodes = tuple(word.strip() for word in (first + colon + rest).split(","))
     if len(nodes) < 2 or len(set(nodes)) < len(nodes) or not all(_NAME.fullmatch(node) for node in nodes):
-        raise Refusal(f"--nodes {text}: give two or more different names or IPv4 addresses, HOST,HOST")
+        raise Refusal(f"--nodes {text}: give two or more different names or IPv4 addresses (HOST,HOST)")
     if has_port and not (port.isascii() and port.isdecimal() and 0 < int(port[:6]) < 65536):
         raise Refusal(f"--nodes {text}: {port} is not a valid port")
     return nodes, int(port) if has_port else Links().port
+
+
+_WAITED = re.compile(r"timed? ?out|no answer|failed to connect|connection (?:refused|reset|closed)", re.I)
+"""What a rank reports that found no other; a wrong interface or name is its own fault."""
+_ALONE = ": another rank did not start or has left (start all at the same time, with the same --timeout)"
 
 
 def is_here(node: str) -> bool:
@@ -181,11 +187,14 @@ def announce(links: Links, flags: Mapping[str, Any]) -> None:
             echo(f"gpudoctor: run on {line_for(node, links, words)}", err=True)
 
 
-def quiet_end(ended: list[str], links: Links) -> int:
-    """End a process that has no results: say that its part is done, or why not. Returns the exit code."""
+def quiet_end(ended: Sequence[StepEnd], links: Links) -> int:
+    """End a process that has no results: say that its part is done, or what ended it. Returns the exit code."""
     where = "the first rank's process" if links.launched else links.nodes[0]
-    for words in ended:
-        echo(f"gpudoctor: {words}", err=True)
+    whose = f"rank {links.launched['RANK']}, " if links.launched else ""
+    for end in ended:
+        waited = end.fault in ("hang", "slow") or _WAITED.search(end.detail)
+        alone = _ALONE if end.step == "init_process_group" and waited else ""
+        echo(f"gpudoctor: {whose}{end.step}: {end.detail}{alone}", err=True)
     if not ended and os.isatty(2):
         echo(f"gpudoctor: this part is done; {where} prints the report", err=True)
     return 1 if ended else 0

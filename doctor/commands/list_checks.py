@@ -38,10 +38,10 @@ def list_checks(**flags: Any) -> int:
         return 0
     wide = max(len(c.id) for c in (*checks, *causes))
     lists = [[f"{c.id:<{wide}}  {c.about.severity:<8}  {c.about.title}" for c in some] for some in (checks, causes)]
-    lines = [*lists[0], "", "Causes that can only be seen in a text (gpudoctor explain FILE):", *lists[1]]
+    lines = [*lists[0], "", "Causes recognized only in pasted text (gpudoctor explain FILE):", *lists[1]]
     lines += [
         "",
-        f"{len(checks)} checks, {len(causes)} causes seen only in text. Manual page: gpudoctor explain ID",
+        f"{len(checks)} checks, {len(causes)} causes recognized only in pasted text. Manual page: gpudoctor explain ID",
     ]
     answer("\n".join(lines) + "\n", flags)
     return 0

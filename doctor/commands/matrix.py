@@ -26,7 +26,7 @@ def matrix() -> None:
 
 @matrix.command()
 @click.argument("table", required=False)
-@click.option("--where", metavar="FIELD=VALUE", multiple=True, help="Only rows with this value. Repeatable.")
+@click.option("--where", metavar="FIELD=VALUE", multiple=True, help="Show only rows with this value. Repeatable.")
 @MATRIX
 @FORMAT
 def show(table: str | None, where: tuple[str, ...], path: str | None, **flags: Any) -> int:
@@ -44,14 +44,25 @@ def show(table: str | None, where: tuple[str, ...], path: str | None, **flags: A
 @click.option("--driver", metavar="VERSION", help="build: the driver's version.")
 @click.option("--python", metavar="VERSION", help="build: the Python version, such as 3.11 or 3.13t.")
 @click.option("--torch", metavar="VERSION", help="build: a torch version or range, such as 2.6.0 or '>=2.4,<2.9'.")
-@click.option("--os", "os_", type=click.Choice(("linux", "windows", "wsl")), default="linux", help="Default: linux.")
-@click.option("--arch", type=click.Choice(("x86_64", "aarch64")), default="x86_64", help="build. Default: x86_64.")
+@click.option(
+    "--os",
+    "os_",
+    type=click.Choice(("linux", "windows", "wsl")),
+    default="linux",
+    help="Operating system. Default: linux.",
+)
+@click.option(
+    "--arch",
+    type=click.Choice(("x86_64", "aarch64")),
+    default="x86_64",
+    help="CPU architecture, for build and packages. Default: x86_64.",
+)
 @click.option("--forward-compat", is_flag=True, help="build: also list builds that need a cuda-compat package.")
 @click.option("--sources", is_flag=True, help="Show all sources of the answer (default: the first, shortened).")
 @MATRIX
 @FORMAT
 def query(words: tuple[str, ...], path: str | None, **flags: Any) -> int:
-    """Ask about a subject, or which version of one thing works with another; the question may be in quotes.
+    """Ask about a subject, or which version of one thing works with another. The whole question may be quoted.
 
     \b
     driver 535.129.03             its branch: CUDA reported, type, end of life
@@ -64,9 +75,9 @@ def query(words: tuple[str, ...], path: str | None, **flags: Any) -> int:
     cudnn 9.10.2, nccl 2.27.3, cuda 12.8, error 804
     framework tensorflow 2.15     its CUDA, cuDNN, Pythons; also jax, onnxruntime-gpu, cupy, paddlepaddle
     vllm 0.33.0, flash-attn 2.8.3 what a package release works with
-    driver for cuda 12.8          what works with it: driver, cuda, torch, gpu, python, cudnn, nccl or a package,
-    torch for gpu "GTX 1080"      for one of these; without a value, for the newest: torchaudio for torch
-    torchvision for torch 2.4.1, python for tensorflow 2.15, gpu for driver 470
+    driver for cuda 12.8          which driver works with CUDA 12.8? On either side of 'for': driver, cuda, torch,
+    torch for gpu "GTX 1080"      gpu, python, cudnn, nccl or a package; without a value, the newest is meant:
+    torchaudio for torch, torchvision for torch 2.4.1, python for tensorflow 2.15, gpu for driver 470
 
     Exit codes: 0 an answer (it may be 'unknown'), 2 wrong usage, or the matrix lists no such subject.
     """
@@ -88,12 +99,12 @@ def sources(key: str | None, path: str | None, **flags: Any) -> int:
 
 @matrix.command()
 @click.option(
-    "--on", metavar="DAY", type=click.DateTime(("%Y-%m-%d",)), help="Compute ages for this day. Default: today."
+    "--on", metavar="DAY", type=click.DateTime(("%Y-%m-%d",)), help="Compute ages as of this day. Default: today."
 )
 @MATRIX
 @FORMAT
 def age(on: datetime | None, path: str | None, **flags: Any) -> int:
-    """List when each table was last compared with its publisher, and which tables are overdue for a new release."""
+    """List when each table was last compared with its publisher's data, and which ones may lack a new release."""
     from .matrix_age import show_ages
 
     return show_ages(on.date() if on else None, flags, path)

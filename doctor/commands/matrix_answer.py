@@ -11,6 +11,7 @@ import msgspec
 from compat_matrix import Matrix
 from compat_matrix.close_names import unlisted_gpu
 from compat_matrix.drivers import Platform
+from compat_matrix.rows_driver import DriverBranch
 from compat_matrix.versions import minor, numbers
 
 Lines = list[str]
@@ -83,13 +84,31 @@ def named_capability(m: Matrix, text: str) -> str:
     return next(iter(found))
 
 
-def listed_cuda(m: Matrix, text: str) -> tuple[int, int]:
-    """The version, if a toolkit of that version is listed. Raises ClickException if none is."""
-    version, every = minor(text), m.toolkit_versions()
-    if version in every:
-        return version
+def listed_cuda(m: Matrix, text: str) -> tuple[tuple[int, int], ...]:
+    """The listed CUDA versions that a text names, oldest first: one for '12.8', all of a major for '12'. Raises
+    ClickException if none is listed."""
+    version, every = numbers(text)[:2], m.toolkit_versions()
+    found = tuple(one for one in every if version and one[: len(version)] == version)
+    if found:
+        return found
     refuse_reported_only(m, text)
-    raise unlisted(f"CUDA {text!r}", version is not None and version > every[-1])
+    raise unlisted(f"CUDA {text!r}", bool(version) and version > every[-1])
+
+
+def driver_row(m: Matrix, text: str, os: Platform) -> DriverBranch:
+    """The branch of a driver. Raises ClickException if it is not listed."""
+    branch = m.driver_branch(text, os)
+    if branch.row is None:
+        raise unlisted(f"driver {text!r}", branch.status == "newer-than-matrix")
+    return branch.row
+
+
+def windows_only(m: Matrix, text: str) -> str:
+    """The sentence for a driver version that only Windows has (576.88); '' for any other."""
+    row = m.driver_branch(text, "windows").row
+    if row is None or m.driver_branch(text).row:
+        return ""
+    return f"driver {text} is a Windows driver (branch {row.branch}): answered for Windows; for WSL add --os wsl"
 
 
 def refuse_reported_only(m: Matrix, text: str) -> None:

@@ -8,11 +8,20 @@ from typing import Any
 import click
 
 from compat_matrix import Matrix
-from compat_matrix.drivers import Platform, branch_ended, floors
+from compat_matrix.branches import branch_ended
+from compat_matrix.drivers import Platform, floors
 from compat_matrix.packages import package_names, package_rows
 from compat_matrix.versions import minor, numbers
 
-from .matrix_answer import Found, Query, listed_cuda, unlisted
+from .matrix_answer import Found, Query, driver_row, listed_cuda, windows_only
+from .matrix_for_code import (
+    cudnn_for_driver,
+    driver_for_cudnn,
+    driver_for_nccl,
+    gpu_for_nccl,
+    nccl_for_driver,
+    nccl_for_gpu,
+)
 from .matrix_for_gpu import (
     cuda_for_gpu,
     cudnn_for_gpu,
@@ -42,6 +51,7 @@ from .matrix_for_torch import (
     torch_for_gpu,
     torch_for_python,
 )
+from .matrix_line import of_each_release
 
 Question = Callable[[Matrix, Query], Found]
 _NEWEST, _MOST = 8, 4
@@ -63,8 +73,12 @@ def answer_for(m: Matrix, wanted: str, words: Sequence[str], options: Mapping[st
     windows = options["os_"] != "linux"
     wheels = "windows" if options["os_"] == "windows" else f"linux_{options['arch']}"
     system: Platform = "windows" if windows else "linux"
+    note = windows_only(m, value) if kind == "driver" and not windows else ""
+    if note:
+        found = question(m, Query(value, "windows", "windows"))
+        return Found(found.values, (note, *found.lines), found.sources)
     if value:
-        return question(m, Query(value, system, wheels))
+        return of_each_release(kind, question)(m, Query(value, system, wheels))
     return _of_the_newest(m, wanted, kind, lambda one: question(m, Query(one, system, wheels)))
 
 
@@ -99,7 +113,9 @@ def _of_the_newest(m: Matrix, wanted: str, kind: str, ask: Callable[[str], Found
             lines.append(found.lines[0] if wanted in ("driver", "gpu") else f"{kind} {one}: {wanted} {short}")
             keys.update(dict.fromkeys(found.sources))
     if not lines:
-        raise click.ClickException(f"this matrix does not list which {wanted} works with which {kind}")
+        raise click.ClickException(
+            f"this matrix lists no {wanted} for the newest {kind} versions: name a version of {kind}"
+        )
     return Found(tuple(dict.fromkeys(values)), tuple(lines), tuple(keys)[:3])
 
 
@@ -116,7 +132,10 @@ def _newest(m: Matrix, kind: str) -> list[str]:
 
 
 def _driver_for_cuda(m: Matrix, query: Query) -> Found:
-    version = listed_cuda(m, query.value)
+    versions = listed_cuda(m, query.value)
+    if len(versions) > 1:
+        return _driver_for_major(m, query, versions)
+    version = versions[0]
     cuda = f"{version[0]}.{version[1]}"
     full, lowest, toolkits = floors(m, version, query.os)
     lines = [f"CUDA {cuda} with all its features: driver {full} or newer"] if full else []
@@ -126,7 +145,7 @@ def _driver_for_cuda(m: Matrix, query: Query) -> Found:
             "(machine code only: PTX that is newer than the driver is not compiled)"
         )
     today = m.version.replace(".", "-")
-    rows = [r for r in m.drivers if (minor(r.cuda) or (0, 0)) >= version and not branch_ended(r, today)]
+    rows = [r for r in m.drivers if (minor(r.cuda) or (0, 0)) >= version and not branch_ended(m, r, today)]
     rows = [r for r in rows if query.os == "linux" or r.windows_last]
     if rows:
         lines.append(f"supported driver branches that report it: {', '.join(str(r.branch) for r in rows)}")
@@ -136,21 +155,30 @@ def _driver_for_cuda(m: Matrix, query: Query) -> Found:
     )
 
 
+def _driver_for_major(m: Matrix, query: Query, versions: tuple[tuple[int, int], ...]) -> Found:
+    """For any program of a CUDA major, and for all features of each of its minors, newest first."""
+    lowest = floors(m, versions[0], query.os)[1]
+    lines = [f"any program built with CUDA {versions[0][0]}: driver {lowest} or newer"] if lowest else []
+    values, keys = [lowest] if lowest else [], {}
+    for version in reversed(versions):
+        full, _, toolkits = floors(m, version, query.os)
+        if full:
+            values.append(full)
+            lines.append(f"CUDA {version[0]}.{version[1]} with all its features: driver {full} or newer")
+            keys[toolkits[0].source] = 0
+    return Found(tuple(dict.fromkeys(values)), tuple(lines), tuple(keys))
+
+
 def _cuda_for_driver(m: Matrix, query: Query) -> Found:
-    branch = m.driver_branch(query.value, query.os)
-    if branch.row is None:
-        raise unlisted(f"driver {query.value!r}", branch.status == "newer-than-matrix")
-    row = branch.row
+    row = driver_row(m, query.value, query.os)
     have = m.toolkit_of_driver(row.cuda)
-    reports = "" if have == row.cuda else f" (it reports {row.cuda}, which was never published)"
-    lines = [f"branch {row.branch}: CUDA {have} and older, with all features{reports}"]
-    version = query.value if "." in query.value else row.latest_seen or f"{row.branch}.0"
+    lines = [f"branch {row.branch}: CUDA {have} and older, with all features"]
     newer = []
     for toolkit in m.toolkit_versions():
         if toolkit <= (minor(row.cuda) or (0, 0)):
             continue
         text = f"{toolkit[0]}.{toolkit[1]}"
-        if m.driver_for_cuda(version, text, query.os).grade == "minor-version":
+        if m.driver_for_cuda(query.value, text, query.os).grade == "minor-version":
             newer.append(text)
     if newer:
         lines.append(
@@ -168,6 +196,8 @@ _QUESTIONS: dict[tuple[str, str], Question] = {
     ("python", "torch"): python_for_torch,
     ("gpu", "driver"): gpu_for_driver, ("gpu", "cuda"): gpu_for_cuda, ("gpu", "torch"): gpu_for_torch,
     ("gpu", "cudnn"): gpu_for_cudnn,
+    ("driver", "cudnn"): driver_for_cudnn, ("cudnn", "driver"): cudnn_for_driver, ("driver", "nccl"): driver_for_nccl,
+    ("nccl", "driver"): nccl_for_driver, ("gpu", "nccl"): gpu_for_nccl, ("nccl", "gpu"): nccl_for_gpu,
     ("cudnn", "torch"): pinned("cudnn", "cuDNN"), ("cudnn", "cuda"): cudnn_for_cuda, ("cudnn", "gpu"): cudnn_for_gpu,
     ("nccl", "torch"): pinned("nccl", "NCCL"), ("nccl", "cuda"): nccl_for_cuda,
     ("triton", "torch"): pinned("triton", "triton"),

@@ -7,10 +7,20 @@ from collections.abc import Callable
 import click
 
 from compat_matrix import Matrix
+from compat_matrix.branches import branch_ended, drives
 from compat_matrix.rows_code import Capability
 from compat_matrix.versions import minor, numbers, tag_cuda
 
-from .matrix_answer import Found, Query, listed_cuda, named_capabilities, named_capability, release_of, unlisted
+from .matrix_answer import (
+    Found,
+    Query,
+    driver_row,
+    listed_cuda,
+    named_capabilities,
+    named_capability,
+    release_of,
+    unlisted,
+)
 
 Question = Callable[[Matrix, Query], Found]
 
@@ -53,19 +63,23 @@ def driver_for_gpu(m: Matrix, query: Query) -> Found:
     lines = [f"{name}: {words}"]
     lines.append(f"open kernel module: {row.open_module}")
     best = m.branch_to_install([row.cc], platform=query.os)
-    if best:
-        newest = f", newest seen {best.latest_seen}" if best.latest_seen else ""
-        lines.append(f"to install: branch {best.branch} ({best.type}, CUDA {best.cuda}{newest})")
-    else:
+    if best is None:
         lines.append("no driver branch that still gets updates supports it")
+    best = best or next(reversed(m.branches_for([row.cc], query.os)), None)
+    day = m.version.replace(".", "-")
+    if best:
+        newest = f", newest version seen {best.latest_seen}" if best.latest_seen else ""
+        end = f", ended {best.end_of_life}" if branch_ended(m, best, day) else ""
+        cuda = m.toolkit_of_driver(best.cuda)
+        lines.append(f"to install: branch {best.branch} ({best.type}, CUDA {cuda}{newest}{end})")
     return Found((str(best.branch),) if best else (), tuple(lines), (row.source, *((best.source,) if best else ())))
 
 
 def cuda_for_gpu(m: Matrix, query: Query) -> Found:
     row = m.compute_capability(named_capability(m, query.value))
     assert row is not None
-    last = f"{row.last_toolkit} is the last" if row.last_toolkit else "the newest supports it too"
-    first = f"CUDA {row.first_toolkit} or newer" if row.first_toolkit else "every CUDA in the matrix from the oldest on"
+    last = f"{row.last_toolkit} is the last" if row.last_toolkit else "the newest listed version still does"
+    first = f"CUDA {row.first_toolkit} or newer" if row.first_toolkit else "even the oldest listed CUDA version"
     line = f"{row.architecture} (compute capability {row.cc}): {first} compiles for it; {last}"
     return Found(tuple(v for v in (row.first_toolkit, row.last_toolkit) if v), (line,), (row.source,))
 
@@ -79,7 +93,10 @@ def cudnn_for_gpu(m: Matrix, query: Query) -> Found:
         if ok:
             newest = max(ok, key=lambda row: numbers(row.version))
             values.append(newest.version)
-            lines.append(f"CUDA {major}: cuDNN {newest.version} is the newest listed that supports {capability}")
+            lines.append(
+                f"CUDA {major}: cuDNN {newest.version} is the newest listed release that supports compute capability "
+                f"{capability}"
+            )
             keys.append(newest.source)
     if not values:
         raise unlisted(f"a cuDNN release for compute capability {capability}")
@@ -87,28 +104,20 @@ def cudnn_for_gpu(m: Matrix, query: Query) -> Found:
 
 
 def gpu_for_driver(m: Matrix, query: Query) -> Found:
-    branch = m.driver_branch(query.value, query.os)
-    row = branch.row
-    if row is None:
-        raise unlisted(f"driver {query.value!r}", branch.status == "newer-than-matrix")
-    lowest, reported = numbers(row.min_compute_capability), numbers(row.cuda)
-
-    def drives(one: Capability) -> bool:
-        if numbers(one.cc) < lowest or (not one.first_driver and numbers(one.first_toolkit) > reported):
-            return False
-        return (one.first_driver or 0) <= row.branch <= (one.last_driver or 9999)
-
-    return _capabilities(m, f"driver branch {row.branch}", [one for one in _plain(m) if drives(one)], row.source)
+    row = driver_row(m, query.value, query.os)
+    return _capabilities(
+        m, f"driver branch {row.branch}", [one for one in plain_capabilities(m) if drives(row, one)], row.source
+    )
 
 
 def gpu_for_cuda(m: Matrix, query: Query) -> Found:
-    version = listed_cuda(m, query.value)
+    versions = listed_cuda(m, query.value)
 
     def compiles(one: Capability) -> bool:
-        last = minor(one.last_toolkit)
-        return (minor(one.first_toolkit) or (0, 0)) <= version and (last is None or version <= last)
+        first, last = minor(one.first_toolkit) or (0, 0), minor(one.last_toolkit) or versions[-1]
+        return any(first <= version <= last for version in versions)
 
-    rows = [one for one in _plain(m, tegra=True) if compiles(one)]
+    rows = [one for one in plain_capabilities(m, tegra=True) if compiles(one)]
     return _capabilities(m, f"CUDA {query.value} compiles", rows, rows[0].source if rows else "")
 
 
@@ -122,7 +131,7 @@ def gpu_for_torch(m: Matrix, query: Query) -> Found:
     for build in builds:
         held = [
             one.cc
-            for one in _plain(m, tegra="aarch64" in query.wheels)
+            for one in plain_capabilities(m, tegra="aarch64" in query.wheels)
             if m.code_for_gpu(one.cc, build.sass, (), build_cuda=tag_cuda(build.tag)).kind == "sass"
         ]
         values.update(dict.fromkeys(held))
@@ -130,7 +139,7 @@ def gpu_for_torch(m: Matrix, query: Query) -> Found:
     return Found(tuple(sorted(values, key=numbers)), tuple(lines), tuple(dict.fromkeys(b.source for b in builds)))
 
 
-def _plain(m: Matrix, tegra: bool = False) -> list[Capability]:
+def plain_capabilities(m: Matrix, tegra: bool = False) -> list[Capability]:
     """Capabilities without chip- or family-specific variants, oldest first; Jetson ones only if asked for."""
     rows = [row for row in m.capabilities if row.cc[-1].isdigit() and (tegra or not row.tegra)]
     return sorted(rows, key=lambda row: numbers(row.cc))

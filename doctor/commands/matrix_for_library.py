@@ -11,13 +11,13 @@ _MOST = 8
 
 
 def cudnn_for_cuda(m: Matrix, query: Query) -> Found:
-    major = listed_cuda(m, query.value)[0]
+    major = listed_cuda(m, query.value)[0][0]
     rows = [row for row in m.cudnn_rows if major in row.cuda_majors and row.confidence != "memory"]
     return _newest("cuDNN", major, [(row.version, row.source) for row in rows])
 
 
 def nccl_for_cuda(m: Matrix, query: Query) -> Found:
-    major = listed_cuda(m, query.value)[0]
+    major = listed_cuda(m, query.value)[0][0]
     rows = [row for row in m.nccl_rows if getattr(row, f"wheel_cu{major}", "") == "yes"]
     return _newest("NCCL", major, [(row.version, row.source) for row in rows])
 
@@ -44,7 +44,7 @@ def gpu_for_cudnn(m: Matrix, query: Query) -> Found:
     if row is None or not row.min_cc:
         raise unlisted(f"GPU support of cuDNN {query.value!r}")
     lines = [
-        f"cuDNN {row.version} for CUDA {major}: compute capability {cc} or newer" for major, cc in row.min_cc.items()
+        f"cuDNN {row.version} for CUDA {major}: compute capability {cc} or higher" for major, cc in row.min_cc.items()
     ]
     return Found(tuple(dict.fromkeys(row.min_cc.values())), tuple(lines), (row.source,))
 

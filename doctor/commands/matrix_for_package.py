@@ -27,7 +27,7 @@ from compat_matrix.unlisted import unlisted as neighbors
 from compat_matrix.versions import minor, numbers
 from compat_matrix.wish import Wish
 
-from .matrix_answer import Found, Query, listed_cuda, named_capability, release_of, unlisted
+from .matrix_answer import Found, Query, driver_row, listed_cuda, named_capability, release_of, unlisted
 from .matrix_package_words import cuda_words, lines_of, pythons, torch_words
 
 _MOST = 8
@@ -86,7 +86,7 @@ def which(package: str, kind: Kind) -> Question:
             unsaid = tuple(dict.fromkeys(row.version for row, good in rows if good is None))
             older = f" and {len(unsaid) - _MOST} older" if len(unsaid) > _MOST else ""
             more = f"; unknown for {', '.join(unsaid[:_MOST])}{older}" if unsaid else ""
-            return Found((), (f"no release of {package} in this matrix works with {name}{more}",))
+            return Found((), (f"no release of {package} in this matrix works with {name}{more}",), (rows[0][0].source,))
         lines = [
             f"{package} for {name}: {', '.join(versions[:_MOST])}" + (" and older" if len(versions) > _MOST else "")
         ]
@@ -100,19 +100,23 @@ def which(package: str, kind: Kind) -> Question:
 def _value(m: Matrix, kind: Kind, query: Query) -> tuple[str, str]:
     """The value as the tables have it, and its name in a sentence. Raises ClickException if it is not listed."""
     if kind == "torch":
-        found = release_of(m, query.value)
-        return found, f"torch {found}"
+        release = release_of(m, query.value)
+        return release, f"torch {release}"
     if kind == "cuda":
-        cuda = ".".join(map(str, listed_cuda(m, query.value)))
+        found = listed_cuda(m, query.value)
+        cuda = ".".join(map(str, found[0])) if len(found) == 1 else str(found[0][0])
         return cuda, f"CUDA {cuda}"
     if kind == "gpu":
-        return (found := named_capability(m, query.value)), f"{query.value} (compute capability {found})"
+        capability = named_capability(m, query.value)
+        return capability, f"{query.value} (compute capability {capability})"
     if kind == "driver":
-        branch = m.driver_branch(query.value, query.os)
-        if branch.row is None:
-            raise unlisted(f"driver {query.value!r}", branch.status == "newer-than-matrix")
-        version = query.value if "." in query.value else branch.row.latest_seen or f"{branch.row.branch}.0"
-        return version, f"driver {query.value}"
+        driver_row(m, query.value, query.os)
+        return query.value, f"driver {query.value}"
+    if kind in ("cudnn", "nccl"):
+        title, row = ("cuDNN", m.cudnn(query.value)) if kind == "cudnn" else ("NCCL", m.nccl(query.value))
+        if row is None:
+            raise unlisted(f"{title} {query.value!r}")
+        return query.value, f"{title} {query.value}"
     short = ".".join(map(str, numbers(query.value)[:2]))
     if not any(short in pythons_of(m, row.torch, query.wheels) for row in m.releases):
         raise unlisted(f"Python {query.value!r}")
@@ -161,7 +165,7 @@ def _driver_for(m: Matrix, row: PackageRow, query: Query) -> tuple[list[str], st
         majors = [one for one in m.toolkit_versions() if str(one[0]) == cuda]
         full, lowest, _ = floors(m, minor(cuda) or min(majors), query.os)
         found.append((cuda, lowest or full))
-    words = "; ".join(f"driver {floor} or newer for its build for CUDA {cuda}" for cuda, floor in found if floor)
+    words = "; ".join(f"driver {floor} or newer for its CUDA {cuda} build" for cuda, floor in found if floor)
     return [floor for _, floor in found if floor], words
 
 
@@ -169,8 +173,10 @@ def _gpu_for(m: Matrix, row: PackageRow, query: Query) -> tuple[list[str], str]:
     floor = floor_of(row)
     if floor:
         text = f" ({row.min_sm})" if isinstance(row, Extension) and row.min_sm != floor else ""
-        return [floor], f"compute capability {floor} or newer{text}"
+        return [floor], f"compute capability {floor} or higher{text}"
     good = [one.cc for one in m.capabilities if one.cc[-1].isdigit() and goes_with(m, row, "gpu", one.cc, query.wheels)]
+    if not good and isinstance(row, Extension) and (row.min_sm or row.sass_text):
+        return [], row.min_sm or row.sass_text
     return good, f"compute capability {', '.join(good)}" if good else ""
 
 
@@ -190,7 +196,7 @@ _ANSWERS: dict[str, Callable[[Matrix, PackageRow, Query], tuple[list[str], str]]
     "cudnn": _cudnn_for,
 }  # fmt: skip
 OF_A_RELEASE = tuple(_ANSWERS)
-KINDS = cast("tuple[Kind, ...]", ("torch", "cuda", "python", "driver", "gpu"))
+KINDS = cast("tuple[Kind, ...]", ("torch", "cuda", "python", "driver", "gpu", "cudnn", "nccl"))
 
 
 def through_torch(wanted: str, package: str, inner: Question) -> Question:

@@ -7,6 +7,7 @@ from typing import cast
 
 from compat_matrix import Matrix
 from compat_matrix.drivers import floors
+from compat_matrix.packages import bundled
 from compat_matrix.rows_torch import TorchBuild
 from compat_matrix.torchs import usable
 from compat_matrix.versions import minor, numbers, tag_cuda
@@ -70,8 +71,8 @@ def _listed(builds: Sequence[TorchBuild], what: str) -> Found:
 
 
 def torch_for_cuda(m: Matrix, query: Query) -> Found:
-    version = listed_cuda(m, query.value)
-    return _listed([b for b in _builds(m, query) if _cuda_of(b) == version], f"with CUDA {query.value}")
+    versions = listed_cuda(m, query.value)
+    return _listed([b for b in _builds(m, query) if _cuda_of(b) in versions], f"with CUDA {query.value}")
 
 
 def torch_for_driver(m: Matrix, query: Query) -> Found:
@@ -116,10 +117,7 @@ def pinned(package: str, title: str) -> Callable[[Matrix, Query], Found]:
     def question(m: Matrix, query: Query) -> Found:
         row = m.torch_release(release_of(m, query.value)).release
         assert row is not None
-        values = dict(row.cudnn_per_build) if package == "cudnn" else {}
-        default = cast("str", getattr(row, package))
-        if default:
-            values.setdefault(row.pypi_linux_x86_64, default)
+        values = bundled(row, package)
         if not values:
             raise unlisted(f"the {title} of torch {row.torch}")
         lines = tuple(f"torch {row.torch} {tag}: {title} {value}" for tag, value in sorted(values.items()))

@@ -28,7 +28,7 @@ def torch_words(m: Matrix, row: PackageRow) -> str:
     if isinstance(row, Extension):
         return "" if row.torch in ("", "none") else f"torch {row.torch.removeprefix('==')}"
     if row.torch == "*":
-        return f"requires no torch version; built with torch {'.'.join(map(str, numbers(row.version)[:2]))}"
+        return f"requires no particular torch version; built with torch {'.'.join(map(str, numbers(row.version)[:2]))}"
     return f"torch {row.torch}" if row.relation in ("==", "~=") else f"torch {row.relation} {row.torch}"
 
 
@@ -50,13 +50,13 @@ def _python_words(m: Matrix, row: PackageRow, wheels: str) -> str:
 
 
 def _more(row: PackageRow) -> str:
-    parts = [f"compute capability {floor} or newer"] if (floor := floor_of(row)) else []
+    parts = [f"compute capability {floor} or higher"] if (floor := floor_of(row)) else []
     if isinstance(row, Extension):
         parts += [f"driver {row.min_driver}"] if row.min_driver else []
         parts += [row.platforms] if row.platforms else []
     elif isinstance(row, Framework):
         parts.append(f"with a GPU on {', '.join(row.gpu_platforms)}")
-        parts += [f"CUDA as wheels: extra {row.extra}"] if row.extra else []
+        parts += [f"CUDA wheels come with the extra {row.extra}"] if row.extra else []
     elif isinstance(row, ExtensionWheel):
         parts += [
             f"C++ ABI {' and '.join('new' if one == 'TRUE' else 'old' for one in row.abis)}",

@@ -11,8 +11,9 @@ import click
 import msgspec
 
 from compat_matrix import Matrix, MatrixError
+from compat_matrix.branches import branch_ended
 from compat_matrix.close_names import unlisted_gpu
-from compat_matrix.drivers import Platform, branch_ended
+from compat_matrix.drivers import Platform
 from compat_matrix.forward import for_all_of
 
 from .matrix_answer import (
@@ -21,14 +22,25 @@ from .matrix_answer import (
     Lines,
     cited,
     cited_shortly,
+    driver_row,
     listed_cuda,
     named_capabilities,
     named_capability,
     refuse_reported_only,
     unlisted,
+    windows_only,
 )
+from .matrix_line import of_line
 from .matrix_show import emit, load
 from .suggest import did_you_mean
+
+_OF_A_BUILD = {
+    "gpus": "--gpu",
+    "driver": "--driver",
+    "python": "--python",
+    "torch": "--torch",
+    "forward_compat": "--forward-compat",
+}
 
 
 def answer(words: tuple[str, ...], options: dict[str, Any], path: str | None = None) -> int:
@@ -53,6 +65,9 @@ def ask(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> Answer
         raise click.UsageError("matrix query: no question given. See gpudoctor matrix query --help")
     subject, *rest = words
     words = tuple(rest)
+    if subject != "build" and (given := [flag for name, flag in _OF_A_BUILD.items() if options.get(name)]):
+        are = "are" if len(given) > 1 else "is"
+        raise click.UsageError(f"{' and '.join(given)} {are} for matrix query build")
     if words[:1] == ("for",):
         from .matrix_for import answer_for
 
@@ -102,24 +117,23 @@ def _of(rows: Iterable[Any]) -> tuple[str, ...]:
 
 def _driver(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> Answered:
     platform: Platform = "linux" if options["os_"] == "linux" else "windows"
+    if platform == "linux" and (note := windows_only(m, words[0])):
+        found = _driver(m, words, {**options, "os_": "windows"})
+        return found._replace(lines=[note, *found.lines])
     if len(words) == 1:
-        branch = m.driver_branch(words[0], platform)
-        if branch.row is None:
-            raise unlisted(f"driver {words[0]!r}", branch.status == "newer-than-matrix")
-        row = branch.row
+        row = driver_row(m, words[0], platform)
         have = m.toolkit_of_driver(row.cuda)
-        reports = "" if have == row.cuda else f" (it reports {row.cuda}, which was never published)"
-        lines = [
-            f"branch {row.branch} ({row.type}): CUDA {have}{reports}, oldest architecture {row.oldest_architecture}"
-        ]
-        lines += [f"newest seen: {row.latest_seen} ({row.latest_seen_date})"] if row.latest_seen else []
-        past = " (past)" if branch_ended(row, date.today().isoformat()) else ""
+        lines = [f"branch {row.branch} ({row.type}): CUDA {have}, oldest architecture {row.oldest_architecture}"]
+        lines += [f"newest version seen: {row.latest_seen} ({row.latest_seen_date})"] if row.latest_seen else []
+        past = " (past)" if branch_ended(m, row, date.today().isoformat()) else ""
         lines += [f"end of life: {row.end_of_life or 'not known'}{past}", f"open kernel module: {row.open_module}"]
         return Answered(row, lines, (row.source,))
     if len(words) < 3 or words[1] not in ("cuda", "gpu"):
         raise click.UsageError("matrix query driver VERSION [cuda VERSION | gpu CAPABILITY_OR_NAME]")
     if words[1] == "cuda":
         refuse_reported_only(m, words[2])
+        if words[2].isdecimal():
+            return _driver_for_major(m, words, options)
         grade = m.driver_for_cuda(words[0], words[2], platform)
         lines = [f"{grade.grade}: {grade.reason}"]
         if grade.limits == "sass-only":
@@ -133,6 +147,16 @@ def _driver(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> An
     lines = [(f"{name}: " if len(chips) > 1 else "") + f"{one.grade}: {one.reason}" for name, one in graded]
     data = graded[0][1] if len(graded) == 1 else [one for _, one in graded]
     return Answered(data, lines, _of(row for _, one in graded for row in one.rows))
+
+
+def _driver_for_major(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> Answered:
+    """`driver 535 cuda 12`: with the first CUDA of the major and with the last."""
+    versions = listed_cuda(m, words[2])
+    ends = dict.fromkeys(".".join(map(str, one)) for one in (versions[0], versions[-1]))
+    found = [(one, _driver(m, (words[0], "cuda", one), options)) for one in ends]
+    lines = [f"CUDA {one}: {line}" for one, answer in found for line in answer.lines]
+    keys = dict.fromkeys(key for _, answer in found for key in answer.sources)
+    return Answered([answer.data for _, answer in found], lines, tuple(keys))
 
 
 def _gpu(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> Answered:
@@ -152,6 +176,11 @@ def _gpu(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> Answe
 
 
 def _torch(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> Answered:
+    several = of_line(m, "torch", words[0])
+    if len(several) > 1:
+        each = [_torch(m, (one,), options) for one in several]
+        lines = [line for one in each for line in one.lines]
+        return Answered([one.data for one in each], lines, tuple(dict.fromkeys(key for one in each for key in one[2])))
     found = m.torch_release(words[0])
     if found.release is None:
         raise unlisted(f"torch {words[0]!r}", found.status == "newer-than-matrix")
@@ -193,7 +222,11 @@ def _build(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> Ans
         for_json.append({**msgspec.structs.asdict(b), "pip_line": pip_line(request), "uv_line": uv_line(request)})
     lines = lines or [f"none: {best.reason}"]
     lines += [f"{best.more} more builds fit: gpudoctor resolve --explain-all"] if best.more else []
-    lines += [f"cuda-compat does not support {' and '.join(refused)} (error 804): left out"] if refused else []
+    lines += (
+        [f"cuda-compat does not support {' and '.join(refused)} (error 804), so builds that need it are left out"]
+        if refused
+        else []
+    )
     data = {"reason": best.reason, "builds": for_json, "more": best.more, "no_forward_compat": refused}
     return Answered(data, lines, _of(row for b in best for row in b.rows))
 
@@ -218,11 +251,11 @@ def _row(m: Matrix, row: Any, what: str, text: str) -> Answered:
 
 
 def _cudnn(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> Answered:
-    return _row(m, m.cudnn(words[0]), "cuDNN", words[0])
+    return _row(m, m.cudnn(of_line(m, "cudnn", words[0])[0]), "cuDNN", words[0])
 
 
 def _nccl(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> Answered:
-    return _row(m, m.nccl(words[0]), "NCCL", words[0])
+    return _row(m, m.nccl(of_line(m, "nccl", words[0])[0]), "NCCL", words[0])
 
 
 def _cuda(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> Answered:
@@ -246,7 +279,7 @@ def _framework(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) ->
         )
         lines.append(
             f"  with a GPU on {', '.join(row.gpu_platforms)}"
-            + (f"; CUDA as wheels: extra {row.extra}" if row.extra else "")
+            + (f"; CUDA wheels come with the extra {row.extra}" if row.extra else "")
         )
         lines += [f"  {row.note}"] if row.note else []
     return Answered(rows, lines, _of(rows))

@@ -13,18 +13,18 @@ from .click_flags import Command
     "--allow-target", is_flag=True, help="Let the assistant examine containers, pods and hosts (check --target)."
 )
 def mcp(allow_target: bool) -> int:
-    """Let an AI assistant use gpudoctor, over stdio (Model Context Protocol).
+    """Run a Model Context Protocol (MCP) server on stdio, so that an AI assistant can use gpudoctor.
 
-    Its tools: check, explain, matrix_query, resolve, what_if, fit, image and dockerfile.
+    Its tools: check, explain, compare, matrix_query, resolve, what_if, fit, image and dockerfile.
 
     It only reads, and masks names, addresses and UUIDs. It examines the same environment as gpudoctor check:
-    VIRTUAL_ENV, CONDA_PREFIX, ... Needs pip install 'gpudoctor[mcp]'.
+    VIRTUAL_ENV, CONDA_PREFIX, ... Needs the extra mcp.
     """
     try:
         from gpudoctor._mcp import serve
     except ImportError as error:
         from ..extra import extra_line
 
-        raise Refusal(f"mcp needs the package {error.name or error}: {extra_line('mcp')}") from None
+        raise Refusal(f"mcp needs the {error.name or error} package: {extra_line('mcp')}") from None
     serve(allow_target)
     return 0

@@ -43,7 +43,7 @@ def _check(name: str) -> str:
         lines.append("Not judged under --expect none.")
     lines += [
         "",
-        "What to do: on the machine, print the steps that fit it; for a text that shows it, explain the text:",
+        "What to do: print the steps on the affected machine, or diagnose a file that contains its output:",
         f"  gpudoctor fix {check.id}",
         "  gpudoctor explain FILE",
     ]
@@ -61,7 +61,7 @@ def _message(name: str) -> str | None:
     lines = [f"{found.id} - {means}", "", f"Found by: {' | '.join(found.find)}"]
     for path, value in found.proves.items():
         taken = isinstance(value, str) and value.startswith("$")
-        lines.append(f"Proves: {path} is {'what it names' if taken else _value(value)}")
+        lines.append(f"Proves: {path} is {'the value in the message' if taken else _value(value)}")
     for check, when in found.decides:
         more = "; ".join(condition(key, value) for key, value in when.items())
         lines.append(f"Decides: {check}{f' ({more})' if more else ''}")
@@ -70,33 +70,34 @@ def _message(name: str) -> str | None:
     lines += [f"Source: {found.source}", ""]
     if not found.fix:
         return "\n".join([*lines, *_to_decide(found.suggests)]) + "\n"
-    lines += [f"What to do{'' if always or not found.decides else ' if one of them holds'}: {found.fix}"]
+    lines += [f"What to do{'' if always or not found.decides else ' if one of these conditions holds'}: {found.fix}"]
     lines += [f"  {found.command}"] if found.command else []
     if not found.decides and not found.suggests:
         return "\n".join(lines) + "\n"
     checks = dict.fromkeys(check for check, _ in found.decides)
-    lines += ["To get the fix for your environment, give the whole text:", "  gpudoctor explain FILE"]
+    lines += ["To get the fix for your environment, pass the whole output:", "  gpudoctor explain FILE"]
     lines += ["Why and how:", *(f"  gpudoctor explain {check}" for check in checks)]
     if not always:
-        lines += _to_decide(found.suggests, "if none of them holds, more is needed")
+        lines += _to_decide(found.suggests, "if none of these conditions holds, more output is needed")
     return "\n".join(lines) + "\n"
 
 
-def _to_decide(suggests: tuple[str, ...], alone: str = "this message alone does not decide it") -> list[str]:
+def _to_decide(suggests: tuple[str, ...], alone: str = "this message alone does not show the cause") -> list[str]:
     """For a message that decides nothing by itself: the commands whose output would."""
     from ..text.suspects import needs
 
-    rows = [f"What to do: {alone}. Give the whole text (gpudoctor explain FILE), with the output of:"]
+    rows = [f"What to do: {alone}. Pass the whole output (gpudoctor explain FILE), together with the output of:"]
     return rows + [f"  {need.command}\n      {need.why}" for need in needs(suggests)]
 
 
 _WORDS = {
-    "all": "together with {}", "any": "together with one of {}", "none": "without {}", "gpu-below": "GPUs are below {}",
-    "gpu-above": "GPUs are above {}", "set": "{} is set", "names": "a GPU is named {}",
-    "versions-differ": "{} differ", "code": "torch's code is {} than the GPUs",
-    "memory-held": "much of a GPU's memory is in use",
-    "group-above": "its number is above {}", "group-at-most": "its version is at most {}",
-    "group-not-start-of": "it names a different version than {}",
+    "all": "together with {}", "any": "together with one of {}", "none": "without {}",
+    "gpu-below": "all GPUs have a compute capability below {}",
+    "gpu-above": "all GPUs have a compute capability above {}", "set": "{} is set", "names": "a GPU is named {}",
+    "versions-differ": "{} differ", "code": "torch was built for {} GPUs than these",
+    "memory-held": "much of one GPU's memory is in use",
+    "group-above": "the number in it is above {}", "group-at-most": "the version in it is at most {}",
+    "group-not-start-of": "the version in it does not match {}",
 }  # fmt: skip
 _HOW = {"not": "{} is not {}", "not-now": "{} is not {}", "<": "{} is below {}", ">=": "{} is {} or newer"}
 
@@ -167,8 +168,11 @@ def _error(text: str) -> str | None:
 
 
 def _error_page(title: str, row: Any, source: str, checks: list[str]) -> str:
-    lines = [title, "", "Usual causes:", *(f"  - {cause}" for cause in row.causes.split("; ")), f"Source: {source}", "",
-             f"What to do first: {row.first_fix}", "To find out which cause it is:", "  gpudoctor check"]  # fmt: skip
+    lines = [title, ""]
+    lines += ["Usual causes:", *(f"  - {cause}" for cause in row.causes.split("; "))] if row.causes else []
+    lines += [f"Source: {source}", ""]
+    lines += [f"What to do first: {row.first_fix}"] if row.first_fix else []
+    lines += ["To find out which cause it is:" if row.first_fix else "What to do: find the cause:", "  gpudoctor check"]
     if checks:
         lines += ["Why and how:", *(f"  gpudoctor explain {check}" for check in checks)]
     return "\n".join(lines) + "\n"

@@ -67,7 +67,7 @@ def gather_and_prove(
             raise Refusal(f"--python {options.python}: no Python environment found")
         left_s = total_s - (monotonic() - started) if facts_too else total_s
         plan = make_plan(snapshot, level, device, max(0.0, left_s), soak_s, links)
-        recording.manifest["prove"] = {"level": level, "device": device}
+        recording.manifest["prove"] = {"level": level, "device": device, "timeout_s": total_s}
         recording.proof = prove(plan, options.env, say)
         if not interruptible and any(line.get("field") == "interrupted" for line in recording.proof["proof"][0].lines):
             raise KeyboardInterrupt

@@ -21,9 +21,13 @@ from .write import echo
 @click.option("--target", metavar="TARGET", help="Examine docker:NAME, podman:NAME, ssh:HOST or kubectl:NAMESPACE/POD.")
 @click.option("--root", metavar="DIR", help="Examine a root folder instead of this machine.")
 @click.option(
-    "--timeout", type=click.FloatRange(0.1, 3600), help="Seconds for the probes (torch import: 3x). Default: 20."
+    "--timeout",
+    type=click.FloatRange(0.1, 3600),
+    help="Time limit for the probes, in seconds (3x for importing torch). Default: 20.",
 )
-@click.option("--no-redact", is_flag=True, help="Save names, paths, UUIDs and secrets as they are, for you alone.")
+@click.option(
+    "--no-redact", is_flag=True, help="Save names, paths, UUIDs and secrets as they are: do not share the folder."
+)
 def record(**flags: Any) -> int:
     """Save the collected facts (masked) to a folder, to judge them elsewhere: gpudoctor check --replay DIR."""
     from ..probes.collect import gather_all, snapshot_of
@@ -82,5 +86,5 @@ def _usable(folder: str) -> None:
         from ..report.clean import printable
 
         raise click.ClickException(
-            f"{folder} contains {printable(name)}, which gpudoctor record did not write: give it a new or empty folder"
+            f"{folder} contains {printable(name)}, which gpudoctor record did not write: choose a new or empty folder"
         )

@@ -7,34 +7,39 @@ from typing import Any
 import click
 
 from .click_flags import Command, options
-from .flags import report_flags
+from .flags import GPU_FORMS, MATRIX, report_flags
 
-FORMATS = ("text", "json", "html", "requirements", "pyproject", "dockerfile", "environment-yml", "edited")
+FORMATS = ("text", "json", "markdown", "html", "requirements", "pyproject", "dockerfile", "environment-yml", "edited")
 
 
 @click.command(cls=Command)
 @click.argument("wishes", nargs=-1, metavar="[PACKAGE]...")
-@click.option(
-    "--gpu", "gpus", multiple=True, metavar="GPU", help="A name, 2xNAME, compute capability or PCI ID. Repeatable."
-)
+@click.option("--gpu", "gpus", multiple=True, metavar="GPU", help=f"GPU: {GPU_FORMS}. Repeatable.")
 @click.option(
     "--driver", metavar="VERSION", help="The driver's version or branch, or 'none' to see which one to install first."
 )
 @click.option("--os", "os_", type=click.Choice(("linux", "windows", "wsl")), help="Default: linux, or this machine's.")
 @click.option("--arch", type=click.Choice(("x86_64", "aarch64")), help="Default: x86_64, or this machine's.")
 @click.option(
-    "--python", "python_version", metavar="VERSION", help="For example 3.12 or 3.13t. Default: any, or this machine's."
+    "--python",
+    "python_version",
+    metavar="VERSION",
+    help="Python version, such as 3.12 or 3.13t. Default: any, or this machine's.",
 )
 @click.option("--from", "from_", metavar="REPORT", help="Use the machine in a saved JSON report ('-': stdin).")
 @click.option("--keep", is_flag=True, help="Keep this environment: find the smallest change that makes it work.")
 @click.option(
-    "-r", "requirements", metavar="FILE", help="Report lines of a requirements or lock file that cannot work here."
+    "-r", "requirements", metavar="FILE", help="Report which lines of a requirements or lock file cannot work here."
 )
 @click.option("--explain-all", is_flag=True, help="Show every build that fits, and why the other builds are rejected.")
-@click.option("--verify", is_flag=True, help="Try the first line with pip or uv (a dry run that contacts the index).")
+@click.option("--verify", is_flag=True, help="Try the first command with pip or uv (a dry run on the index).")
 @options(report_flags(*FORMATS, words="Default: text; edited: the changed file from -r."))
-@click.option("--matrix", metavar="PATH", help="Use this matrix (see matrix export) instead of the built-in one.")
-@click.option("--timeout", type=click.FloatRange(0.1, 3600), help="Seconds for examining this machine. Default: 20.")
+@options((MATRIX,))
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0.1, 3600),
+    help="Time limit for examining this machine, in seconds. Default: 20.",
+)
 def resolve(**flags: Any) -> int:
     """Say what to install here: the torch build (or vllm, flash-attn, xformers, tensorflow ...) that fits, and why.
 

@@ -12,7 +12,7 @@ from ..guard import Refusal
 from ..judge.report import Report
 from ..report.progress import Progress
 from ..snapshot import Snapshot
-from .config import base_policy, warn_of_config
+from .config import base_policy, warn_of_config, with_spec
 from .display import styled
 from .options import make_policy, of_its_day
 from .sources import Say, gather
@@ -31,10 +31,12 @@ def run_check(flags: dict[str, Any]) -> int:
 
         saved = read_report(flags["from_"])
         policy = make_policy(saved=base_policy(flags, saved.policy), **policy_flags(flags))
+        policy = with_spec(policy, flags["spec"])
         snapshot, redacted = saved.snapshot, saved.redacted
     else:
         left_out = ("torch_run",) if flags["no_import"] else ()
         policy = make_policy(saved=base_policy(flags), left_out=left_out, **policy_flags(flags))
+        policy = with_spec(policy, flags["spec"])
         if flags["prove"] and policy.expect.model:
             from .assess import matrix_of
             from .expected import refuse_early

@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..findings import Policy
 from ..guard import Refusal
 from ..images.recipes import Recipe, read_recipe, rules
 from ..images.recipes.instructions import Unparsed
 from ..report.outcome import Level, Outcome, Ruled
 from ..resolve.machine import Unclear
 from .assess import matrix_of
+from .config import with_spec
 from .outcomes import FORMATS, render_outcomes
+from .spec_outcomes import spec_outcomes
 from .write import answer, echo
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ def run_dockerfile(flags: dict[str, Any]) -> int:
     m = matrix_of(flags)
     if flags["gpus"] and not flags["drivers"]:
         raise Refusal("--gpu requires the host's driver: --driver 535.183 --gpu 'RTX A5000'")
+    spec = with_spec(Policy(), flags["spec"]).spec
     arguments = dict(_argument(text) for text in flags["arguments"])
     found: list[Outcome] = []
     judged = []
@@ -40,7 +44,7 @@ def run_dockerfile(flags: dict[str, Any]) -> int:
                     continue
                 raise
             judged.append(path)
-            found += [*_outcomes(recipe), *_on_hosts(recipe, m, flags)]
+            found += [*_outcomes(recipe), *_on_hosts(recipe, m, flags), *spec_outcomes(recipe, m, spec)]
     except (Unparsed, Unclear) as error:
         if not error.unknown:
             raise Refusal(str(error)) from None
@@ -71,7 +75,10 @@ def _outcomes(recipe: Recipe) -> list[Outcome]:
     ]
     if recipe.unresolved:
         names = ", ".join(recipe.unresolved)
-        words = f"FROM {recipe.base}: give --build-arg {recipe.unresolved[0]}=...; the rest was judged without it"
+        wrong = next(iter(recipe.undeclared), "")
+        first = f"give --build-arg {recipe.unresolved[0]}=..."
+        first = f"add ARG {wrong} before the first FROM; without it, --build-arg does not set it" if wrong else first
+        words = f"FROM {recipe.base}: {first}; the rest was judged without it"
         found.append(Outcome("base-not-known", "unknown", f"Nothing sets {names}", words, "", recipe.name, 0))
     return found
 
@@ -80,7 +87,6 @@ def _on_hosts(recipe: Recipe, m: Matrix, flags: dict[str, Any]) -> list[Outcome]
     """Whether the image that the Dockerfile builds would run on the described hosts."""
     if not flags["drivers"] or recipe.kind != "dockerfile" or not recipe.images:
         return []
-    from ..findings import Policy
     from ..images.evidence import evidence
     from ..images.hosts import described
     from ..images.importer import snapshot_of
@@ -108,7 +114,7 @@ def _on_hosts(recipe: Recipe, m: Matrix, flags: dict[str, Any]) -> list[Outcome]
             if level != "fail" and any(one.verdict == "fail" for one in answers):
                 level, fix = "unknown", ""
                 several = f"is missing from this matrix ({m.version}) or has changed over time"
-                detail = f"It is unknown whether {recipe.base} starts there: its list of drivers {several}."
+                detail = f"It is unknown whether {recipe.base} starts on this host: its driver list {several}."
             if level == "fail" and recipe.choice and recipe.choice.split()[3] in detail:
                 detail = f"{detail} {recipe.choice}."
             words = {"fail": "It would not run", "warn": "It would run with a warning"}.get(level, "It may not run")
@@ -131,7 +137,7 @@ def _extension_lacks(recipe: Recipe, host: Snapshot, m: Matrix, name: str) -> Ou
                 able = {t.rstrip("af") for row in m.toolkits if row.cuda.startswith(one.cuda) for t in row.sm_targets}
                 fix = f"Add {level} to {one.variable}."
                 if one.cuda and able and level not in able:
-                    fix = f"Start from a devel image whose CUDA can compile for {own}, and add {level}."
+                    fix = f"Start from a devel image with a CUDA version that can compile for {own}, and add {level}."
                 title = f"It would not run on {name}"
                 return Outcome("image-on-host", "fail", title, detail, fix, recipe.name, one.line)
     return None

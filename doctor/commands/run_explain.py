@@ -29,7 +29,7 @@ def run_explain(what: str, flags: dict[str, Any]) -> int:
             return answer[0]
         word = what.strip()
         if not word:
-            raise Refusal("explain: the text is empty; give a check's id, a file, '-' or a text")
+            raise Refusal("explain: the text is empty; give a check's id, a file, '-' or the text to explain")
         if len(word.split()) == 1 and len(word) < _TRIED_WORDS:
             near = near_names(word) or f"{suggestions(word)} (see gpudoctor list-checks)"
             raise Refusal(f"no such check, error or file: {word!r}{near}")

@@ -48,23 +48,16 @@ def _rendered(question: Question, found: Answer, flags: dict[str, Any]) -> str:
         import msgspec
 
         return msgspec.json.format(msgspec.json.encode(found.plain(question)), indent=2).decode() + "\n"
-    if flags["format_"] == "html":
-        return _page(question, found)
+    if flags["format_"] in ("html", "markdown"):
+        from ..report.fit_document import fit_document
+        from ..report.page_plain import written
+
+        return written("gpudoctor fit", fit_document(question, found), flags["format_"])
     from ..report.fit import fit_lines, headline
     from .display import display
 
     how = display(flags)
     return how.written((headline if how.quiet else fit_lines)(question, found, how.width))
-
-
-def _page(question: Question, found: Answer) -> str:
-    from ..report.fit import fit_lines, headline
-    from ..report.lines import plain
-    from ..report.page_plain import text_page
-
-    text = plain(fit_lines(question, found, 100))
-    verdict = " ".join(plain(headline(question, found, 100)).split())
-    return text_page("gpudoctor fit", question.name, verdict, [], text)
 
 
 def _question(m: Matrix, flags: dict[str, Any]) -> Question:
@@ -86,7 +79,7 @@ def _question(m: Matrix, flags: dict[str, Any]) -> Question:
     else:
         count = fewest = parameter_count(flags["params"])
         shape, dtype, notes = typical(count), "", ()
-        name = f"a typical decoder of that size: {shape.layers} layers, {shape.hidden} wide, {shape.heads} heads"
+        name = f"a typical decoder of that size: {shape.layers} layers, width {shape.hidden}, {shape.heads} heads"
     work = Work(
         task=task,
         dtype=flags["dtype"] or ("mixed" if task == "training" else dtype or "bf16"),
@@ -111,7 +104,7 @@ def _question(m: Matrix, flags: dict[str, Any]) -> Question:
         work = replace(work, counted=passed.counted)
         if flags["own_class"]:
             count = fewest = float(passed.parameters)
-            name = f"{flags['own_class']}, counted in one step"
+            name = f"{flags['own_class']}, counted in one training step"
             if not flags["model"]:
                 shape = typical(count)
     share = flags["share"] or (_INFERENCE_SHARE if task == "inference" else 1.0)
@@ -137,8 +130,11 @@ _OF_A_TRAINING = {
     "accumulation": "--accumulation", "optimizer": "--optimizer", "attention": "--attention",
     "meta_device": "--meta-device", "own_class": "--model",
 }  # fmt: skip
-_LEFT_OUT = (None, False, 0, 1)
-"""Values of those flags that have no effect: 1 is one batch per step, False an unset switch."""
+
+
+def _given(name: str, value: Any) -> bool:
+    """Whether a flag asks for something. True equals 1 in Python, but only one batch per step is the default."""
+    return value not in (None, False) and (name, value) != ("accumulation", 1)
 
 
 def _refuse_contradictions(flags: dict[str, Any]) -> None:
@@ -150,11 +146,11 @@ def _refuse_contradictions(flags: dict[str, Any]) -> None:
         wrong = "--gpus cannot be used with --from: both name GPUs"
     elif training and dtype not in (None, "mixed", "fp32", "bf16", "fp16"):
         wrong = (
-            f"--dtype {dtype} is for inference; set the type of frozen weights under adapters with --lora and --base"
+            f"--dtype {dtype} is for inference; for frozen weights under adapters, set the type with --lora and --base"
         )
     elif not training and dtype == "mixed":
         wrong = "--dtype mixed is for training"
-    elif not training and (given := [flag for name, flag in _OF_A_TRAINING.items() if flags[name] not in _LEFT_OUT]):
+    elif not training and (given := [flag for name, flag in _OF_A_TRAINING.items() if _given(name, flags[name])]):
         wrong = f"{' and '.join(given)} {'are' if len(given) > 1 else 'is'} for training"
     elif training and flags["kv_dtype"]:
         wrong = "--kv-dtype is for --task inference"
@@ -163,7 +159,7 @@ def _refuse_contradictions(flags: dict[str, Any]) -> None:
     elif flags["own_class"] and (flags["params"] or flags["meta_device"]):
         wrong = "--model counts the parameters itself, on the meta device"
     elif flags["base"] and not flags["lora"]:
-        wrong = "--base requires --lora: it is the type of the frozen weights"
+        wrong = "--base requires --lora: it sets the type of the frozen weights"
     elif flags["rules"] and dtype not in (None, "mixed"):
         wrong = "--rules is for mixed precision"
     elif flags["solve"] == "concurrency" and training:

@@ -20,7 +20,7 @@ from ..report.steps import plan_text
 from ..snapshot import Snapshot, known
 from ..snapshot.masks import holds_mask
 from .assess import assess, known_ids, matrix_of
-from .config import base_policy, warn_of_config
+from .config import base_policy, warn_of_config, with_spec
 from .display import own_terminal
 from .options import make_policy, of_its_day
 from .sources import gather, read
@@ -44,9 +44,9 @@ def run_fix(flags: dict[str, Any]) -> int:
     left_out = ("torch_run",) if flags["no_import"] else ()
     if flags["from_"]:
         snapshot, saved = read(flags)
-        policy = make_policy(saved=base_policy(flags, saved), left_out=left_out, **given)
+        policy = with_spec(make_policy(saved=base_policy(flags, saved), left_out=left_out, **given), flags["spec"])
     else:
-        policy = make_policy(saved=base_policy(flags), left_out=left_out, **given)
+        policy = with_spec(make_policy(saved=base_policy(flags), left_out=left_out, **given), flags["spec"])
         with Progress() as progress:
             snapshot = gather({**flags, "root": None}, progress)
         if flags["replay"]:
@@ -110,7 +110,7 @@ def _carried_out(
         lines = [f"repaired: {', '.join(gone) or 'nothing'}", f"still there: {', '.join(left) or 'nothing'}"]
         lines += [f"new: {', '.join(new)}"] if new else []
         lines.append(f"verdict before: {before.verdict}, now: {after.verdict}")
-        lines.append(f"packages installed before: {restore}")
+        lines.append(f"restore file: {restore}")
         answer("\n".join(lines) + "\n", flags)
     return 1 if failed_after else 0
 
@@ -121,19 +121,22 @@ def _shown(door: Callable[[Any], Any], command: str) -> str:
 
 
 def _without_strangers(steps: Plan, policy: Policy) -> Plan:
-    """The plan without packages that only a found configuration names, unless the user agrees; --yes does not."""
-    if policy.found is None or not policy.found.require:
+    """The plan without what only a found configuration names, unless the user agrees; --yes does not."""
+    found = policy.found
+    if found is None or not (found.require or found.spec):
         return steps
     kept = []
     for one in steps.fixes:
         name = one.finding.subject if one.finding.id == "required-package-missing" else ""
-        if name in policy.found.require:
-            question = f"{policy.found.path} (found here) requires the package {name}. Install it?"
+        if name in found.require:
+            question = f"{found.path} (found here) requires the package {name}. Install it?"
             if not (sys.stdin.isatty() and click.confirm(question, err=True)):
-                echo(
-                    f"{name} was not installed: only {policy.found.path} names it, and that file is not trusted.",
-                    err=True,
-                )
+                echo(f"{name} was not installed: only {found.path} names it, and that file is not trusted.", err=True)
+                continue
+        if found.spec and one.finding.id == "spec-not-met":
+            question = f"{found.path} (found here) states which versions to install. Install them?"
+            if not (sys.stdin.isatty() and click.confirm(question, err=True)):
+                echo(f"The spec was not applied: it is in {found.path}, and that file is not trusted.", err=True)
                 continue
         kept.append(one)
     return replace(steps, fixes=tuple(kept))
@@ -148,11 +151,11 @@ def _show(steps: Plan, flags: dict[str, Any], snapshot: Snapshot, policy: Policy
         return
     from .display import display
 
-    text = plan_text(steps, display(flags), again)
-    if err:
-        echo(text, err=True, nl=False)
+    how = display(flags)
+    if err:  # the whole plan, even with -q: it is about to be run
+        echo(plan_text(steps, how._replace(quiet=False), again), err=True, nl=False)
     else:
-        answer(text, flags)
+        answer(plan_text(steps, how, again), flags)
 
 
 def _door(flags: dict[str, Any], snapshot: Snapshot, stream: TextIO) -> Callable[[Any], Any]:

@@ -11,7 +11,7 @@ from ..guard import Refusal, traced
 from ..judge.report import Report
 from ..report.healthline import healthline
 from ..snapshot import CallFault, Snapshot
-from .config import base_policy, warn_of_config
+from .config import base_policy, warn_of_config, with_spec
 from .gather_options import gather_s, health_flags
 from .options import make_policy
 from .sources import gather, read
@@ -26,10 +26,11 @@ def run_healthcheck(flags: dict[str, Any]) -> int:
         raise Refusal("--prove cannot be used with --from")
     if flags["from_"]:
         snapshot, saved = read(flags)
-        policy = make_policy(saved=base_policy(flags, saved), **policy_flags)
+        policy = with_spec(make_policy(saved=base_policy(flags, saved), **policy_flags), flags["spec"])
     else:
         left_out = () if flags["prove"] else ("torch_run",)
         policy = make_policy(saved=base_policy(flags), left_out=left_out, **policy_flags)
+        policy = with_spec(policy, flags["spec"])
         snapshot = _proven(flags) if flags["prove"] else gather(health_flags(flags), meanwhile=_rehearse)
     from .assess import assess, matrix_of
 

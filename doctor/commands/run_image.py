@@ -18,8 +18,10 @@ from ..judge.report import MatrixInfo, Tool
 from ..resolve.machine import Unclear
 from ..snapshot import Snapshot, known
 from .assess import matrix_of
+from .config import with_spec
 from .display import styled
 from .options import make_policy
+from .spec_outcomes import spec_answer, with_spec_code
 from .write import echo, write
 
 if TYPE_CHECKING:
@@ -45,12 +47,13 @@ def run_image(flags: dict[str, Any]) -> int:
             raise
         from ..extra import extra_line
 
-        raise Refusal(f"image needs the package {error.name}: {extra_line('image')}") from None
+        raise Refusal(f"image needs the {error.name} package: {extra_line('image')}") from None
     write(_rendered(answer, flags), flags["output"], private=flags["no_redact"], styled=styled(flags))
     return answer.exit_code
 
 
 def _answered(flags: dict[str, Any], m: Matrix) -> Preflight:
+    spec = with_spec(Policy(), flags["spec"]).spec
     hosts = _hosts(flags, m)
     platform = flags["platform"] or _platform_of(hosts)
     found, about = _image(flags, m, platform)
@@ -63,7 +66,9 @@ def _answered(flags: dict[str, Any], m: Matrix) -> Preflight:
         answers = with_other_tags(flags, m, hosts, answers, policy, platform)
     info = MatrixInfo(m.version, m.schema_version, (m.differs,) if m.differs else ())
     tool = Tool("gpudoctor", __version__)
-    answer = Preflight(tool=tool, matrix=info, image=about, hosts=answers, exit_code=exit_code(answers))
+    against = spec_answer(spec, found, hosts, m) if spec else None
+    code = with_spec_code(exit_code(answers), against)
+    answer = Preflight(tool=tool, matrix=info, image=about, hosts=answers, spec=against, exit_code=code)
     return _shown(answer, flags)
 
 
@@ -151,8 +156,8 @@ def _image(flags: dict[str, Any], m: Matrix, platform: str) -> tuple[Snapshot, I
     layers = flags["layers"] or flags["all_layers"]
     if opened.source is None and layers:
         raise Refusal(
-            f"{flags['reference']} is an unpacked root folder, which has no layers: leave out the option, its files "
-            "are read in any case"
+            f"{flags['reference']} is an unpacked root folder, so it has no layers: drop the option (all of its "
+            "files are read in any case)"
         )
     if opened.source is None:
         s = _root(opened.root)

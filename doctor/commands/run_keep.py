@@ -25,7 +25,7 @@ def run_keep(m: Matrix, flags: dict[str, Any], snapshot: Snapshot) -> int:
     if flags["driver"] is not None:
         version, note = driver(m, flags["driver"], machine.os)
         machine = msgspec.structs.replace(machine, driver=version, notes=(note,) if note else ())
-    kept = keep(m, snapshot, machine.question([wish(text) for text in flags["wishes"]]))
+    kept = keep(m, snapshot, machine.question([wish(m, text) for text in flags["wishes"]]))
     from .write import answer, first_paragraph
 
     pip = "python -m pip" if machine.os == "windows" else "python3 -m pip"
@@ -51,7 +51,7 @@ def _text(machine: Machine, kept: Kept, lines: tuple[str, str]) -> str:
         rows = [f"No change needed: {kept.now} works on {machine}."]
     elif kept.request is None:
         rows = [
-            f"No change of packages would fix this for {machine} ({kept.wrong}).",
+            f"No package change would fix this for {machine} ({kept.wrong}).",
             "Run gpudoctor resolve to see what would.",
         ]
     else:

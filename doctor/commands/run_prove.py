@@ -51,7 +51,7 @@ def run_prove(flags: dict[str, Any]) -> int:
         announce(links, flags)
     snapshot = _facts(flags, device, links)
     if links is not None and not links.reports:
-        return quiet_end([end.detail for end in snapshot.measured.ended if end.fault != "skipped"], links)
+        return quiet_end([end for end in snapshot.measured.ended if end.fault != "skipped"], links)
     code = INTERRUPTED if snapshot.measured.interrupted and not flags["replay"] else None
     return print_report(snapshot, of_its_day(policy, snapshot) if flags["replay"] else policy, flags, exit_code=code)
 
@@ -81,7 +81,10 @@ def level(flags: dict[str, Any]) -> Level:
 def measured_in(snapshot: Snapshot, name: str) -> Snapshot:
     """The Snapshot, if it has measurements; Refusal with one line if nothing was measured."""
     if isinstance(snapshot.measured.level, Missing):
-        raise Refusal(f"{name} contains no measurements (gpudoctor check judges it; gpudoctor prove measures a GPU)")
+        raise Refusal(
+            f"{name} contains no measurements (use gpudoctor check for such a report; gpudoctor prove takes the "
+            "measurements)"
+        )
     return snapshot
 
 

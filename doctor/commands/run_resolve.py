@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from compat_matrix.resolver import Answer, Candidate, Question, resolve
+from compat_matrix.candidate import Candidate
+from compat_matrix.drivers import ABOVE_ALL
+from compat_matrix.resolver import Answer, Question, resolve
 
 from ..guard import Refusal
-from ..resolve.machine import NEWEST, Machine, Unclear, card, driver, of_snapshot, python, wish
+from ..resolve.machine import Machine, Unclear, card, driver, of_snapshot, python, wish
 from .assess import matrix_of
 from .write import answer as print_answer
 from .write import echo, first_paragraph
@@ -45,7 +47,7 @@ def run_resolve(flags: dict[str, Any]) -> int:
             from .run_dead_lines import run_dead_lines
 
             return run_dead_lines(m, machine, flags)
-        q = machine.question([wish(text) for text in flags["wishes"]])
+        q = machine.question([wish(m, text) for text in flags["wishes"]])
     except Unclear as unclear:
         if not unclear.unknown:
             raise Refusal(str(unclear)) from None
@@ -57,9 +59,9 @@ def run_resolve(flags: dict[str, Any]) -> int:
 
         machine = replace(machine, notes=(*machine.notes, *installed_note(m, machine, q)))
     printed = _rendered(m, machine, q, answer, flags)
-    if q.driver.endswith(NEWEST):  # a placeholder for the newest of a branch, not a version to show
-        printed = printed.replace(q.driver, q.driver[: -len(NEWEST)])
-    if flags["format_"] not in ("text", "json", "html"):
+    if q.driver.endswith(ABOVE_ALL):  # a placeholder for the newest of a branch, not a version to show
+        printed = printed.replace(q.driver, q.driver[: -len(ABOVE_ALL)])
+    if flags["format_"] not in ("text", "json", "html", "markdown"):
         echo(m.differs, err=True, nl=bool(m.differs))
         if answer.unlisted and answer.candidates:
             from ..resolve.text import not_listed
@@ -78,7 +80,7 @@ def machine_of(m: Matrix, flags: dict[str, Any]) -> Machine:
     """The described machine; if no GPU is named, what is missing comes from the report or this machine."""
     requested = python(flags["python_version"]) if flags["python_version"] else ""
     if flags["gpus"]:
-        base = Machine(cards=tuple(card(m, text) for text in flags["gpus"]))
+        base = Machine(cards=tuple(card(m, text) for text in flags["gpus"]), driver_unknown=flags["driver"] is None)
     else:
         base = of_snapshot(looked_at(flags), m)
     notes = list(base.notes)
@@ -103,7 +105,7 @@ def machine_of(m: Matrix, flags: dict[str, Any]) -> Machine:
     if not machine.driver and not any(one.tegra for one in machine.cards):
         from ..resolve.text import no_driver
 
-        notes.append(no_driver(m, machine.cards, machine.os))
+        notes.append(no_driver(m, machine))
     return replace(machine, notes=tuple(notes))
 
 
@@ -131,8 +133,8 @@ def looked_at(flags: dict[str, Any]) -> Snapshot:
 def _rendered(m: Matrix, machine: Machine, q: Question, answer: Answer, flags: dict[str, Any]) -> str:
     if flags["format_"] == "json":
         return _json(m, machine, q, answer)
-    if flags["format_"] == "html":
-        return _page(m, machine, q, answer, flags)
+    if flags["format_"] in ("html", "markdown"):
+        return _document(m, machine, q, answer, flags)
     if flags["format_"] == "text" or not answer.candidates:
         from ..resolve.text import text
 
@@ -145,8 +147,8 @@ def _rendered(m: Matrix, machine: Machine, q: Question, answer: Answer, flags: d
     return printed
 
 
-def _page(m: Matrix, machine: Machine, q: Question, answer: Answer, flags: dict[str, Any]) -> str:
-    from ..report.page_plain import text_page
+def _document(m: Matrix, machine: Machine, q: Question, answer: Answer, flags: dict[str, Any]) -> str:
+    from ..report.page_plain import text_document, written
     from ..resolve.choice import lines
     from ..resolve.text import not_listed, text
 
@@ -156,7 +158,8 @@ def _page(m: Matrix, machine: Machine, q: Question, answer: Answer, flags: dict[
     verdict = f"torch {best.build.torch} {best.build.tag}: {best.why}" if best else "No build runs on this machine."
     verdict = " ".join(not_listed(answer)) if answer.unlisted else verdict
     heading = ", ".join(one.name for one in machine.cards) or "no GPU"
-    return text_page("gpudoctor resolve", heading, verdict, [how.pip, how.uv] if how else [], whole)
+    document = text_document(heading, verdict, [how.pip, how.uv] if how else [], whole)
+    return written("gpudoctor resolve", document, flags["format_"])
 
 
 def _json(m: Matrix, machine: Machine, q: Question, answer: Answer) -> str:

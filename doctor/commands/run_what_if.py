@@ -10,7 +10,7 @@ from ..findings import Policy
 from ..fixes.machine import wheel_platform
 from ..guard import Refusal
 from ..judge.compared import Compared, Named, compared
-from ..resolve.changed import in_words, plain, with_driver, with_gpus, with_python
+from ..resolve.changed import in_words, with_driver, with_gpus, with_python
 from ..resolve.changed_torch import build_named, no_wheel, with_torch, without_torch
 from ..resolve.machine import Unclear, card, driver, python
 from ..snapshot import Snapshot, known
@@ -57,7 +57,7 @@ def run_what_if(flags: dict[str, Any]) -> int:
 
 def _machine(flags: dict[str, Any]) -> tuple[Snapshot, Policy, bool]:
     """The machine as it is: described, saved, recorded, or this one; and whether its names are masked."""
-    from .config import base_policy
+    from .config import base_policy, with_spec
     from .options import make_policy, of_its_day
     from .run_check import policy_flags
 
@@ -77,10 +77,11 @@ def _machine(flags: dict[str, Any]) -> tuple[Snapshot, Policy, bool]:
         from .saved import read_report
 
         saved = read_report(flags["from_"])
-        policy = make_policy(saved=base_policy(flags, saved.policy), **policy_flags(flags))
-        return plain(saved.snapshot), policy, saved.redacted
+        policy = with_spec(make_policy(saved=base_policy(flags, saved.policy), **policy_flags(flags)), flags["spec"])
+        return saved.snapshot.as_report(), policy, saved.redacted
     left_out = ("torch_run",) if flags["no_import"] else ()
     policy = make_policy(saved=base_policy(flags), left_out=left_out, **policy_flags(flags))
+    policy = with_spec(policy, flags["spec"])
     if spoken:
         if not flags["gpus"]:
             raise Refusal("--os and --arch describe a machine: they require --gpu")
@@ -103,7 +104,7 @@ def changed(s: Snapshot, m: Matrix, flags: dict[str, Any]) -> tuple[Snapshot, li
             raise Unclear("--driver none: `gpudoctor resolve --driver none` says which one to install first")
         if version.endswith(".999"):
             raise Unclear(f"--driver {flags['driver']!r}: give the full version of a Windows driver, such as 581.29")
-        words.append(f"driver {version}" + (f" (the newest of branch {flags['driver']})" if note else ""))
+        words.append(f"driver {version}" + (f" (the newest in branch {flags['driver']})" if note else ""))
         s = s.replace(with_driver(s, m, version))
     if flags["gpus"]:
         cards = [card(m, text) for text in flags["gpus"]]
@@ -121,8 +122,11 @@ def changed(s: Snapshot, m: Matrix, flags: dict[str, Any]) -> tuple[Snapshot, li
         if flags["torch"].strip().lower() == "none":
             return s.replace(without_torch(s)), [*words, "no torch"]
         build = build_named(m, flags["torch"], wheel_platform(s))
-        words.append(f"torch {build.torch}+{build.tag}")
         s = s.replace(with_torch(s, m, build))
+        lacks = no_wheel(s, m, version) if (version := known(s.python.patient.version) or "") else ""
+        if lacks:
+            raise Unclear(f"--torch {flags['torch']}: {lacks}", unknown=True)
+        words.append(f"torch {build.torch}+{build.tag}")
     return s, words
 
 
@@ -139,7 +143,7 @@ def _rendered(difference: Compared, report: Report, flags: dict[str, Any]) -> by
         return body
     if flags["format_"] == "markdown":
         return "\n".join([*_markdown(difference), "", ""]).encode("utf-8", "backslashreplace") + body
-    if flags["format_"] == "text":
+    if flags["format_"] == "text" and not flags["quiet"]:
         return _text(preface, flags["ascii_"]).encode("utf-8", "backslashreplace") + body
     return body
 

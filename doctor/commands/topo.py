@@ -12,9 +12,7 @@ from .flags import report_flags
 
 @click.command(cls=Command)
 @click.argument("text", required=False, metavar="[TEXT|-]")
-@click.option(
-    "--from", "from_", metavar="REPORT", help="A saved JSON report ('-': stdin), or the folder of a recording."
-)
+@click.option("--from", "from_", metavar="REPORT", help="A saved JSON report ('-': stdin), or a recording's folder.")
 @click.option("--gpu", metavar="NAME", help="GPU model, if the pasted table does not show it: 'RTX 3090'.")
 @click.option("--params", default="7B", metavar="N", help="Parameter count of the example model. Default: 7B.")
 @click.option(
@@ -25,9 +23,13 @@ from .flags import report_flags
 )
 @options(report_flags("text", "json", "markdown", "html", "svg"))
 @click.option("--matrix", metavar="PATH", help="Look up rates in this matrix (see matrix export).")
-@click.option("--timeout", type=click.FloatRange(0.1, 3600), help="Seconds for examining this machine. Default: 20.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0.1, 3600),
+    help="Time limit for examining this machine, in seconds. Default: 20.",
+)
 def topo(**flags: Any) -> int:
-    """Show how the GPUs are connected, and what that costs each way of splitting training.
+    """Show how the GPUs are connected, and what that costs for each way of splitting training.
 
     \b
     gpudoctor topo                                             this machine

@@ -16,12 +16,14 @@ from compat_matrix.resolver import Question
 from .write import echo
 
 _TIMEOUT_S = 600
+_GLIBC = 34
+"""2.34: Ubuntu 22.04, Debian 12 and RHEL 9 have it or a newer one."""
 _PLATFORMS = {
-    "linux_x86_64": ("x86_64-manylinux_2_28", "manylinux_2_28_x86_64"),
-    "linux_aarch64": ("aarch64-manylinux_2_28", "manylinux_2_28_aarch64"),
-    "windows": ("x86_64-pc-windows-msvc", "win_amd64"),
+    "linux_x86_64": (f"x86_64-manylinux_2_{_GLIBC}", "x86_64"),
+    "linux_aarch64": (f"aarch64-manylinux_2_{_GLIBC}", "aarch64"),
+    "windows": ("x86_64-pc-windows-msvc", ""),
 }
-"""Platform of the matrix -> what uv and pip call it."""
+"""Platform of the matrix -> what uv calls it, and the architecture in the tags of its wheels."""
 
 
 def verify(path: str, before: str, after: str, unsolved: tuple[int, ...], q: Question) -> int:
@@ -37,10 +39,10 @@ def verify(path: str, before: str, after: str, unsolved: tuple[int, ...], q: Que
     folder = Path(path).resolve().parent
     code, last = _solve(_apart(after, left_out, folder), q)
     if code == 0:
-        echo(f"{what} can be installed: its indexes have wheels for all of it.", err=True)
+        echo(f"{what} can be installed: its indexes have wheels for all packages.", err=True)
     elif code == 1:
         old = 0 if before == after else _solve(_apart(before, left_out, folder), q)[0]
-        also = " It could not be before the changes either." if old == 1 else ""
+        also = " It could not be installed before the changes either." if old == 1 else ""
         echo(f"{what} cannot be installed.{also}", err=True)
     echo(last, err=True, nl=bool(last))
     return code
@@ -77,16 +79,20 @@ def _solve(text: str, q: Question) -> tuple[int, str]:
 
 
 def _command(folder: str, q: Question) -> list[str]:
-    uv_platform, pip_platform = _PLATFORMS[q.platform]
+    uv_platform, arch = _PLATFORMS[q.platform]
     python = q.python.rstrip("t")
     version = ["--python-version", python] if python else []
     if shutil.which("uv"):
         return [
             *("uv", "pip", "compile", "--quiet", "--no-header", "--only-binary", ":all:"),
             *("--index-strategy", "unsafe-best-match"),  # as pip treats indexes, which most files are written for
+            *("--python", sys.executable, "--no-python-downloads"),  # it solves for any Python; else uv downloads one
             *("--python-platform", uv_platform, *version, "requirements.txt"),
         ]
+    tags = [f"manylinux_2_{minor}_{arch}" for minor in range(_GLIBC, 4, -1)] if arch else ["win_amd64"]
+    tags += [f"manylinux2014_{arch}"] if arch else []  # pip adds manylinux2010 and manylinux1, but no older 2_x
     return [
         *(sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--report", os.devnull, "--only-binary"),
-        *(":all:", "--platform", pip_platform, *version, "--target", folder, "-r", "requirements.txt"),
+        *(":all:", *(word for tag in tags for word in ("--platform", tag)), *version, "--target", folder),
+        *("-r", "requirements.txt"),
     ]

@@ -7,17 +7,17 @@ from typing import Any
 import click
 
 from .click_flags import Command, options
-from .flags import CHECK
+from .flags import CHECK, GPU_FORMS
 
 _NOT_HERE = ("prove", "python_", "root")
 
 
 @click.command(cls=Command, name="what-if")
 @click.option("--driver", metavar="VERSION", help="A different driver: a version, or a branch for its newest version.")
+@click.option("--gpu", "gpus", multiple=True, metavar="GPU", help=f"Different GPUs: {GPU_FORMS}. Repeatable.")
 @click.option(
-    "--gpu", "gpus", multiple=True, metavar="GPU", help="Different GPUs: NAME, 2xNAME, compute capability or PCI ID."
+    "--torch", metavar="VERSION", help="A different torch build: 2.8 (a plain install), 2.8.0+cu126, or none."
 )
-@click.option("--torch", metavar="VERSION", help="A different build: 2.8 (a plain install), 2.8.0+cu126, or none.")
 @click.option(
     "--python", "new_python", metavar="VERSION", help="The same packages with a different Python, such as 3.12."
 )
@@ -32,8 +32,9 @@ def what_if(**flags: Any) -> int:
     gpudoctor what-if --gpu 'RTX 5090' --from report.json
     gpudoctor what-if --os linux --gpu 'GTX 1080' --driver 535 --torch 2.8    a machine you describe
 
-    Nothing is changed. What only a new check could find out is unknown. Exit codes are the same as for check: 0 nothing
-    would fail, 1 something would, 2 wrong usage, 3 nothing would fail but something required is unknown.
+    Nothing is changed. Anything that only a new check could show is reported as unknown. Exit codes are the same as
+    for check: 0 nothing would fail, 1 something would, 2 wrong usage, 3 nothing would fail but something required is
+    unknown.
     """
     from .run_what_if import run_what_if
 
