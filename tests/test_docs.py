@@ -67,7 +67,9 @@ def test_every_check_has_its_manual_page_and_a_row() -> None:
     index = site()["checks/index.md"]
     for check in (*load_all(), *load_causes()):
         page = site()[f"checks/{check.id}.md"]
-        assert f"| [{check.id}]({check.id}.md) |" in index and page.startswith(f"# {check.id}\n")
+        assert f"| [{check.id}]({check.id}.md) |" in index
+        title, name, symptoms, *_ = page.split("\n\n")
+        assert title.startswith("# ") and name == f"`{check.id}`" and symptoms.startswith("Symptoms:")
         assert all(word in page for word in re.findall(r"[A-Za-z]{4,}", check.manual))
 
 
@@ -125,7 +127,8 @@ def test_on_the_site_every_link_leads_to_a_page_of_it() -> None:
             for target in targets(text):
                 found += 1
                 with faults.of(f"{path}: {target}"):
-                    assert normpath(join(dirname(path), target)) in site()
+                    leads_to = normpath(join(dirname(path), target))
+                    assert leads_to in site() or (leads_to.startswith("pictures/") and (DOCS / leads_to).is_file())
     assert found > 1000
 
 
@@ -156,7 +159,7 @@ def test_every_page_is_reached_from_the_start() -> None:
         path = normpath(todo.pop())
         if path not in seen:
             seen.add(path)
-            todo += [join(dirname(path), target) for target in targets(site()[path])]
+            todo += [join(dirname(path), target) for target in targets(site()[path]) if target.endswith(".md")]
     assert site().keys() == seen
 
 
@@ -179,6 +182,20 @@ def test_the_page_of_prove_names_checks_and_products_that_there_are() -> None:
     assert len(rows) > 5 and named and named <= known
 
 
+@pytest.mark.slow
+def test_pictures_show_what_the_commands_print_and_load_nothing() -> None:
+    """`python docs/pictures.py` draws them."""
+    spec = importlib.util.spec_from_file_location("site_pictures", DOCS / "pictures.py")
+    assert spec and spec.loader
+    pictures = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(pictures)
+    drawn = pictures.drawings()
+    assert drawn.keys() == {path.name for path in (DOCS / "pictures").glob("*.svg")}
+    for name, text in drawn.items():
+        assert text == (DOCS / "pictures" / name).read_text("utf-8"), name
+        assert not re.search(r"(href|src)=|@import|url\([^#]*://", text), name
+
+
 @pytest.mark.site
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site"), "-q"]
@@ -189,6 +206,14 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     errors = (tmp_path / "site" / "errors" / "index.html").read_text("utf-8")
     assert 'href="../checks/torch-lacks-new-gpu-sm/"' in errors and "doctor/checks" not in errors
     assert not list((tmp_path / "site").rglob("*.py"))
+    listed = dict(re.findall(r"^- \[(.+?)\]\((\S+?)\)", (tmp_path / "site" / "llms.txt").read_text("utf-8"), re.M))
+    assert set(listed.values()) == site().keys()
+    for title, path in listed.items():
+        assert f"# {title}\n" in (tmp_path / "site" / path).read_text("utf-8")
+
+
+def test_words_for_the_search_belong_to_pages() -> None:
+    assert hook().SEARCH_WORDS.keys() <= site().keys()
 
 
 @pytest.mark.network

@@ -10,6 +10,7 @@ import re
 from doctor.checks.gpu_slower_than_siblings import FAIL_PERCENT
 from doctor.commands.watchdog import DEFAULT_S
 from doctor.findings import watched_run as pace
+from doctor.findings.measured_path import COPY_MB_S
 from doctor.findings.measured_siblings import COPY_SHARE
 from doctor.fleet.store.query import DEADLINE_S
 from doctor.fleet.thresholds import thresholds
@@ -38,7 +39,8 @@ CONSTANTS = {
     f"{100 * COPY_SHARE:.0f} %", f"{FAIL_PERCENT} %", f"{IMPORT_MIB / 1024:.1f} GiB",
     f"{pace.BUSY_PERCENT:.0f} %", f"{pace.IDLE_PERCENT:.0f} %", f"{pace.FULL_LINK:.0f} %", f"{pace.WORK_MEMORY:.0f} %",
     f"{pace.WORK_TENSOR:.0f} %", f"{pace.EXCHANGE_MB_S / 1000:.0f} GB", f"{100 * pace.WORKERS_FULL:.0f} %", f"{FULL_PERCENT} %",
-    f"{100 * pace.FED_BY_WORKERS:.0f} %", f"{100 * pace.WORK_POWER:.0f} %",
+    f"{100 * pace.FED_BY_WORKERS:.0f} %", f"{100 * pace.WORK_POWER:.0f} %", f"{pace.POLLING_SM:.0f} %",
+    f"{100 * pace.ACCOUNTED:.0f} %", f"{COPY_MB_S:.0f} MB",
     f"{DEADLINE_S:.0f} seconds", f"{100 * _FLEET.odd_share.value:.0f} %", f"{100 * _FLEET.usual_share.value:.0f} %",
     *(f"{100 * _FLEET.floor(kind):.0f} %" for kind in ("matmul", "memory", "copy")),
     f"{re.findall(r'timeout ([0-9]+) gpudoctor', _PROLOG)[0]} seconds",

@@ -15,6 +15,7 @@ from .rows import quickly
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("requires", "exit_code", "words"),
     quickly([("nvcc", 1, "CI requires nvcc"), ("", 0, "skipped"), ("nvcc,magic", 4, "no such marker: magic")], 3),

@@ -108,7 +108,7 @@ def test_configuration(folder: Path) -> None:
     assert policy["thresholds"] == {"temperature_warn_c": 75.0}
 
 
-@for_each("mark", sorted(SAMPLES))
+@for_each("mark", sorted(SAMPLES), quick=3)
 def test_an_output_that_is_shown_is_what_is_printed(mark: str, folder: Path) -> None:
     """Where a check, a fact or a word is new: `python docs/generate.py --samples`."""
     for number, block in enumerate(shown(mark)):

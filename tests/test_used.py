@@ -10,6 +10,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from .test_imports import sources, tree
 
 Definition = tuple[str, str]
@@ -27,6 +29,7 @@ BY_NAME: dict[str, str] = {
     "doctor/text/text.py:heard": "training/ranker_cases.py asks it: the ranker learns from what it is given later",
     "doctor/text/operators.py:fault": "training/catalogue.py asks it of each condition when the catalogue is built",
     "doctor/probes/tools.py:*": "the gatherer is handed the file as its tools",
+    "doctor/fleet/engines/*.py:*": "commands/fleet_run.py imports the engine that the user names",
     "gpudoctor/__init__.py:*": "Python calls __getattr__ and __dir__ of a module",
     "gpudoctor/_mcp.py:*": "the SDK of MCP calls its handlers",
     "gpudoctor/_face.py:*": "gpudoctor/__init__.py gives it out by name",
@@ -114,6 +117,7 @@ def _by_name(path: str, name: str) -> bool:
     return any(Path(f"{path}:{name}").match(pattern) for pattern in BY_NAME)
 
 
+@pytest.mark.slow
 def test_nothing_is_kept_alive_by_its_tests_alone() -> None:
     assert unused([str(path) for path in sources()]) == []
 
@@ -131,11 +135,13 @@ CALLED_BY_OTHERS = {
     "a notebook": ("_repr_html_",),
     "the import system": ("find_spec", "set_data"),
     "html.parser": ("handle_starttag", "handle_endtag", "handle_data"),
+    "ClusterShell": ("ev_pickup", "ev_read", "ev_hup", "ev_msg"),
     "zipfile": ("seekable", "readinto", "tell"),
 }
 """Methods that override those of a library, by who calls them."""
 
 
+@pytest.mark.slow
 def test_every_method_is_named_somewhere_in_the_product() -> None:
     named: set[str] = {name for names in CALLED_BY_OTHERS.values() for name in names}
     methods: dict[str, str] = {}
@@ -153,6 +159,7 @@ def test_every_method_is_named_somewhere_in_the_product() -> None:
 READ_BY_OTHERS = ("__all__", "__version__")
 
 
+@pytest.mark.slow
 def test_every_constant_is_read_by_the_product() -> None:
     """A private one by its own file, any other by some file."""
     read: dict[str, set[str]] = {}

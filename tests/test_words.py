@@ -58,6 +58,7 @@ def found() -> Iterator[tuple[str, str]]:
                 yield file, name
 
 
+@pytest.mark.slow
 def test_no_name_has_a_word_that_named_several_things() -> None:
     used = list(found())
     assert [one for one in used if one not in KEPT] == []

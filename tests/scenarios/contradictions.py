@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from compat_matrix.drivers import toolkit_of_driver
 from doctor.judge import load_all
 from doctor.judge.report import Report
 from doctor.report import facts
 from doctor.report.groups import groups
 from doctor.report.terminal import Display, render_terminal
 from doctor.snapshot import Missing, Snapshot, known
+
+from ..judging import matrix
 
 ABOUT = {check.id: check.about for check in load_all()}
 LAYERS = {name: about.layer for name, about in ABOUT.items()}
@@ -125,7 +128,7 @@ def _sentences(report: Report) -> Iterator[str]:
         if found and version and found[1] != version:
             yield f"{f.title!r} beside torch {version}"
         for cuda in re.findall(r"[Dd]river \S+ (?:reports|supports) CUDA (\d+\.\d+)", said):
-            if highest and cuda != highest:
+            if highest and cuda not in (highest, toolkit_of_driver(matrix(), highest)):
                 yield f"{said!r} beside CUDA up to {highest}"
         for step in (step for fix in f.fixes for step in fix.steps):
             if re.search(r"[Pp]ower (?:the machine )?(?:off|cycle)", step.text) and "reboot" in step.command:

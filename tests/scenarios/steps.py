@@ -11,9 +11,10 @@ from doctor.fixes.machine import is_hidden
 from doctor.fixes.where import batch_job
 from doctor.judge.report import Report
 from doctor.report.terminal import Display, render_terminal
-from doctor.snapshot import known
+from doctor.snapshot import Snapshot, known
 from doctor.snapshot.masks import holds_mask
 
+from ..judging import matrix
 from .contradictions import LAYERS
 
 ENDS = re.compile(r"reboot|shutdown|poweroff|--gpu-reset|rmmod|modprobe -r|systemctl isolate|\bkill\b|ipmitool")
@@ -81,8 +82,12 @@ def _of_finding(report: Report, finding: Finding) -> list[str]:
     if here and any(ORDER.index(worst(fix)) < ORDER.index(worst(here[0])) for fix in here[1:]):
         found.append("a milder fix does not come first")
     found += [f"nothing of {fix.id} changes anything" for fix in finding.fixes if _only_looks(fix)]
+    if any(_wrong_module(report, step.command) for fix in finding.fixes for step in fix.steps):
+        found.append("installs a kernel module that does not drive a GPU here")
+    if any(_others_driver(s, step.command) for fix in finding.fixes for step in fix.steps):
+        found.append("installs a Linux driver where Windows or JetPack has one")
     hidden = any(gpu.key == finding.subject and is_hidden(s, gpu) for gpu in known(s.gpus) or ())
-    if (hidden or "GPUs of this session are not affected" in finding.detail) and any(
+    if (hidden or "GPUs in this session are not affected" in finding.detail) and any(
         worst(fix) for fix in finding.fixes
     ):
         found.append("ends others' work, and this session is not affected")
@@ -91,6 +96,29 @@ def _of_finding(report: Report, finding: Finding) -> list[str]:
         if first is not None and scheduler_of(s) and not any("Drain" in step.text for step in fix.steps[:first]):
             found.append(f"{fix.id} does not drain the node first")
     return found
+
+
+def _wrong_module(report: Report, command: str) -> bool:
+    """Whether Ubuntu's package for a driver has the module that the matrix rules out for a GPU here. No module drives
+    boards of which one needs the open and another the proprietary one."""
+    package = re.search(r"\bapt-get install -y nvidia-driver-\d+(-open)?", command)
+    found = {known(gpu.compute_capability) for gpu in known(report.snapshot.gpus) or ()}
+    bus = known(report.snapshot.driver.pci_devices) or ()
+    found |= {matrix().gpu(pci_device_id=one.device).capability for one in bus if one.vendor == "10de"}
+    needs = {row.open_module for one in found if one and (row := matrix().compute_capability(one))}
+    if package is None or {"required", "unsupported"} <= needs:
+        return False
+    return ("unsupported" if package[1] else "required") in needs
+
+
+def _others_driver(s: Snapshot, command: str) -> bool:
+    """Whether a driver for Linux is installed in WSL, or on a Jetson board, whose driver is part of JetPack."""
+    tegra = any(node.kind == "tegra" for node in known(s.driver.device_nodes) or ())
+    elsewhere = known(s.host.wsl) in (1, 2) or tegra or "tegra" in (known(s.host.kernel) or "")
+    return (
+        elsewhere
+        and re.search(r"\binstall\b.*\b(nvidia-driver|nvidia-open|cuda-drivers|ubuntu-drivers)", command) is not None
+    )
 
 
 def _only_looks(fix: Fix) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from doctor.judge.plan import plan
 from doctor.judge.report import Report
 from doctor.probes.collect import snapshot_of
 from doctor.report.terminal import Display, render_terminal
@@ -17,11 +18,12 @@ from tests.fakes.fixtures import fakes  # noqa: F401 (a fixture)
 
 from ..fix.hostile import faults
 from ..install_lines import of_fixes, unpublished
+from ..judging import matrix
 from ..rows import Faults, share
 from ..screens.heights import hidden, too_tall
 from ..soundness.selected import selection_faults
 from ..soundness.sound import assert_fixes_are_sound
-from . import first_steps, fix_tables, take, typed
+from . import first_steps, fix_tables, spec_copies, take, typed
 from .causes import listed_once
 from .contradictions import LAYERS, contradictions
 from .steps import broken_rules
@@ -62,6 +64,8 @@ def test_scenarios(part: int, tmp_path: Path, fakes: Path) -> None:  # noqa: F81
                 one_cause_fits_on_two_screens,
                 steps_are_safe,
                 first_steps_were_read,
+                no_command_is_repeated,
+                a_sound_machine_meets_its_own_spec,
                 said_as_written,
             )
             for test in tests:
@@ -94,6 +98,14 @@ def fixes_are_sound(_name: str, report: dict[str, Any], _code: int, _stderr: str
     assert_fixes_are_sound(saved.snapshot, saved.policy)
 
 
+def no_command_is_repeated(_name: str, report: dict[str, Any], _code: int, _stderr: str) -> None:
+    """In the plan that `fix` would carry out: what a step did, none after it does again. A look may be repeated."""
+    saved = msgspec.convert(report, Report, strict=False)
+    steps = [step for one in plan(saved.snapshot, matrix(), saved.policy).fixes for step in one.fix.steps]
+    commands = [step.command for step in steps if step.command and step.purpose == "change"]
+    assert [command for command in dict.fromkeys(commands) if commands.count(command) > 1] == []
+
+
 def lines_are_published(_name: str, report: dict[str, Any], _code: int, _stderr: str) -> None:
     """Torch, its companions and their indexes as the matrix has them."""
     lines = {line for f in report["findings"] for line in of_fixes(f["fixes"])}
@@ -113,6 +125,12 @@ def one_torch(_name: str, report: dict[str, Any], _code: int, _stderr: str) -> N
 def steps_are_safe(_name: str, saved: dict[str, Any], _code: int, _stderr: str) -> None:
     """What ends others' work, widens access or only looks: the rules of `steps.py`."""
     assert not broken_rules(msgspec.convert(saved, Report, strict=False))
+
+
+def a_sound_machine_meets_its_own_spec(_name: str, saved: dict[str, Any], _code: int, _stderr: str) -> None:
+    """And each copy with one version changed does not, and is told which."""
+    if saved["verdict"] in ("pass", "warn"):
+        assert spec_copies.faults(msgspec.convert(saved, Report, strict=False).snapshot) == []
 
 
 def first_steps_were_read(name: str, saved: dict[str, Any], _code: int, _stderr: str) -> None:

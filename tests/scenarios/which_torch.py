@@ -125,8 +125,8 @@ def _asked(s: Snapshot) -> Iterator[Named]:
     text = f"Which torch should I install for an NVIDIA {names.pop()} with driver {machine.driver}?"
     told = assess(read(excerpt(text.encode()), "argument"), m, Policy()).text
     lines = [one.text for one in told.answers] if told else []
-    for line in (line for line in lines if line.startswith("To install: torch ")):
-        torch, _, cuda = line.removeprefix("To install: torch ").rstrip(".").partition(" for CUDA ")
+    for line in (line for line in lines if line.startswith("Install torch ")):
+        torch, _, cuda = line.removeprefix("Install torch ").rstrip(".").partition(" for CUDA ")
         yield Named(command="explain", torch=f"{torch}+cu{cuda.replace('.', '')}")
 
 
