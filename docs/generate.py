@@ -1,6 +1,7 @@
 """Write errors.md, rules.md and gpudoctor.1, which are made and committed: `python docs/generate.py`.
 
-With --check only compare. With --samples: write what README and the guides show of commands' outputs, by running them.
+With --check only compare. With --samples: write what README and the guides show of commands' outputs, by running them,
+and the pictures of them (`pictures.py`).
 The pages of checks and commands are no files: the build of the site makes them (`hook.py`).
 """
 
@@ -25,10 +26,12 @@ def samples() -> int:
     """Run every command whose output is shown, and write what it prints."""
     from tempfile import TemporaryDirectory
 
+    import pictures
+
     from tests.samples import rewrite
 
     with TemporaryDirectory() as folder:
-        changed = rewrite(Path(folder))
+        changed = [*rewrite(Path(folder)), *pictures.rewrite()]
     print(f"{', '.join(changed) or 'nothing'} changed")
     return 0
 

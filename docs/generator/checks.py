@@ -52,17 +52,18 @@ def _table(checks: Iterable[Registered]) -> str:
 
 
 def _page(check: Registered) -> str:
+    """What is wrong and how it shows come first; what it is filed under, and what else reports it, last."""
     about = check.about
+    first, _, rest = check.manual.partition("\n")
+    text = rest if first.strip().rstrip(".") == about.title.rstrip(".") else check.manual
+    paragraphs = sorted(text.strip().split("\n\n"), key=lambda one: not one.startswith("Symptoms:"))
     facts = [f"Severity: {about.severity}", f"layer: {LAYER_NAMES[about.layer].lower()}"]
     if about.tags:
         facts.append(f"tags: {', '.join(about.tags)}")
-    lines = [f"# {check.id}", f"**{plain(about.title)}.** {'; '.join(facts)}."]
+    lines = [f"# {plain(about.title)}", f"`{check.id}`", *map(plain, paragraphs), f"{'; '.join(facts)}."]
+    if about.needs_gpu:
+        lines.append("Not judged under `--expect none`.")
     if about.downstream_of:
         causes = ", ".join(f"[{cause}]({cause}.md)" for cause in about.downstream_of)
         lines.append(f"Reported under its cause if one of these is found: {causes}.")
-    if about.needs_gpu:
-        lines.append("Not judged under `--expect none`.")
-    first, _, rest = check.manual.partition("\n")
-    text = rest if first.strip().rstrip(".") == about.title.rstrip(".") else check.manual
-    lines += [plain(text.strip()), "[All checks](index.md)"]
-    return "\n\n".join(line for line in lines if line) + "\n"
+    return "\n\n".join([*lines, "[All checks](index.md)"]) + "\n"
