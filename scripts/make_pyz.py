@@ -43,7 +43,7 @@ def install(folder: Path) -> None:
 
 def main() -> int:
     """Build the file that is named."""
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         sys.exit("usage: python scripts/make_pyz.py FILE")
     with tempfile.TemporaryDirectory() as folder:
         inside = Path(folder, "inside")

@@ -48,7 +48,7 @@ def attacks(ground: Ground) -> list[Attack]:
             wanted = ("FAIL driver-not-answering", *((_STARVED,) if poor else ())) if hung else ("OK ", _STARVED, *slow)
             found.append(_attack(ground, driver, name, shell, wanted))
         for name, shell in few:
-            found.append(_attack(ground, driver, name, shell, ("UNKNOWN too little",)))
+            found.append(_attack(ground, driver, name, shell, ("UNKNOWN not enough",)))
     return found
 
 
