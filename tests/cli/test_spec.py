@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +107,7 @@ def test_a_found_file_adds_a_spec_and_takes_nothing_away(tmp_path: Path) -> None
         "HOME": str(home),
         "XDG_CONFIG_HOME": "",
         "XDG_STATE_HOME": "",
-        "VIRTUAL_ENV": os.environ.get("VIRTUAL_ENV", ""),
+        "VIRTUAL_ENV": sys.prefix,
     }
     done = gpudoctor("check", "--no-import", "--expect", "any", "--format", "json", cwd=repository, env=env)
     report = json.loads(done.stdout)
@@ -415,7 +415,7 @@ def test_a_step_that_only_a_found_file_names_says_so_in_every_format(tmp_path: P
     (repository / ".git").mkdir(parents=True)
     home.mkdir()
     env = {"HOME": str(home), "XDG_CONFIG_HOME": "", "XDG_STATE_HOME": ""}
-    here = {"VIRTUAL_ENV": os.environ.get("VIRTUAL_ENV", "")}
+    here = {"VIRTUAL_ENV": sys.prefix}
     with Faults() as faults:
         for text in ('[packages]\nevil-thing = ">=1"\n', 'require = ["evil-thing"]\n'):
             (repository / "gpudoctor.toml").write_text(text)
@@ -442,7 +442,7 @@ def test_what_the_users_own_file_states_too_is_no_strangers(tmp_path: Path) -> N
     for folder, lines in ((own, ""), (repository, 'python = ">=3"\n')):
         (folder / "gpudoctor.toml").write_text(f'{lines}[packages]\nevil-thing = ">=1"\n')
     env = {"HOME": str(home), "XDG_CONFIG_HOME": "", "XDG_STATE_HOME": ""}
-    env |= {"VIRTUAL_ENV": os.environ.get("VIRTUAL_ENV", "")}
+    env |= {"VIRTUAL_ENV": sys.prefix}
     done = gpudoctor("check", "--no-import", "--expect", "any", "--json", cwd=repository, env=env)
     (finding,) = (one for one in json.loads(done.stdout)["findings"] if one["id"] == "spec-not-met")
     assert "pip install" in finding["fixes"][0]["steps"][0]["command"] and "trusted" not in json.dumps(finding["fixes"])
