@@ -9,7 +9,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 NODES = ("n1", "n2")
@@ -57,6 +57,15 @@ class Cluster:
         return subprocess.run(
             words, env=env, cwd=self.folder, capture_output=True, text=True, timeout=timeout, check=False
         )
+
+    def processes(self) -> list[str]:
+        """The command lines of what runs with this cluster's configuration: another cluster may be on this machine."""
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # it has just ended, or is somebody else's
+                if str(self.folder).encode() in (folder / "environ").read_bytes():
+                    found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+        return found
 
     def states(self) -> dict[str, str]:
         """Node to state and reason, as sinfo tells them: `idle`, `drain gpudoctor: ...`."""
