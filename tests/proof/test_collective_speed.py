@@ -177,7 +177,7 @@ def test_a_launcher_of_the_users_own(with_torch: Path, tmp_path: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
-    words = ["prove", "--links", "--device", "cpu", "--timeout", "20", "--python", str(with_torch), "--format", "json"]
+    words = ["prove", "--links", "--device", "cpu", "--timeout", "90", "--python", str(with_torch), "--format", "json"]
     shared = os.environ | {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
     children = []
     for rank in "10":
