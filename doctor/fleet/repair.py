@@ -11,7 +11,7 @@ from msgspec.json import encode
 from msgspec.structs import replace
 
 from ..findings import Ends, Fix, Step
-from ..fixes.ending import DRAINED, ends_of, with_condition_for
+from ..fixes.ending import DRAINED, ends_of, is_read_only, with_condition_for
 from .kinds import NodeFinding
 
 _RANK: tuple[Ends, ...] = get_args(Ends)
@@ -77,7 +77,7 @@ def _same(one: NodeFinding) -> tuple[str, tuple[str, ...]]:
     is called may differ."""
     if one.fix is None:
         return "", ()
-    steps = [step for step in one.fix.steps if not step.text.startswith("Drain")]
+    steps = [step for step in one.fix.steps if not is_drain(step)]
     return one.fix.id, tuple(
         step.command.replace("sudo ", "") or f"{step.where}: {_without_names(step.text, one.name)}" for step in steps
     )
@@ -135,18 +135,40 @@ def _repair(group: list[NodeFinding]) -> Repair:
 
 
 def safe(fix: Fix) -> Fix:
-    """The fix with a drain before the first step that ends what runs on the node, and no such step without its
-    condition. The steps came with a node's report: what they say about themselves is not relied on."""
-    steps = tuple(_marked(step) for step in fix.steps)
+    """The fix without a step that ends what runs on the node before its drain, or without its condition. The drain
+    comes before whatever else changes the node: the jobs of a fleet's node are not asked, and a driver that is replaced
+    under them harms them before the reboot does. The steps came with a node's report: what they say about themselves is
+    not relied on."""
+    steps = [_marked(step) for step in fix.steps]
     at = next((i for i, step in enumerate(steps) if step.ends in DRAINED), None)
-    if at is None or any(step.text.startswith("Drain") for step in steps[:at]):
-        return replace(fix, steps=steps)
-    drain = Step(
-        text="Drain this node: stop new jobs from starting on it, and wait until its running jobs have finished.",
-        where="host",
-        possible_here=steps[at].possible_here,
+    if at is None:
+        return replace(fix, steps=tuple(steps))
+    own = next((i for i, step in enumerate(steps[:at]) if is_drain(step)), None)
+    drain = (
+        steps.pop(own)
+        if own is not None
+        else Step(
+            text="Drain this node: stop new jobs from starting on it, and wait until its running jobs have finished.",
+            where="host",
+            possible_here=steps[at].possible_here,
+        )
     )
-    return replace(fix, steps=(*steps[:at], drain, *steps[at:]))
+    steps.insert(next(i for i, step in enumerate(steps) if not _is_look(step)), drain)
+    return replace(fix, steps=tuple(steps))
+
+
+def is_drain(step: Step) -> bool:
+    """Whether a step drains the node, by its words."""
+    return step.text.startswith("Drain") and not step.ends
+
+
+def drains_first(fix: Fix) -> bool:
+    """Whether the first step that changes something is the drain: a heading says of the steps what they do first."""
+    return next((is_drain(step) for step in fix.steps if not _is_look(step)), False)
+
+
+def _is_look(step: Step) -> bool:
+    return step.purpose == "look" and (not step.command or is_read_only(step.command))
 
 
 def _marked(step: Step) -> Step:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ..findings import Finding
 from ..fleet.nodesets import folded
 from ..fleet.report import FleetReport, RepairAbout
@@ -36,7 +38,7 @@ def fleet_page(report: FleetReport) -> str:
 
 def _finding(number: int, one: RepairAbout, report: FleetReport) -> Finding:
     """The repair as a page shows a cause."""
-    fixes = (one.fix,) if one.fix else ()
+    fixes = (replace(one.fix, title=words.repair_title(one.fix)),) if one.fix else ()
     title = f"{number}. {one.title}"
     detail = f"{words.cures(number - 1, one, report)}: {folded(one.nodes)}"
     return Finding(id=one.finding, status="fail", severity="error", title=title, detail=detail, fixes=fixes)

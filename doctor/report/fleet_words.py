@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ..findings import Fix
 from ..findings.spec import instead
 from ..fleet.nodesets import folded, parts
+from ..fleet.repair import drains_first
 from ..fleet.report import (
     CohortAbout,
     DuplicateAbout,
@@ -119,9 +120,9 @@ def counted(report: FleetReport) -> list[tuple[str, str]]:
 
 
 def repair_title(fix: Fix) -> str:
-    """`Drain, then reboot`: a step that ends work comes after the drain."""
+    """`Drain, then reboot`, where that is the order of its steps."""
     title = fix.title.rstrip(".")
-    if not any(step.text.startswith("Drain") for step in fix.steps):
+    if not drains_first(fix) or title.lower().startswith("drain"):
         return title
     lower = len(title) > 1 and title[0].isupper() and title[1].islower() and not title.startswith("Fabric")
     return f"Drain, then {title[0].lower() + title[1:] if lower else title}"

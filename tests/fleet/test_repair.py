@@ -11,6 +11,7 @@ from doctor.findings import Fix, Step
 from doctor.fixes.ending import DRAINED, ends_of
 from doctor.fleet.kinds import NodeFinding
 from doctor.fleet.repair import Repair, order, safe
+from doctor.report.fleet_words import repair_title
 
 from ..drawn import drawn
 from ..rows import for_each
@@ -202,3 +203,33 @@ def test_the_first_repair_cures_at_least_as_many_as_any_other_would_alone(found:
         alone.append(len(set(one.nodes) - others))
     if node:
         assert node[0].cures == alone[0] == max(alone)
+
+
+LOOK = Step(text="Show the processes.", command="nvidia-smi", where="host", purpose="look")
+LIAR = Step(text="Only a look.", command="sudo apt-get install -y nvidia-driver-580", where="host", purpose="look")
+INSTALL = Step(text="Install the driver.", command="sudo apt-get install -y nvidia-driver-580", where="host")
+FILE = Step(text="Set the option in /etc/modprobe.d.", where="host")
+DRAIN = Step(text="Drain this node in Slurm.", command="sudo scontrol update state=drain", where="host")
+BOOT, RESET = REBOOT.steps[0], Step(text="Reset it.", command="sudo nvidia-smi -i 0 --gpu-reset", where="host")
+STEPS = st.lists(st.sampled_from([LOOK, LIAR, INSTALL, FILE, DRAIN, BOOT, RESET]), min_size=1, max_size=5)
+
+
+@drawn(300)
+@given(STEPS)
+def test_heading_steps_and_last_line_have_one_order(steps: list[Step]) -> None:
+    """Where the node is drained, that is the first thing that changes it, and the heading says so; elsewhere neither."""
+    found = safe(Fix(id="x", title="Install the driver", steps=tuple(steps)))
+    changing = [step for step in found.steps if step != LOOK]
+    ends = any(step in (BOOT, RESET) for step in steps)
+    first = bool(changing) and changing[0].text.startswith("Drain")
+    assert first or not ends
+    assert repair_title(found) == ("Drain, then install the driver" if first else "Install the driver")
+    kept = [step.command for step in found.steps if not step.text.startswith("Drain")]
+    assert kept == [step.command for step in steps if step != DRAIN], "nothing else is moved or lost"
+
+
+def test_a_title_that_drains_does_not_say_it_twice() -> None:
+    assert (
+        repair_title(safe(Fix(id="x", title="Drain and reseat the board", steps=(BOOT,))))
+        == "Drain and reseat the board"
+    )
