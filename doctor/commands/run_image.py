@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from .. import __version__
 from ..findings import Policy
 from ..guard import Refusal
 from ..images.source import Image, ImageError
 from ..judge.preflight import exit_code, preflight
 from ..judge.preflight_answer import HostAnswer, ImageAbout, Preflight
-from ..judge.report import MatrixInfo, Tool
+from ..judge.report import OURS, MatrixInfo
 from ..resolve.machine import Unclear
 from ..snapshot import Snapshot, known
 from .assess import matrix_of
@@ -65,10 +64,9 @@ def _answered(flags: dict[str, Any], m: Matrix) -> Preflight:
 
         answers = with_other_tags(flags, m, hosts, answers, policy, platform)
     info = MatrixInfo(m.version, m.schema_version, (m.differs,) if m.differs else ())
-    tool = Tool("gpudoctor", __version__)
     against = spec_answer(spec, found, hosts, m) if spec else None
     code = with_spec_code(exit_code(answers), against)
-    answer = Preflight(tool=tool, matrix=info, image=about, hosts=answers, spec=against, exit_code=code)
+    answer = Preflight(tool=OURS, matrix=info, image=about, hosts=answers, spec=against, exit_code=code)
     return _shown(answer, flags)
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .. import __version__
 from ..findings import Finding
 from ..findings.baseline import Baseline
 from ..findings.measured_baseline import baseline_of
@@ -16,7 +15,7 @@ from ..findings.measured_baseline import compared as rates_compared
 from ..fleet.facts import GROUPS, differs_by_nature, key_of
 from ..judge.compared import Named, apart, compared
 from ..judge.registry import Registered
-from ..judge.report import Report, Tool
+from ..judge.report import OURS, Report
 from ..snapshot import Snapshot, known
 from . import listed
 from .answer import Comparison, FactChange, FindingChange, PutBack, RateChange, Side, Way
@@ -66,7 +65,7 @@ def compare(q: Question) -> Comparison:
     rates = _rates(pair)
     fails = any(one.status == "fail" for one in findings.new)
     return Comparison(
-        tool=Tool("gpudoctor", __version__),
+        tool=OURS,
         matrix=q.matrix.version,
         old=q.old,
         new=q.new,

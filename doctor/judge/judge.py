@@ -7,7 +7,6 @@ from datetime import datetime, timezone
 from time import perf_counter
 from typing import Literal, NamedTuple, cast
 
-from .. import __version__
 from ..findings import Finding, Matrix, NotExamined, Policy, Skip, SkipKind, Status
 from ..fixes.ending import safely
 from ..fixes.every_card import for_reboot
@@ -19,7 +18,7 @@ from ..snapshot.presence import no_card, no_sign
 from .cited import CitingMatrix, matrix_notes
 from .rank import rank
 from .registry import Registered, load_all
-from .report import CheckResult, MatrixInfo, MatrixRow, Report, Tool, Verdict
+from .report import OURS, CheckResult, MatrixInfo, MatrixRow, Report, Verdict
 from .selection import must_be_heard, not_checked
 
 
@@ -91,7 +90,7 @@ def compose(
     at_fault = {f.id for f in ranked if f.status != "pass"}
     used = [row for one in examined if one.check.id in at_fault for row in one.rows]
     return Report(
-        tool=Tool("gpudoctor", __version__),
+        tool=OURS,
         matrix=MatrixInfo(matrix.version, matrix.schema_version, *matrix_notes(matrix, policy.judged_on, used)),
         generated_at=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         target=snapshot.target,

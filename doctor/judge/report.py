@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from .. import __version__
 from ..findings import Finding, Policy, Quote, SkipKind, Status
 from ..findings.pace import Pace
 from ..findings.spec import files_of
@@ -52,6 +53,10 @@ class CheckResult(Struct, frozen=True, kw_only=True):
 class Tool(Struct, frozen=True):
     name: str
     version: str
+
+
+OURS = Tool("gpudoctor", __version__)
+"""This program, as its reports name it: a verdict of another one is not its own, whatever its version."""
 
 
 class MatrixInfo(Struct, frozen=True):

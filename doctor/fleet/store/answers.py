@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ... import __version__
+from ...judge.report import OURS, Tool
 from ...snapshot import known
 from ..envelope import Answer, Report
 from ..kinds import CLOCK_OFF_S
@@ -133,7 +133,7 @@ class Answers:
         row = node_row(number, answer.node, sections.kind.cohort)
         row |= {
             "driver": known(s.driver.version), "received": received, "generated_at": report.generated_at[:40],
-            "clock_off_s": _clock_off(report.generated_at, answer.received), "tool": report.tool.version[:80],
+            "clock_off_s": _clock_off(report.generated_at, answer.received), "tool": _tool(report.tool),
             "matrix": report.matrix.version[:80],
         }  # fmt: skip
         self.times = [min(self.times[0] or received, received), max(self.times[1], received)]
@@ -144,7 +144,7 @@ class Answers:
 
     def _judge(self, look: Look, report: Report, sections: Sections, received: float) -> None:
         """Its own verdict where that counts; else it is judged here, perhaps later."""
-        ours = report.tool.version == __version__ and report.matrix.version == self.matrix
+        ours = (report.tool, report.matrix.version) == (OURS, self.matrix)
         ours &= abs(_clock_off(report.generated_at, look.sent) or 0.0) <= CLOCK_OFF_S
         if ours and not self._judge_all and sections.verdict:
             self._judged(look, sections, sections.findings, sections.verdict, "there")
@@ -178,6 +178,11 @@ class Answers:
                 self._tables.judged(number, worst, next(look.judged for look in seen if look.base))
                 self._tables.same_findings(number)
         return sum(look.base and look.judged == "here" for seen in self.seen.values() for look in seen)
+
+
+def _tool(tool: Tool) -> str:
+    """Its version; of another program than this one its name too."""
+    return (tool.version if tool.name in ("", OURS.name) else f"{tool.name} {tool.version}")[:80]
 
 
 def _clock_off(generated_at: str, received: float) -> float | None:
