@@ -28,7 +28,7 @@ def sheets(report: FleetReport) -> list[Sheet]:
             for one in (report.since.changed if report.since else ())
         ),
     ]
-    clocks = [("", "clock", words.clock_words(one.seconds), "", one.node) for one in report.clocks]
+    clocks = [("", "clock", text, "", folded(nodes)) for text, nodes in words.clocks(report)]
     found = [
         *_spec(report),
         _findings("Unknown", (one for one in report.findings if one.status == "unknown")),

@@ -127,7 +127,7 @@ def _odd(report: FleetReport, how: Shown) -> list[Line]:
     rows: list[Line] = []
     cohorts = list(dict.fromkeys(one.cohort for one in report.odd))
     sizes = {one.name: one.nodes for one in report.cohorts}
-    clocks = [Row("clock", words.clock_words(one.seconds), one.node) for one in report.clocks]
+    clocks = [Row("clock", text, folded(nodes)) for text, nodes in words.clocks(report)]
     for index, cohort in enumerate(cohorts or ([""] if clocks else [])):
         found = [words.odd_row(one) for one in report.odd if one.cohort == cohort]
         found += clocks if index + 1 >= len(cohorts) else []

@@ -237,6 +237,14 @@ def clock_words(seconds: float) -> str:
     return f"{several(count, unit)} {'behind' if seconds < 0 else 'ahead of'} the collector"
 
 
+def clocks(report: FleetReport) -> list[tuple[str, tuple[str, ...]]]:
+    """How far a clock is off, in words, with all nodes of which that is true; the furthest first."""
+    found: dict[str, list[str]] = {}
+    for one in sorted(report.clocks, key=lambda one: -abs(one.seconds)):
+        found.setdefault(clock_words(one.seconds), []).append(one.node)
+    return [(text, tuple(nodes)) for text, nodes in found.items()]
+
+
 def since_title(report: FleetReport) -> str:
     """`Since 19 Nov`."""
     return f"Since {day(report.since.started)}" if report.since else "Since"

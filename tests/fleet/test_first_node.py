@@ -58,6 +58,47 @@ def test_a_verdict_by_a_wrong_clock_does_not_count(off_s: float, tmp_path: Path)
     assert done.stdout.split()[-1].decode() == expected
 
 
+OTHERS = {
+    "this program": ({}, "there"),
+    "another program": ({"name": "nodecheck"}, "here"),
+    "another spelling": ({"name": "GPUDoctor"}, "here"),
+    "no name": ({"name": ""}, "here"),
+    "another version": ({"version": "0.0.1"}, "here"),
+}
+
+
+@for_each("whose", OTHERS)
+def test_only_the_verdict_of_this_program_counts(whose: str, tmp_path: Path) -> None:
+    """A report that says pass of a machine that fails: by the tool that it names."""
+    report = json.loads(spool.report(sick(1)))
+    change, expected = OTHERS[whose]
+    report |= {"tool": report["tool"] | change, "verdict": "pass", "findings": []}
+    database = loaded(tmp_path, spool.envelope("gpu-001", json.dumps(report).encode()))
+    (row,) = json.loads(
+        gpudoctor(
+            "fleet", "report", database, "--query", "select judged, verdict, tool from node", "--format", "json"
+        ).stdout
+    )
+    assert (row["judged"], row["verdict"]) == (expected, "pass" if expected == "there" else "fail")
+    assert ("nodecheck" in row["tool"]) == (whose == "another program")
+
+
+def test_nodes_whose_clocks_are_equally_off_stand_in_one_row(tmp_path: Path) -> None:
+    offs = {"gpu-001": -7200.0, "gpu-002": -7205.0, "gpu-003": 7201.0, "gpu-004": -7190.0, "gpu-005": -400 * DAY}
+    lines = []
+    for number, (name, off) in enumerate(offs.items()):
+        data = spool.report(spool.machine(number))
+        lines.append(spool.envelope(name, data, received=seconds_of(json.loads(data)["generated_at"]) - off))
+    database = loaded(tmp_path, *lines)
+    for format_ in ("text", "markdown", "html"):
+        text = gpudoctor("fleet", "report", database, "--format", format_).stdout.decode().replace("\\", "")
+        assert text.count("2 hours behind the collector") == 1 and text.count("2 hours ahead of the collector") == 1
+        assert "gpu-[001-002,004]" in text, format_
+        assert text.index("1 year behind") < text.index("2 hours behind"), format_
+    rows = gpudoctor("fleet", "report", database, "--format", "csv").stdout.decode().splitlines()
+    assert sum(",odd,clock," in row for row in rows) == 5
+
+
 @for_each(
     "words",
     [
