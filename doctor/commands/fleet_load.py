@@ -6,10 +6,11 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from ..fleet.foreign import is_unread
 from ..fleet.kinds import Refused
 from ..fleet.lines import Piece
 from ..fleet.names import unfold
-from ..fleet.sources import Passed, pieces, refuse_unreadable
+from ..fleet.sources import pieces, refuse_unreadable
 from ..guard import Refusal
 from ..report.progress import Progress
 from .write import echo
@@ -85,12 +86,13 @@ def _report_of(folder: str) -> bytes:
     })  # fmt: skip
 
 
-def _counted(found: Iterator[Piece | Refused | Passed], say: Progress, passed: list[str]) -> Iterator[Piece | Refused]:
+def _counted(found: Iterator[Piece | Refused], say: Progress, passed: list[str]) -> Iterator[Piece | Refused]:
     """`passed`: collects the files of other kinds."""
     number = 0
     for one in found:
-        if isinstance(one, Passed):
+        if isinstance(one, Refused) and not is_unread(one.reason):
             passed.append(one.file)
+            yield one
             continue
         if number % _SAY_EVERY == 0:
             say(f"{number:,} reports")

@@ -11,6 +11,7 @@ from ..guard import Refusal
 from ..judge.report import MatrixInfo, Tool
 from ..judge.saved import READING, refuse_version, text_bytes, unreadable
 from ..snapshot import Measured, Snapshot, Target
+from .kinds import MOST_QUOTED
 from .names import is_name
 
 _LATEST = 4_102_444_800.0
@@ -105,7 +106,7 @@ def open_envelope(data: bytes, hint: str) -> Answer:
             "it names no node: there is no envelope, no node in the file's name, and no field `node` in the line"
         )
     if not is_name(name):
-        raise Refusal(f"{_shown(name)} is not a valid node name")
+        raise Refusal(f"it is not a valid node name: {name[:MOST_QUOTED]!a}")
     if not 0 <= line.received < _LATEST or not 1 <= line.repeat <= MOST_REPEATS:
         raise Refusal("its envelope has no collector time, or its repeat count is not a number")
     if line.reason and not inner and line.snapshot is None:
@@ -126,8 +127,3 @@ def name_in(data: bytes) -> str:
 
 _NODE = re.compile(rb'\s*\{\s*"node"\s*:\s*"([A-Za-z0-9._-]{1,253})"')
 _KINDS = {"text": "a pasted text", "image": "an image"}
-
-
-def _shown(name: str) -> str:
-    """A name that is none, in ASCII, cut."""
-    return ascii(name if len(name) <= 60 else f"{name[:60]}...")

@@ -137,6 +137,10 @@ class Duplicate(NamedTuple):
     """Of `answer` the times of both, that of the earlier one first; of `uuid` the UUID; of `name` empty."""
 
 
+MOST_QUOTED = 4096
+"""Characters of a stranger's text that a reason may quote until it is masked and cut."""
+
+
 class Refused(NamedTuple):
     """A file or line that is not an answer."""
 
@@ -146,6 +150,13 @@ class Refused(NamedTuple):
     reason: str
     node: str = ""
     """The node whose answer it would be, by the name of the file or before the line; empty if nothing says it."""
+    quote: str = ""
+    """What the reason is about, as it stands there. It is masked before it is cut: half a token is not known as one."""
+
+    @property
+    def whole(self) -> str:
+        """The reason with all that it quotes; not masked."""
+        return f"{self.reason}: {self.quote!a}" if self.quote else self.reason
 
 
 class Run(NamedTuple):

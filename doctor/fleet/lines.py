@@ -10,7 +10,7 @@ import msgspec
 
 from ..judge.saved import MAX_BYTES, READING, text_bytes
 from .answer import MARK, Reader
-from .kinds import Refused
+from .kinds import MOST_QUOTED, Refused
 from .names import is_name
 
 TOO_LARGE = "is over 64 MiB: too large for a report"
@@ -149,8 +149,8 @@ class _Lines:
         elif text[:1] == b"{":
             yield self._piece(number, name, text)
         elif text and len(self._noise) < _MOST_NOISE:
-            excerpt = ascii(text[:80].decode("utf-8", "replace"))
-            self._noise.append(Refused(self._file, number, f"it is not valid JSON: {excerpt}", name))
+            quote = text[:MOST_QUOTED].decode("utf-8", "replace")
+            self._noise.append(Refused(self._file, number, "it is not valid JSON", name, quote))
 
     def _more(self, number: int, key: bytes, rest: bytes, text: bytes) -> Iterator[Piece | Refused]:
         """One more line of a document; a new one begins with a `{` that is not indented as the first one's lines are,

@@ -12,6 +12,7 @@ from ..formats.given import Unopened, open_given, shown
 from ..guard import Refusal
 from ..judge.saved import MAX_BYTES, text_bytes
 from .answer import MARK
+from .foreign import FOLDER_LINK, HEAD_BYTES, OF_ANOTHER_KIND, foreign, is_database
 from .kinds import Refused
 from .lines import TOO_LARGE, Piece, is_lines, lines_of, prefixed, whole
 from .names import is_name
@@ -36,12 +37,6 @@ _NO_REPORT = "was not read: it does not start like a report, and its name does n
 _Kind: TypeAlias = Literal["document", "lines", "half", "packed", "other", "unsure"]
 
 
-class Passed(NamedTuple):
-    """A file of a folder that is of another kind, and was not read."""
-
-    file: str
-
-
 class _Recording(NamedTuple):
     """The folder of a recording (`gpudoctor record`): the raw answers of a node, which has its name."""
 
@@ -52,7 +47,7 @@ Replay: TypeAlias = Callable[[str], bytes]
 """From the folder of a recording to its report without a verdict. Raises Refusal if it cannot be read."""
 
 
-def pieces(paths: tuple[str, ...], replay: Replay, output: str = "") -> Iterator[Piece | Refused | Passed]:
+def pieces(paths: tuple[str, ...], replay: Replay, output: str = "") -> Iterator[Piece | Refused]:
     """Everything that these paths hold, in their order, folders by name, without the database that is written. Raises
     Refusal for a path that is none."""
     count = 0
@@ -61,7 +56,7 @@ def pieces(paths: tuple[str, ...], replay: Replay, output: str = "") -> Iterator
     ends = tuple(os.path.basename(name) for name in ours)  # noqa: PTH119
     for path in paths:
         for file in _files(path):
-            if isinstance(file, (Refused, Passed)):
+            if isinstance(file, Refused):
                 if not (file.file.endswith(ends) and os.path.realpath(file.file) in ours):
                     yield file
                 continue
@@ -124,17 +119,26 @@ def _kind(name: str) -> _Kind:
 
 
 def refuse_unreadable(paths: tuple[str, ...]) -> None:
-    """Raises Refusal if one of the paths is not there, or is a FIFO, socket or device."""
+    """Raises Refusal if one of the paths is not there, is a FIFO, socket or device, or is itself a fleet database."""
     for path in paths:
         if os.path.isdir(path):  # noqa: PTH112
             continue
         try:
-            os.close(open_given(path))
+            descriptor = open_given(path)
         except Unopened as error:
             raise Refusal(str(error)) from None
+        try:
+            regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+            head = os.pread(descriptor, HEAD_BYTES, 0) if regular else b""
+        except OSError:  # reading it will say so
+            head = b""
+        finally:
+            os.close(descriptor)
+        if is_database(head):
+            raise Refusal(f"{shown(path)} {foreign(head)}")
 
 
-def _files(path: str) -> Iterator[str | _Recording | Refused | Passed]:
+def _files(path: str) -> Iterator[str | _Recording | Refused]:
     """The file itself, or those below a folder; links to folders are not followed."""
     if not os.path.isdir(path):  # noqa: PTH112
         yield path
@@ -152,8 +156,10 @@ def _files(path: str) -> Iterator[str | _Recording | Refused | Passed]:
         kind = _kind(entry.name)
         if entry.is_dir(follow_symlinks=False):
             yield from _files(entry.path)
-        elif kind == "other" or (entry.is_symlink() and entry.is_dir()):
-            yield Passed(entry.path)
+        elif entry.is_symlink() and entry.is_dir():
+            yield Refused(entry.path, 0, FOLDER_LINK)
+        elif kind == "other":
+            yield Refused(entry.path, 0, OF_ANOTHER_KIND)
         elif kind == "half":
             end = next(end for end in _HALF if entry.name.lower().endswith(end))
             yield Refused(entry.path, 0, f"half-written ({end})", _named(hint_of(entry.name[: -len(end)])))
@@ -220,6 +226,12 @@ def _read(path: str, descriptor: int, inside: bool) -> Iterator[Piece | Refused]
         yield Refused(path, 0, f"{TOO_LARGE} ({about.st_size >> 20} MiB)")
         return
     blocks = _unpacked(blocks) if packed else blocks
+    first = next(blocks, b"")
+    what = foreign(first[:HEAD_BYTES])
+    if what:
+        yield Refused(shown(path), 0, what)
+        return
+    blocks = _joined(first, blocks)
     if inside and kind == "unsure":
         first = next(blocks, b"")
         if not _begins(first):

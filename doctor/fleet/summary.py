@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from .cohorts import name_of
+from .foreign import is_unread
 from .kinds import CLOCK_OFF_S, Cohort, Duplicate, Node, NodeFinding
 from .nodesets import in_order
 from .report import (
@@ -69,7 +70,7 @@ def summarize(store: Store, wanted: Wanted, before: Store | None = None, spec: F
     states = _states(nodes, found, odd, slow, off, duplicates, wanted.mask_nodes)
     counts = _counts(nodes, states)
     refused = store.refused()
-    verdict, code = _verdict(counts, len(refused), wanted.fail_on)
+    verdict, code = _verdict(counts, sum(is_unread(one.reason) for one in refused), wanted.fail_on)
     times = [node.received for node in nodes if node.received]
     runs = store.runs()
     since, again = None, frozenset[str]()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..fleet.foreign import is_unread
 from ..fleet.nodesets import folded, parts
 from ..fleet.report import FleetReport
 from .fleet_words import refused_words, repair_title, several
@@ -38,7 +39,8 @@ def verdict(report: FleetReport) -> str:
     if report.verdict == "unknown":
         left = c.no_answer + c.unknown
         words = f"{several(left, 'node')} could not be judged" if left else ""
-        files = f"{refused_words(report)} could not be read" if report.refused else ""
+        unread = refused_words([one for one in report.refused if is_unread(one.reason)])
+        files = f"{unread} could not be read" if unread else ""
         return f"No node failed, but {' and '.join(filter(None, (words, files)))}."
     rest = c.slow + c.odd + c.warn
     return f"No node failed; look at {several(rest, 'node')}." if rest else "No problems found."

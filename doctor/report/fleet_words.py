@@ -86,14 +86,14 @@ def head(report: FleetReport) -> list[str]:
     words += "all answered" if report.answered == nodes else f"{report.answered:,} answered"
     found = [words] + ([when(report.started, report.ended)] if report.started else [])
     if report.refused:
-        found.append(f"{refused_words(report)} refused")
+        found.append(f"{refused_words(report.refused)} refused")
     return found
 
 
-def refused_words(report: FleetReport) -> str:
-    """`2 files`, `1 file and 3 lines`."""
-    lines = sum(one.line > 0 for one in report.refused)
-    files = len(report.refused) - lines
+def refused_words(found: Sequence[RefusedAbout]) -> str:
+    """`2 files`, `1 file and 3 lines`; empty for none."""
+    lines = sum(one.line > 0 for one in found)
+    files = len(found) - lines
     words = [several(files, "file") if files else "", several(lines, "line") if lines else ""]
     return " and ".join(filter(None, words))
 

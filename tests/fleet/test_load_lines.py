@@ -90,6 +90,7 @@ def test_each_file_of_a_spool_is_read_refused_or_told(tmp_path: Path) -> None:
     for number, name in enumerate(read):
         text = indented(number) if number % 2 else compact(number)
         (spool / name).write_bytes(gzip.compress(text) if name.endswith("GZ") else text)
+    (spool / "linked").symlink_to(tmp_path)
     refused = ["g.json.tmp", "h.json.part", "i.json.zst", "j.txt", "k", "l.json~", "m.json.bak"]
     others = ["README.md", "run.sh", "old.db", ".hidden"]
     for name in refused + others:
@@ -98,9 +99,11 @@ def test_each_file_of_a_spool_is_read_refused_or_told(tmp_path: Path) -> None:
     assert done.returncode == 0, done
     db = sqlite3.connect(spool / "now.db")
     assert nodes(db) == ["a", "b", "c", "d", "e", "f.cluster.local"]
-    assert sorted(Path(file).name for (file,) in rows(db, "select file from refused")) == refused
+    others = [*others, "linked"]
+    assert sorted(Path(file).name for (file,) in rows(db, "select file from refused")) == sorted(refused + others)
     told = done.stderr.decode()
-    assert "4 files of other kinds were not read" in told and all(name in told for name in others)
+    assert "5 files of other kinds were not read" in told and all(name in told for name in others)
+    assert f"(and {len(refused) - 1} more; see the table 'refused')" in told
     again = gpudoctor("fleet", "load", spool, "-o", spool / "now.db", "--jobs", "1")
     assert again.stderr.decode() == told
 
@@ -161,3 +164,55 @@ def test_a_gzip_file_is_known_by_how_it_begins(name: str, tmp_path: Path) -> Non
         (tmp_path / name).write_bytes(packed)
     done = gpudoctor("fleet", "load", name, "-o", "now.db", data=packed, cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"1 node has answered\n", b"")
+
+
+@for_each("others", [["README.md"], ["notes.csv", ".gitignore", "key.pem"], ["a link"]])
+def test_files_of_another_kind_are_listed_and_leave_nothing_unknown(others: list[str], tmp_path: Path) -> None:
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    (spool / "n1.json").write_bytes(report(machine(1)))
+    for name in others:
+        (spool / name).symlink_to(tmp_path) if name == "a link" else (spool / name).write_text("a,b\n")
+    assert gpudoctor("fleet", "load", spool, "-o", tmp_path / "now.db", "--jobs", "1").returncode == 0
+    for flags in ((), ("--fail-on", "unknown"), ("--mask-nodes",)):
+        done = gpudoctor("fleet", "report", tmp_path / "now.db", *flags)
+        assert done.returncode == 0, done
+        count = len(others)
+        assert f"{count} file{'s' if count > 1 else ''} refused" in done.stdout.decode().splitlines()[0]
+        assert (
+            done.stdout.decode().count("is a link to a folder" if others == ["a link"] else "of another kind") == count
+        )
+    (spool / "n2.json").write_bytes(b"{}")
+    gpudoctor("fleet", "load", spool, "-o", tmp_path / "now.db", "--jobs", "1")
+    done = gpudoctor("fleet", "report", tmp_path / "now.db", "-q")
+    assert done.returncode == 3 and b"but 1 file could not be read" in done.stdout, done
+
+
+SECRETS = {
+    "a token": "ghp_0123456789abcdefghijABCDEFGHIJ012345",
+    "a variable": "export HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyzABCDEF",
+    "a URL": "fetching https://bob:s3cretpw99@host.example/x",
+    "a password": "sshpass: password: hunter2hunter",
+    "a key": "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj",
+    "a token that the cut meets": "x" * 64 + " ghp_0123456789abcdefghijABCDEFGHIJ012345",
+    "a token that the cut halves": "retry of " * 7 + "Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abcdefghijkl",
+}
+TELLING = ("ghp_", "hf_a", "s3cret", "hunter2", "MIIEv", "eyJh")
+
+
+@for_each("what", SECRETS)
+def test_no_secret_of_a_refused_line_is_shown(what: str, tmp_path: Path) -> None:
+    """Not on stderr, in no format, in no table; also where it stands in the place of a node's name or a reason."""
+    secret = SECRETS[what]
+    lines = [secret.encode() + b"\n"]
+    lines += [json.dumps({"node": secret + " " * 40, "report": {}}).encode() + b"\n"]
+    lines += [json.dumps({"node": "n7", "reason": "w" * 370 + " " + secret}).encode() + b"\n"]
+    (tmp_path / "all.jsonl").write_bytes(b"".join(lines) + envelope("n1", report(machine(1))))
+    told = gpudoctor(
+        "fleet", "load", tmp_path / "all.jsonl", "-o", tmp_path / "now.db", "--jobs", "1", "--nodes", "n1,n7"
+    )
+    assert told.returncode == 0 and b"refused" in told.stderr, told
+    texts = [told.stderr.decode(), (tmp_path / "now.db").read_bytes().decode("latin-1")]
+    for format_ in ("text", "json", "markdown", "html", "csv"):
+        texts.append(gpudoctor("fleet", "report", tmp_path / "now.db", "--format", format_, "-v").stdout.decode())
+    assert not [(number, word) for number, text in enumerate(texts) for word in TELLING if word in text]

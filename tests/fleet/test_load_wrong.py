@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
+import lzma
 import os
+import random
 import resource
 import socket
 import sqlite3
 import subprocess
 import sys
+import tarfile
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,7 +26,7 @@ from doctor.guard import Refusal
 from doctor.report.clean import visible
 
 from ..cli.command import gpudoctor, one_line
-from ..rows import for_each
+from ..rows import Faults, for_each
 from .spool import envelope, load, machine, measured, report, rows
 
 HOSTILE = (
@@ -115,7 +120,8 @@ def test_what_cannot_be_opened_in_a_folder_is_refused(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(spool / "socket.jsonl"))
         found = refusals(tmp_path, spool)
-    assert set(found) == {"fifo.json:0", "gone.json:0", "device.json:0", "socket.jsonl:0"}
+    assert set(found) == {"fifo.json:0", "gone.json:0", "device.json:0", "socket.jsonl:0", "loop:0"}
+    assert found["loop:0"] == "is a link to a folder: it was not followed"
 
 
 def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
@@ -182,6 +188,67 @@ def test_a_file_of_another_kind_is_not_replaced(tmp_path: Path, spool: Path) -> 
     assert "not a regular file" in refused(loaded(spool, "-o", tmp_path / "folder"))
     assert "not a regular file" in refused(loaded(spool, "-o", "/dev/null"))
     assert not list(tmp_path.glob("*.part"))
+
+
+def foreign_files(folder: Path) -> dict[str, bytes]:
+    """Files of many lines that hold no report, by what one line must say of each."""
+    with sqlite3.connect(folder / "mine.db") as db:
+        db.execute("create table mine (a)")
+        db.executemany("insert into mine values (?)", [("line\n" * 50,)] * 50)
+    db.close()
+    with zipfile.ZipFile(folder / "x.zip", "w") as packed:
+        packed.writestr("a.json", b"{}\n" * 5000)
+    with tarfile.open(folder / "x.tar", "w") as tar:
+        tar.add(folder / "mine.db")
+    return {
+        "an SQLite database, not reports": (folder / "mine.db").read_bytes(),
+        "a zip archive: unpack it": (folder / "x.zip").read_bytes(),
+        "a tar archive: unpack it": (folder / "x.tar").read_bytes(),
+        "packed with xz: unpack it": lzma.compress(random.Random(1).randbytes(50_000)),
+        "packed with bzip2: unpack it": bz2.compress(random.Random(2).randbytes(50_000)),
+        "packed with gzip twice": gzip.compress(gzip.compress(random.Random(3).randbytes(50_000))),
+        "a PDF, not reports": b"%PDF-1.7\n" + b"1 0 obj\n" * 1000,
+        "a picture, not reports": b"\x89PNG\r\n\x1a\n" + random.Random(4).randbytes(50_000),
+        "a program or library": Path(sys.executable).read_bytes()[:100_000],
+    }
+
+
+def test_a_file_of_another_kind_is_one_refused_line(tmp_path: Path) -> None:
+    """Whatever its name, given by itself or in a folder, and with the rest read."""
+    good = tmp_path / "gpu-1.json"
+    good.write_bytes(report(machine(1)))
+    with Faults() as faults:
+        for words, data in foreign_files(tmp_path).items():
+            for number, name in enumerate(("x.json", "x.jsonl", "x", "x.log", "x.json.gz")):
+                folder = tmp_path / f"spool-{number}"
+                folder.mkdir(exist_ok=True)
+                (folder / name).write_bytes(
+                    gzip.compress(data) if name.endswith("gz") and data[:2] != b"\x1f\x8b" else data
+                )
+                for path in (folder / name, folder):
+                    code, db = load(good, path, to=tmp_path / "now.db")
+                    with faults.of(f"{words} {name} {path.name}"):
+                        assert (code, rows(db, "select node from node")) == (0, [("gpu-1",)])
+                        ((line, reason),) = rows(db, "select line, reason from refused")
+                        assert line == 0 and words in reason
+                    db.close()
+
+
+def test_a_fleet_database_is_no_input(tmp_path: Path, spool: Path) -> None:
+    load(spool, to=tmp_path / "last.db")
+    (tmp_path / "copy.json").write_bytes((tmp_path / "last.db").read_bytes())
+    (tmp_path / "packed.gz").write_bytes(gzip.compress((tmp_path / "last.db").read_bytes()))
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "last").write_bytes((tmp_path / "last.db").read_bytes())
+    for given in ("last.db", "copy.json"):
+        for to in ("now.db", "last.db"):
+            told = refused(loaded(spool, tmp_path / given, "-o", tmp_path / to))
+            assert "is a database of fleet load, not a report: gpudoctor fleet report reads it" in told
+    assert not (tmp_path / "now.db").exists() and sqlite3.connect(tmp_path / "last.db").execute("select 1 from node")
+    for given in ("packed.gz", "folder"):
+        done = loaded(spool, tmp_path / given, "-o", tmp_path / "now.db")
+        assert done.returncode == 0 and done.stderr.count("\n") == 1, done
+        assert "is a database of fleet load, not a report" in done.stderr
 
 
 def test_a_run_replaces_the_database_of_an_earlier_one_whole(tmp_path: Path, spool: Path) -> None:
@@ -307,12 +374,12 @@ def test_an_unknown_option_is_wrong_usage() -> None:
     assert run(["fleet", "load"]) == 2
 
 
-@for_each("words", ["-", "empty.jsonl", "broken.json", "other.db"])
+@for_each("words", ["-", "empty.jsonl", "broken.json", "photo.png"])
 def test_a_database_is_not_replaced_by_nothing(words: str, tmp_path: Path) -> None:
     """Nothing answered, and no node was requested: most likely a pipe that broke."""
     (tmp_path / "one.json").write_bytes(report(machine(1)))
-    for name in ("now.db", "other.db"):
-        assert gpudoctor("fleet", "load", "one.json", "-o", name, cwd=tmp_path).returncode == 0
+    assert gpudoctor("fleet", "load", "one.json", "-o", "now.db", cwd=tmp_path).returncode == 0
+    (tmp_path / "photo.png").write_bytes(b"\x89PNG\r\n\x1a\n" * 100)
     (tmp_path / "empty.jsonl").touch()
     (tmp_path / "broken.json").write_text('{"schema_version": 1')
     before = (tmp_path / "now.db").read_bytes()

@@ -14,7 +14,7 @@ from ...formats.given import Unopened
 from ...guard import Refusal
 from .opened import APPLICATION_ID, SCHEMA_VERSION, is_growing, refuse_other
 
-_DRAFT_ID = 0x67706470
+DRAFT_ID = 0x67706470
 """`gpdp` in the header of what is not finished."""
 _PAGE_BYTES = 8192
 _CACHE_KIB = 16_384
@@ -35,7 +35,7 @@ class Draft:
             self.db = sqlite3.connect(self._part, isolation_level=None)
             for pragma in (f"page_size = {_PAGE_BYTES}", "journal_mode = off", "synchronous = off",
                            f"cache_size = -{_CACHE_KIB}", "locking_mode = exclusive", "temp_store = memory",
-                           f"application_id = {_DRAFT_ID}", f"user_version = {SCHEMA_VERSION}"):  # fmt: skip
+                           f"application_id = {DRAFT_ID}", f"user_version = {SCHEMA_VERSION}"):  # fmt: skip
                 self.db.execute(f"pragma {pragma}")
             self.db.executescript((get_data(__package__, "schema.sql") or b"").decode("utf-8"))
             self.db.execute("begin")
@@ -133,7 +133,7 @@ class Draft:
 def _is_leftover(descriptor: int) -> bool:
     """Whether it is empty, or what an interrupted run has left: anything else is somebody's."""
     head = os.pread(descriptor, 100, 0)
-    return not head or (head[:16] == b"SQLite format 3\0" and int.from_bytes(head[68:72], "big") == _DRAFT_ID)
+    return not head or (head[:16] == b"SQLite format 3\0" and int.from_bytes(head[68:72], "big") == DRAFT_ID)
 
 
 def _mode(shown: str, path: str) -> int:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from ... import __version__
 from ...guard import Refusal
 from ..envelope import Answer, name_in, open_envelope
+from ..foreign import is_unread
 from ..kinds import Refused
 from ..lines import Piece
 from .answers import Answers
@@ -66,14 +67,17 @@ class Filling:
         self._pieces = 0
 
     def refuse(self, one: Refused, answers: int = 1) -> None:
-        """`answers`: how many a row stands for."""
+        """`answers`: how many a row stands for. A file of another kind is none that was expected."""
+        if not is_unread(one.reason):
+            self._tables.refused(one)
+            return
         self._pieces += 1
         self._refused_count += answers
-        self._first = self._first or one
         self._wanted.refused(one)
         of_file = self._of_file[one.file] = self._of_file.get(one.file, 0) + 1
         if of_file <= _MOST_REFUSED:
-            self._tables.refused(one)
+            reason = self._tables.refused(one)
+            self._first = self._first or one._replace(reason=reason, quote="")
 
     def add(self, piece: Piece) -> None:
         self._pieces += 1
@@ -112,7 +116,7 @@ class Filling:
             silence = self._silent.get(name)
             reason = silence.reason if silence else self._wanted.why(name)
             missing += silence is None
-            row = {"state": "not-examined" if silence else "no-answer", "reason": reason[:400]}
+            row = {"state": "not-examined" if silence else "no-answer", "reason": self._tables.masked(reason, 400)}
             self._tables.node(node_row(number, name, None) | row)
             self._remark(name, number)
         for name, one in self._machines.all():
@@ -144,12 +148,14 @@ class Filling:
             last = max(seen, key=lambda look: look.at)
             if not after(silence, last):
                 when = f" (at {moment(silence.at)})" if silence.sent else ""
-                self._tables.remark(machines[0].number, "silent-before", f"{silence.reason[:400]}{when}")
+                self._tables.remark(
+                    machines[0].number, "silent-before", f"{self._tables.masked(silence.reason, 400)}{when}"
+                )
                 continue
             found.add(name)
             for one in machines:
                 failed = any(look.plain == "fail" for look in self._answers.seen[one.number])
-                words = f"{silence.reason[:300]}; its last answer was at {moment(last.at)}"
+                words = f"{self._tables.masked(silence.reason, 300)}; its last answer was at {moment(last.at)}"
                 self._tables.silent(one.number, "fail" if failed else "", words)
         return found
 

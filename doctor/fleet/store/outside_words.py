@@ -9,6 +9,8 @@ from ...findings import Policy
 from ...snapshot.redact import Redactor
 
 _KEPT = 8192
+_MOST_READ = 4096
+"""Characters of a sentence."""
 
 
 class OutsideWords:
@@ -16,8 +18,11 @@ class OutsideWords:
 
     def __init__(self) -> None:
         self._masks = Redactor()
-        self.text = lru_cache(_KEPT)(self._masks.pasted)
-        """A sentence as it is stored."""
+        self.text = lru_cache(_KEPT)(self._text)
+        """A sentence as it is stored, of a long one its beginning."""
+
+    def _text(self, text: str) -> str:
+        return self._masks.pasted(text[:_MOST_READ])
 
     def path(self, path: str) -> str:
         """A file's path: its folder is masked, its own name may be a node's."""

@@ -16,6 +16,7 @@ from .sections import Sections
 from .shared import Hole, Shared, storable
 
 OF_NODE = ("report", "figure_row", "finding_row", "gpu_row", "remark_row")
+_QUOTED = 80
 LOOK = 1_000_000
 """Findings of a repeated measurement are numbered from its number times this on."""
 
@@ -117,9 +118,18 @@ class Tables(Shared):
     def duplicate(self, kind: str, nodes: Iterable[str], detail: str) -> None:
         self.db.execute("insert into duplicate values (?, ?, ?)", (kind, ",".join(nodes), detail))
 
-    def refused(self, one: Refused) -> None:
-        row = (printed(self._outside.path(one.file)), one.line, printed(self._outside.text(one.reason)))
-        self.db.execute("insert into refused values (?, ?, ?)", row)
+    def masked(self, text: str, most: int) -> str:
+        """A collector's words as they are stored, cut once they are masked: half a token is not known as one."""
+        return self._outside.text(text)[:most]
+
+    def refused(self, one: Refused) -> str:
+        """Returns the reason as it is stored: masked, in one line."""
+        file = printed(self._outside.path(one.file))  # first: its folder may say who is a user
+        quote = self._outside.text(one.quote)
+        quote = f": {ascii(quote if len(quote) <= _QUOTED else quote[:_QUOTED] + '...')}" if quote else ""
+        reason = printed(self._outside.text(one.reason) + quote)
+        self.db.execute("insert into refused values (?, ?, ?)", (file, one.line, reason))
+        return reason
 
     def run(self, row: tuple[Any, ...]) -> None:
         self.db.execute("insert into run values (?, ?, ?, ?, ?, ?, ?, ?)", row)

@@ -27,7 +27,7 @@ class Wanted:
         if one.node and (key := key_of(one.node)) in self._keys:
             where = os.path.basename(one.file)  # noqa: PTH119
             where += f", line {one.line}" if one.line else ""
-            self._refused.setdefault(key, f"its answer was rejected: {one.reason} ({where})")
+            self._refused.setdefault(key, f"its answer was rejected ({where}): {one.whole}")
 
     def match(self, heard: set[str]) -> None:
         """Which of the nodes that were heard of was asked for; names with other zeros agree where only one does."""
