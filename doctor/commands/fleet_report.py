@@ -68,10 +68,30 @@ def _fleet(flags: dict[str, Any]) -> int:
     with ExitStack() as files:
         before = None if flags["since"] is None else files.enter_context(_opened(flags["since"]))
         store = files.enter_context(_opened(flags["database"]))
+        if before is not None:
+            _refuse_later(before, store, flags)
         report = summarize(store, wanted, before, _judged(spec, flags["database"]))
     how = display({**flags, "no_color": flags["no_color"], "ascii_": flags["ascii_"]})
     write(_rendered(report, flags), flags["output"], styled=how.colour and flags["format_"] == "text")
     return report.exit_code
+
+
+def _refuse_later(before: Store, store: Store, flags: dict[str, Any]) -> None:
+    """Raises Refusal if what is compared with is no earlier look: what failed since would be said to be cured."""
+    from os.path import samefile
+
+    from ..fleet.kinds import CLOCK_OFF_S
+    from ..fleet.times import moment
+
+    old, new = flags["since"], flags["database"]
+    if samefile(old, new):  # noqa: PTH121
+        raise Refusal(f"--since {old} is the same database as {new}: give an earlier one")
+    then, now = before.made(), store.made()
+    if then and now and then - now > CLOCK_OFF_S:
+        raise Refusal(
+            f"--since {old} is newer than {new}: its reports are of {moment(then)}, the others of {moment(now)}; "
+            "give the newer database first, and the older one to --since"
+        )
 
 
 def _judged(lines: tuple[SpecLine, ...], database: str) -> FleetSpec | None:

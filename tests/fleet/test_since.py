@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from doctor.fleet.since import Change, SlowOne, Summary, changes, was_slow
+from doctor.fleet.store.machines import seconds_of
+from doctor.fleet.times import moment
 
+from ..cli.command import gpudoctor
 from ..drawn import drawn
 from ..rows import for_each
+from . import spool
 
 DRIVER, LIBCUDA = "driver.kernel_version", "driver.libcuda_version"
 
@@ -141,3 +147,46 @@ def test_nothing_changed_between_a_look_and_itself_and_what_failed_is_cured_back
     assert (there.gone, there.new) == (back.new, back.gone)
     for id, nodes in there.failed.items():
         assert all(id in new.failing[node] and id not in old.failing.get(node, ()) for node in nodes)
+
+
+def looked_at(folder: Path, name: str, *days: int, clock: float = 0.0) -> Path:
+    """A database of one node a day: its report is of that day in November 2026; `clock`: by which its own clock is off."""
+    lines = []
+    for number, day in enumerate(days):
+        at = seconds_of(f"2026-11-{day:02}T10:00:00Z")
+        data = json.loads(spool.report(spool.machine(number))) | {"generated_at": moment(at + clock)}
+        lines.append(spool.envelope(f"n{number}", json.dumps(data).encode(), received=at if clock else 0.0))
+    (folder / f"{name}.jsonl").write_bytes(b"".join(lines))
+    assert spool.load(folder / f"{name}.jsonl", to=folder / f"{name}.db")[0] == 0
+    return folder / f"{name}.db"
+
+
+SINCE = {
+    "an earlier one": ((19, 19), (26, 26), 0.0, 0),
+    "of the same day": ((26,), (26,), 0.0, 0),
+    "a later one": ((27,), (26,), 0.0, 2),
+    "mostly a later one": ((19, 27, 27), (26, 26, 20), 0.0, 2),
+    "one node of which is later": ((19, 19, 27), (26, 26, 26), 0.0, 0),
+    "an earlier one of a node whose clock is years ahead": ((19,), (26,), 3e8, 0),
+}
+
+
+@for_each("which", SINCE)
+def test_only_an_earlier_database_is_compared_with(which: str, tmp_path: Path) -> None:
+    """By what the reports say, not by when the files were written: the older one is loaded last here."""
+    before, after, clock, code = SINCE[which]
+    now, last = looked_at(tmp_path, "now", *after), looked_at(tmp_path, "last", *before, clock=clock)
+    done = gpudoctor("fleet", "report", now, "--since", last)
+    assert done.returncode == code, done
+    assert (b"is newer than" in done.stderr and b"2026-11-27T10:00:00Z" in done.stderr) == (code == 2)
+    assert done.stderr.count(b"\n") == (1 if code else 0)
+
+
+@for_each("given", ["now.db", "./now.db", "link.db", "hard.db"])
+def test_a_database_is_not_compared_with_itself(given: str, tmp_path: Path) -> None:
+    looked_at(tmp_path, "now", 26)
+    (tmp_path / "link.db").symlink_to("now.db")
+    (tmp_path / "hard.db").hardlink_to(tmp_path / "now.db")
+    done = gpudoctor("fleet", "report", "now.db", "--since", given, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (2, b"", 1), done
+    assert b"is the same database as now.db: give an earlier one" in done.stderr

@@ -13,6 +13,7 @@ import msgspec
 from ...findings import Fix
 from ...formats.given import Unopened
 from ..kinds import Cohort, Duplicate, GpuKind, Measured, Node, NodeFinding, Refused, Run, ValueCount, With
+from .machines import seconds_of
 from .opened import DAMAGE, connect
 from .slots import Figure, picker
 
@@ -66,6 +67,13 @@ class Store:
             cohort = None if about[0] is None else cohorts.setdefault(about, Cohort._make(about))
             self._nodes.append(Node._make((*row[:2], *r[:2], cohort, *r[6:])))
         return self._nodes
+
+    def made(self) -> float:
+        """When the reports were made, as they say, corrected by what is known of the nodes' clocks: their median, in
+        seconds since 1970 UTC; 0 if none says so. When they came is not it: a spool that was copied is as new as the copy."""
+        rows = self._rows("select generated_at, clock_off_s from node where state = 'answered'")
+        times = sorted(made - (off or 0.0) for text, off in rows if (made := seconds_of(str(text))))
+        return times[len(times) // 2] if times else 0.0
 
     def findings(self) -> Iterator[NodeFinding]:
         """The root findings of all nodes, those of a node in its report's order; without info remarks."""

@@ -126,8 +126,8 @@ class Tables(Shared):
         """Returns the reason as it is stored: masked, in one line."""
         file = printed(self._outside.path(one.file))  # first: its folder may say who is a user
         quote = self._outside.text(one.quote)
-        quote = f": {ascii(quote if len(quote) <= _QUOTED else quote[:_QUOTED] + '...')}" if quote else ""
-        reason = printed(self._outside.text(one.reason) + quote)
+        cut = quote if len(quote) <= _QUOTED else f"{quote[:_QUOTED]}..."
+        reason = printed(self._outside.text(one.reason) + (f": {cut!a}" if cut else ""))
         self.db.execute("insert into refused values (?, ?, ?)", (file, one.line, reason))
         return reason
 
