@@ -146,7 +146,9 @@ class SlowFigure(Struct, frozen=True, kw_only=True):
     spread_percent: float
     change_percent: float
     measured: int
-    """In how many measurements it was slow."""
+    """How often it was measured."""
+    low: int = 0
+    """In how many of these it was slow (lagging, if it lags); fewer than `measured` is no proof."""
     also: tuple[str, ...] = ()
     """Other figures of that kind that are slow too."""
     before: bool = False

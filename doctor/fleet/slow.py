@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from .columns import Columns, columns
@@ -14,7 +14,8 @@ from .two_kinds import TwoKinds, split
 
 WHOLE_NODE = -1
 State: TypeAlias = Literal["slow", "once", "lagging"]
-"""once: below the limit of slow ones in all measurements, of which there are fewer than three."""
+"""once: below the limit of slow ones in all measurements, of which there are fewer than three, or in most of them, two
+at least."""
 STATES: tuple[State, ...] = get_args(State)
 
 
@@ -32,6 +33,8 @@ class Below(NamedTuple):
     change: float
     """Against the cohort's median, as a share: -0.25."""
     measured: int
+    low: int
+    """In how many of these it was below the limit for the state that it has."""
 
 
 class Slowness(NamedTuple):
@@ -84,13 +87,21 @@ def judge(values: Iterable[Value] | Columns, kind: Kind) -> Speed:
     medians = all_values.medians()
     kinds = split(medians, kind)
     if kinds is None:
-        return Speed((_judged(all_values, medians, kind),))
+        return Speed((_judged(all_values, medians, kind, _only_again(all_values)),))
     slower = frozenset(node for node, middle in zip(all_values.nodes, medians, strict=True) if middle <= kinds.below)
     both = all_values.only(slower.__contains__), all_values.only(lambda node: node not in slower)
-    return Speed(tuple(_judged(one, one.medians(), kind) for one in both), kinds, slower)
+    # Which kind a node without a first measurement is of is not known: by the slower one it is not called slow in vain.
+    found = [_judged(one, one.medians(), kind, () if at else _only_again(all_values)) for at, one in enumerate(both)]
+    return Speed(tuple(found), kinds, slower)
 
 
-def _judged(values: Columns, medians: list[float], kind: Kind) -> Slowness:
+def _only_again(values: Columns) -> list[int]:
+    """Nodes whose first measurement is missing."""
+    return sorted({node for node, _ in values.later}.difference(values.nodes)) if values.later else []
+
+
+def _judged(values: Columns, medians: list[float], kind: Kind, others: Sequence[int]) -> Slowness:
+    """others: nodes that have repeated measurements alone."""
     limits = thresholds()
     ordered = sorted(values.values)
     if len(ordered) < limits.least_values.value:
@@ -99,10 +110,17 @@ def _judged(values: Columns, medians: list[float], kind: Kind) -> Slowness:
     of_nodes = measure(sorted(medians), kind) if len(medians) >= limits.least_values.value else own
     floor = limits.floor(kind)
     near = own.median * (1 - floor * limits.lagging_share.value)
-    low = sorted({bisect_right(values.starts, at) - 1 for at, value in enumerate(values.values) if value < near})
+    low = {bisect_right(values.starts, at) - 1 for at, value in enumerate(values.values) if value < near}
+    again: dict[int, dict[int, dict[int, float]]] = {}
+    for (node, gpu), speeds in values.later.items():
+        again.setdefault(node, {})[gpu] = speeds
+    low.update(at for at, node in enumerate(values.nodes) if node in again)
     found: list[Below] = []
-    for at in low:
-        found += _of_node(values.nodes[at], *values.of(at), values.later, own, of_nodes, kind)
+    for at in sorted(low):
+        node = values.nodes[at]
+        found += _of_node(node, *values.of(at), again.get(node, {}), own, of_nodes, kind)
+    for node in others:
+        found += _of_node(node, (), (), again[node], own, of_nodes, kind)
     found.sort(key=lambda one: (STATES.index(one.state), one.change, one.node, one.gpu))
     lagging = own.limit(floor * limits.lagging_share.value)
     return Slowness(own.number, own.median, own.spread, own.k, own.limit(floor), lagging, tuple(found))
@@ -112,22 +130,28 @@ def _of_node(
     node: int,
     gpus: Sequence[int],
     values: Sequence[float],
-    later: dict[tuple[int, int], dict[int, float]],
+    again: Mapping[int, Mapping[int, float]],
     own: Measure,
     of_nodes: Measure,
     kind: Kind,
 ) -> list[Below]:
+    """gpus, values: of the first measurement; again: of the repeats, by GPU and number."""
     floor, share = thresholds().floor(kind), thresholds().lagging_share.value
     near = own.median * (1 - floor * share)
-    low = [(gpu, value) for gpu, value in zip(gpus, values, strict=True) if value < near]
-    each = [_below(node, gpu, 1, [value, *later.get((node, gpu), {}).values()], own, floor) for gpu, value in low]
-    alone = [one for one in each if one]
-    if len(values) < 2 or len(low) < len(values):
+    measured: dict[int, list[float]] = {gpu: [value] for gpu, value in zip(gpus, values, strict=True)}
+    candidates = {gpu for gpu, (value,) in measured.items() if value < near} | again.keys()
+    for gpu, speeds in again.items():
+        measured.setdefault(gpu, []).extend(speeds.values())
+    each = {gpu: _below(node, gpu, 1, measured[gpu], own, floor) for gpu in sorted(candidates)}
+    low = [gpu for gpu, one in each.items() if one or measured[gpu][0] < near]
+    alone = [one for one in each.values() if one]
+    if len(measured) < 2 or len(low) < len(measured):
         return alone
-    measured = [median(sorted(values)), *_together([later.get((node, gpu), {}) for gpu in gpus])]
-    whole = _below(node, WHOLE_NODE, len(values), measured, of_nodes, floor)
-    if len(alone) == len(values) and len({one.state for one in alone}) == 1:
-        whole = _worse(whole, _below(node, WHOLE_NODE, len(values), measured, own, floor))
+    first = [median(sorted(values))] if values else []
+    together = [*first, *_together([again.get(gpu, {}) for gpu in measured])]
+    whole = _below(node, WHOLE_NODE, len(measured), together, of_nodes, floor)
+    if len(alone) == len(measured) and len({one.state for one in alone}) == 1:
+        whole = _worse(whole, _below(node, WHOLE_NODE, len(measured), together, own, floor))
     if whole is None:
         return alone
     # In such a node, a GPU has a line of its own only where it is worse than the node: slow in a node that lags, or far
@@ -143,18 +167,26 @@ def _worse(a: Below | None, b: Below | None) -> Below | None:
 
 def _below(node: int, gpu: int, gpus: int, measured: list[float], by: Measure, floor: float) -> Below | None:
     limits = thresholds()
-    highest = max(measured)
-    if highest < by.limit(floor):
-        state: State = "slow" if len(measured) >= limits.repeats.value else "once"
+    if not measured:
+        return None
+    highest, low = max(measured), sum(one < by.limit(floor) for one in measured)
+    if low == len(measured):
+        state: State = "slow" if low >= limits.repeats.value else "once"
+    elif low >= _MOST and 2 * low > len(measured):
+        state = "once"
     elif highest < by.limit(floor * limits.lagging_share.value):
-        state = "lagging"
+        state, low = "lagging", len(measured)
     else:
         return None
     value = median(sorted(measured))
-    return Below(state, node, gpu, gpus, value, value / by.median - 1, len(measured))
+    return Below(state, node, gpu, gpus, value, value / by.median - 1, len(measured), low)
 
 
-def _together(of_gpus: list[dict[int, float]]) -> list[float]:
+_MOST = 2
+"""Slow measurements beside one that is not: a single one may have been disturbed."""
+
+
+def _together(of_gpus: Sequence[Mapping[int, float]]) -> list[float]:
     """The median of a node's GPUs in each repeat that all of them have."""
     repeats = set.intersection(*(set(one) for one in of_gpus)) if of_gpus else set()
     return [median(sorted(one[repeat] for one in of_gpus)) for repeat in sorted(repeats)]

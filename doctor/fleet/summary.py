@@ -198,7 +198,12 @@ def _states(
             states.setdefault(one.id, ("odd", why_twice))
     for state, number, figure in slow.found:
         if state == "once":  # not proven: worth a look, and no bar counts it
-            states.setdefault(number, ("warn", f"{figure.label} {figure.change_percent:+.0f} %, not confirmed"))
+            how = (
+                f"in {figure.low} of {figure.measured} measurements"
+                if figure.low < figure.measured
+                else "not confirmed"
+            )
+            states.setdefault(number, ("warn", f"{figure.label} {figure.change_percent:+.0f} %, {how}"))
     for node, why in found.warned.items():
         states.setdefault(node, ("warn", ", ".join(why)))
     return states

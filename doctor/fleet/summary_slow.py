@@ -147,6 +147,7 @@ def _figure(
         spread_percent=round(part.spread_percent, 3),
         change_percent=round(100 * one.change, 2),
         measured=one.measured,
+        low=one.low,
     )
 
 

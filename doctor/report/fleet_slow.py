@@ -28,6 +28,7 @@ def slow_cells(one: SlowFigure) -> SlowCells:
     note = f"(median {number(one.median)} ± {one.spread_percent:.1f} %)"
     note = "node: check its cooling" if one.gpu < 0 and one.gpus > 1 and one.kind == "matmul" else note
     note = f"also slow before; {note}" if one.before else note
+    note = f"in {one.low} of {one.measured} measurements {note}" if 0 < one.low < one.measured else note
     return SlowCells(
         one.node, where, one.label, f"{number(one.value)} {one.unit}", f"{one.change_percent:+.0f} %", note
     )
@@ -38,13 +39,21 @@ AGAIN = (
     '("Measure again" in docs/fleet.md).'
 )
 
+IDLE = "Other work may have disturbed these: measure each of these nodes three times again while it is idle."
+
 
 def slow_notes(report: FleetReport) -> list[str]:
     """What the comparison leaves open: looks slow once, lagging, too few, and what the spread hides."""
     found = []
-    if report.once:
-        names = folded([one.node for one in report.once])
-        found.append(f"Looks slow, not confirmed: {_counted(report.once)} ({names}). {AGAIN}")
+    parts = [one for one in report.once if 0 < one.low < one.measured]
+    once = [one for one in report.once if one not in parts]
+    if parts:
+        low, measured = max((one.low, one.measured) for one in parts)
+        names = folded([one.node for one in parts])
+        found.append(f"Looks slow in {low} of {measured} measurements: {_counted(parts)} ({names}). {IDLE}")
+    if once:
+        names = folded([one.node for one in once])
+        found.append(f"Looks slow, not confirmed: {_counted(once)} ({names}). {AGAIN}")
     if report.lagging:
         found.append(f"Lagging, not slow: {_counted(report.lagging)} (-v).")
     for kind in report.kinds:

@@ -174,6 +174,27 @@ def test_what_is_open_about_speed_is_said_in_sentences(tmp_path: Path) -> None:
     assert "Too few to compare: 1 node of 1x L4 (at least 5 values are needed)." in said
 
 
+def test_a_gpu_that_is_slow_in_two_of_three_measurements_is_no_healthy_one(tmp_path: Path) -> None:
+    lines = [spool.envelope(f"g{n:02}", spool.report(speeds(spool.machine(n), 700 + n / 10))) for n in range(20)]
+    first = spool.machine(99)
+    lines += [spool.envelope("g98", spool.report(speeds(spool.machine(98), 700)))]
+    lines += [spool.envelope("g99", spool.report(first))]
+    for repeat in (2, 3):
+        for name, number in (("g98", 98), ("g99", 99)):
+            lines.append(spool.envelope(name, spool.report(speeds(spool.machine(number), 500)), repeat=repeat))
+    (tmp_path / "now.jsonl").write_bytes(b"".join(lines))
+    assert gpudoctor("fleet", "load", tmp_path / "now.jsonl", "-o", tmp_path / "now.db").returncode == 0
+    found, code = fleets.report(tmp_path / "now.db")
+    assert code == 0 and not found["slow"]
+    assert [(one["node"], one["low"], one["measured"]) for one in found["once"]] == [("g98", 2, 3), ("g99", 2, 2)]
+    assert {"g98", "g99"} & set(found["healthy"]) == set()
+    said = text(tmp_path / "now.db")
+    assert "Looks slow in 2 of 3 measurements: 2 GPUs on 1 node (g98)." in said
+    assert "Looks slow, not confirmed: 2 GPUs on 1 node (g99)." in said
+    assert {row["state"] for row in rows(tmp_path / "now.db") if row["node"] == "g98"} == {"warn"}
+    assert gpudoctor("fleet", "report", tmp_path / "now.db", "--fail-on", "slow").returncode == 0
+
+
 def failing(subject: str, title: str, *steps: Step) -> Finding:
     fix = Fix(id="board", title="Reseat the board", steps=steps)
     return Finding(id="gpu-fell-off-bus", status="fail", severity="error", layer="driver", subject=subject, title=title,

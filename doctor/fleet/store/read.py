@@ -70,7 +70,7 @@ class Store:
 
     def made(self) -> float:
         """When the reports were made, as they say, corrected by what is known of the nodes' clocks: their median, in
-        seconds since 1970 UTC; 0 if none says so. When they came is not it: a spool that was copied is as new as the copy."""
+        seconds since 1970 UTC; 0 if none says so. When they came is not it: a copied spool is as new as the copy."""
         rows = self._rows("select generated_at, clock_off_s from node where state = 'answered'")
         times = sorted(made - (off or 0.0) for text, off in rows if (made := seconds_of(str(text))))
         return times[len(times) // 2] if times else 0.0
