@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from doctor.fleet.store.query import saved_of
+from doctor.fleet.times import moment
 
 from ..cli.command import gpudoctor
 from ..rows import for_each
@@ -181,3 +182,40 @@ def test_a_refused_files_reason_reaches_its_node(tmp_path: Path) -> None:
         "gpu-6": "06",
     }
     assert all(words in why[node] for node, words in told.items()) and why["gpu-7"] == ""
+
+
+def again(repeat: int, factor: float, at: float) -> bytes:
+    data = json.loads(report(measured(machine(), factor)))
+    data["generated_at"] = moment(1.7e9 + at)
+    return envelope("a", json.dumps(data).encode(), repeat=repeat, received=1.7e9 + at)
+
+
+TWICE = {
+    "the later one last": ((1, 2, 10, 20), 1),
+    "the later one first": ((1, 2, 20, 10), 1),
+    "the third measurement": ((1, 3, 10, 20), 1),
+    "of one time": ((1, 2, 10, 10), 1),
+    "before the first has come": ((0, 2, 10, 20), 1),
+    "the first itself": ((0, 1, 10, 20), 1),
+    "the same bytes": ((1, 2, 10, None), 0),
+}
+
+
+@for_each("what", TWICE)
+def test_two_answers_with_one_number_are_both_reported(what: str, tmp_path: Path) -> None:
+    """The later one counts, whatever came first; the same bytes twice are one answer."""
+    (base, repeat, first, second), count = TWICE[what]
+    lines = [again(1, 1.0, 0)] if base else []
+    one = again(repeat, 0.5, first)
+    lines += [one, one if second is None else again(repeat, 2.0, second)]
+    lines += [] if base or repeat == 1 else [again(1, 1.0, 0)]
+    (tmp_path / "all.jsonl").write_bytes(b"".join(lines))
+    code, db = load(tmp_path / "all.jsonl", to=tmp_path / "now.db")
+    assert code == 0
+    found = rows(db, "select kind, nodes, detail from duplicate")
+    assert [row[:2] for row in found] == [("answer", "a")] * count
+    assert all(not base or f"both of measurement {repeat}" in detail for _, _, detail in found)
+    where = f"figure = 'matmul bf16' and gpu = 0 and repeat = {repeat}"
+    ((value,),) = rows(db, f"select value from figure where {where}")
+    later = 0.5 if second is None or first > second else 2.0
+    assert value == pytest.approx(700.25 * later)

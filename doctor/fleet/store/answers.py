@@ -68,6 +68,7 @@ class Answers:
             machines.put(name, one._replace(number=same.number, agreeing=same.agreeing + 1), same)
             self._tables.drop_base(same.number)
             for look in self.seen[same.number]:
+                look.known = look.known or same
                 look.base = False
             self._store(same.number, answer, report, sections, received)
             return
@@ -113,13 +114,20 @@ class Answers:
             return
         seen = self.seen[base.number]
         old = next((look for look in seen if look.repeat == one.repeat), None)
-        if old is not None and one.sent < old.sent:
-            return
+        if old is not None and old.known is not None:
+            if old.known.digest == one.digest:
+                return
+            first, last = (one, old.known) if one.before(old.known) else (old.known, one)
+            detail = f"of {first.identity(last)} and of {last.identity(first)}, both of measurement {one.repeat}"
+            self._tables.duplicate("answer", [answer.node], detail)
+            if last is old.known:
+                return
         if old is not None:
             self._tables.drop_look(base.number, one.repeat)
             old.number = 0
             seen.remove(old)
         look = Look(base.number, one.repeat, one.received, one.sent, False)
+        look.known = one
         seen.append(look)
         self._tables.figures(base.number, one.repeat, sections)
         self._judge(look, report, sections, one.received)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from .machines import Known
+
 
 class Look:
     """One measurement of a node that counts: the answer itself, or a repeated one."""
 
-    __slots__ = ("at", "base", "judged", "number", "plain", "repeat", "sent", "word")
+    __slots__ = ("at", "base", "judged", "known", "number", "plain", "repeat", "sent", "word")
 
     def __init__(self, number: int, repeat: int, at: float, sent: float, base: bool) -> None:
         self.number, self.repeat, self.at, self.sent, self.base = number, repeat, at, sent, base
         self.word = self.plain = self.judged = ""
+        self.known: Known | None = None
+        """Of a repeated one: which answer it is."""
 
 
 class Silence(NamedTuple):
