@@ -9,6 +9,7 @@ import pytest
 
 from compat_matrix import Matrix
 from compat_matrix.images import expression
+from doctor.images.recipes.read import read_recipe
 
 from ..cli.command import gpudoctor
 from ..rows import for_each
@@ -84,3 +85,24 @@ def test_what_torch_needs_is_told_against_the_oldest_driver_of_the_lists(tmp_pat
     file.write_text(text)
     words = " ".join(gpudoctor("dockerfile", str(file)).stdout.decode().split())
     assert "needs driver 525.60.13; nvidia/cuda:11.8.0-base-ubuntu22.04 starts with driver 450" in words
+
+
+CUDA_OF = {
+    "nvidia/cuda:12.4.1-base-ubuntu22.04": "12.4.1",
+    "nvidia/cuda:11.8.0-cudnn8-devel-ubuntu22.04": "11.8.0",
+    "docker.io/nvidia/cuda:12.1.1-runtime-rockylinux9": "12.1.1",
+    "nvidia/cuda:12.4-base-ubuntu22.04": "12.4",
+    "nvcr.io/nvidia/cuda:11.0-base": "11.0",
+    "nvcr.io/nvidia/pytorch:25.03-py3": "12.8",
+    "pytorch/pytorch:2.8.0-cuda12.8-cudnn9-devel": "12.8",
+}
+
+
+@for_each("image", CUDA_OF)
+def test_the_cuda_of_a_base_is_what_its_tag_shows_and_no_more(image: str, tmp_path: Path) -> None:
+    """The third number of a tag is kept, and none is made up: 12.4 may be 12.4.0 or 12.4.1."""
+    path = tmp_path / "Dockerfile"
+    path.write_text(f"FROM {image}\n")
+    found = read_recipe(path, Matrix.load(), {})
+    variables = [dict(one.split("=", 1) for one in image.config["config"]["Env"]) for image in found.images]
+    assert {one.get("CUDA_VERSION") for one in variables} == {CUDA_OF[image]}

@@ -110,6 +110,7 @@ _INSTALLER = re.compile(
 
 
 def _cuda(base: Base) -> str:
+    """As far as the name shows it: 12.4.1 of nvidia/cuda:12.4.1-base, 12.4 of a tag without the third number."""
     exact = re.match(r"\d+\.\d+\.\d+", base.cuda_tag)
     return exact[0] if exact else base.cuda
 
@@ -142,7 +143,7 @@ def _images(stage: Stage, base: Base, python: str, name: str, m: Matrix) -> tupl
     conditions: tuple[str, ...] = ("",)
     if row := m.ngc_image(base.ngc_release) if base.ngc_release else None:
         conditions = (_ANY_DRIVER,)
-        env |= {"CUDA_VERSION": f"{row.cuda}.0", "_CUDA_COMPAT_PATH": "/usr/local/cuda/compat"}
+        env |= {"CUDA_VERSION": row.cuda, "_CUDA_COMPAT_PATH": "/usr/local/cuda/compat"}
         if base.ngc and row.torch and own:
             env |= {"PYTORCH_VERSION": row.torch, "PYTORCH_BUILD_VERSION": row.torch}
             env |= {"NVIDIA_PYTORCH_VERSION": row.release}
@@ -150,7 +151,7 @@ def _images(stage: Stage, base: Base, python: str, name: str, m: Matrix) -> tupl
     elif base.cuda_tag:
         listed = m.image_requirements(base.cuda_tag, "arm64" if arm else "x86_64")
         conditions = listed or (_ANY_DRIVER, f"cuda>={base.cuda}")
-        env |= {"CUDA_VERSION": f"{base.cuda}.0"}
+        env |= {"CUDA_VERSION": _cuda(base)}
         env |= {"NV_CUDA_COMPAT_PACKAGE": f"cuda-compat-{base.cuda.replace('.', '-')}"}
     history = [{"created_by": f"RUN {step.value}"} for step in stage.whole if step.word == "RUN"]
     made = []
