@@ -44,9 +44,10 @@ def base_policy(flags: dict[str, Any], saved: Policy | None = None) -> Policy | 
 
 def with_spec(policy: Policy, paths: Sequence[str]) -> Policy:
     """The policy with the specs of each `--spec FILE` in the place of a saved report's or a configuration's: every line
-    of every file counts, and no other key.
+    of every file counts, and no other key. Without one, the lines of all of those count together.
 
-    Raises Refusal with one line if a file cannot be read, is wrong, or states no versions.
+    Raises Refusal with one line if a file cannot be read, is wrong, or states no versions, and if no machine can meet
+    the lines that count.
     """
     spec: list[SpecLine] = []
     for path in dict.fromkeys(paths):
@@ -57,9 +58,9 @@ def with_spec(policy: Policy, paths: Sequence[str]) -> Policy:
             raise Refusal(f"{path} states no versions: none of {', '.join(SPEC_KEYS)}")
         spec += own
         _refuse_more(path, len(spec))
+    refuse_contradiction(spec or policy.spec)
     if not spec:
         return policy
-    refuse_contradiction(spec)
     found = policy.found and replace(policy.found, spec=False)  # none of its lines is left
     return replace(policy, spec=tuple(spec), found=found)
 

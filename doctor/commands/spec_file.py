@@ -27,12 +27,14 @@ def spec_of(path: str, table: dict[str, Any]) -> tuple[SpecLine, ...]:
 
 
 def refuse_contradiction(lines: Sequence[SpecLine]) -> None:
-    """Raises Refusal with one line that names both files, if no machine can meet two of these lines."""
-    if two := contradiction(lines):
-        first, second = two
-        where = "the same file" if first.file == second.file else first.file
-        what = f"{second.name} {second.allowed} contradicts {first.name} {first.allowed} in {where}"
-        raise Refusal(f"{second.file}: {what}: no machine can meet both")
+    """Raises Refusal with one line that names the files, if no machine can meet these lines together."""
+    found = contradiction(lines)
+    if not found:
+        return
+    *others, last = found
+    named = [f"{one.name} {one.allowed} in {'the same file' if one.file == last.file else one.file}" for one in others]
+    what = f"{last.name} {last.allowed} contradicts {' together with '.join(named)}"
+    raise Refusal(f"{last.file}: {what}: no machine can meet {'both' if len(found) == 2 else f'all {len(found)}'}")
 
 
 def _line(path: str, key: str, name: str, value: Any) -> SpecLine:

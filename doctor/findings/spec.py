@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Annotated
@@ -116,12 +116,56 @@ def versions(allowed: str) -> SpecifierSet:
     return found
 
 
-def contradiction(lines: Sequence[SpecLine]) -> tuple[SpecLine, SpecLine] | None:
-    """Two lines that no machine can meet together, for certain; None if there are none."""
+def contradiction(lines: Sequence[SpecLine]) -> tuple[SpecLine, ...]:
+    """Lines of one key that no machine can meet together, for certain: two, or as few as there are of more; empty if
+    there are none. Lines of different keys are not compared: a torch that somebody builds may have any CUDA."""
     groups: dict[tuple[str, str], list[SpecLine]] = {}
     for line in lines:
         groups.setdefault((line.key, line.package), []).append(line)
-    return next((two for some in groups.values() for two in combinations(some, 2) if _exclude(*two)), None)
+    for some in groups.values():
+        two = next((two for two in combinations(some, 2) if _exclude(*two)), None)
+        found = two or _together(some)
+        if found:
+            return found
+    return ()
+
+
+def _together(some: Sequence[SpecLine]) -> tuple[SpecLine, ...]:
+    """Lines of one key of which only three or more exclude each other: none of them can be left out."""
+    if some[0].key == "gpu" or len(some) < _FEWEST:
+        return ()
+    by_name: dict[str, list[SpecLine]] = {}
+    for line in some:
+        by_name.setdefault(system(line.allowed)[0] if line.key == "os" else "", []).append(line)
+    for left in by_name.values():
+        if _has_none(left):
+            for line in tuple(left):
+                if len(left) > _FEWEST and _has_none(rest := [one for one in left if one is not line]):
+                    left = rest
+            return tuple(left)
+    return ()
+
+
+_FEWEST = 3
+
+
+def _has_none(some: Sequence[SpecLine]) -> bool:
+    """Whether no version is in all of these ranges, for certain."""
+    ranges = [system(line.allowed)[1] if line.key == "os" else versions(line.allowed) for line in some]
+    return _is_empty(one for one in ranges if one is not None)
+
+
+def _is_empty(ranges: Iterable[SpecifierSet]) -> bool:
+    first, *more = (*ranges, None)
+    if first is None:
+        return False
+    both = first
+    for one in more:
+        both = both & one if one is not None else both
+    points = _points(both)
+    if any(point.is_prerelease or point.is_postrelease for point in points):  # what lies between them is not tried
+        return False
+    return not any(both.contains(point) for point in points)
 
 
 _SYSTEMS = ("linux", "windows", "darwin", "macos", "wsl")
@@ -142,11 +186,7 @@ def _exclude(one: SpecLine, other: SpecLine) -> bool:
             return False
     else:
         some, more = versions(one.allowed), versions(other.allowed)
-    both = some & more
-    points = _points(both)
-    if any(point.is_prerelease or point.is_postrelease for point in points):  # what lies between them is not tried
-        return False
-    return not any(both.contains(point) for point in points)
+    return _is_empty((some, more))
 
 
 def too_short(line: SpecLine) -> str:

@@ -382,6 +382,74 @@ def test_lines_that_no_machine_can_meet_together_are_refused(
     assert str(first) in str(refusal.value) and str(second) in str(refusal.value)
 
 
+THREE = [
+    (['torch = ">=2.8"', 'torch = "<2.9"', 'torch = "!=2.8.*"'], "torch"),
+    (['driver = ">=570"', 'driver = "!=570.*,!=575.*"', 'driver = "<580"', 'driver = ">=550"'], ""),
+    (['cuda = ">=12.8"', 'cuda = "<12.9"', 'cuda = "!=12.8.*"', 'cuda = "<14"'], "cuda"),
+    (['os = "ubuntu >=22"', 'os = "ubuntu <23"', 'os = "ubuntu !=22.*"'], "os"),
+    (['[packages]\nnumpy = ">=1.26"', '[packages]\nnumpy = "<2"', '[packages]\nNumPy = "!=1.*"'], "numpy"),
+    (['os = "linux"', 'os = "ubuntu 22.04"', 'os = "ubuntu >=22"'], ""),
+    (['torch = ">=2.8rc1"', 'torch = "<2.8rc3"', 'torch = "!=2.8rc2"'], ""),
+    (['torch = ">=2.8"', 'torch = "<2.10"', 'torch = "!=2.8.*"'], ""),
+    (['torch = "==2.9.*"', 'cuda = "==11.8.*"', 'driver = "==450.*"'], ""),
+]
+
+
+@for_each(("lines", "name"), THREE)
+def test_three_files_that_no_machine_can_meet_together_are_refused(tmp_path: Path, lines: list[str], name: str) -> None:
+    """Of four, only the three that exclude each other are named; lines of different keys are never refused."""
+    paths = [tmp_path / f"{number}.toml" for number in range(len(lines))]
+    for path, line in zip(paths, lines, strict=True):
+        path.write_text(f"{line}\n")
+    if not name:
+        assert len(with_spec(Policy(), list(map(str, paths))).spec) >= len(lines)
+        return
+    with pytest.raises(Refusal, match="no machine can meet all 3") as refusal:
+        with_spec(Policy(), list(map(str, paths)))
+    assert [path.name in str(refusal.value) for path in paths] == [True] * 3 + [False] * (len(paths) - 3)
+    assert str(refusal.value).count(f"{name} ") == 3 and "\n" not in str(refusal.value)
+
+
+def _three_specs(tmp_path: Path) -> tuple[Path, dict[str, str]]:
+    """A repository with a spec, a user's own, and a report that was judged by one."""
+    home, repository = tmp_path / "home", tmp_path / "repo"
+    (repository / ".git").mkdir(parents=True)
+    own = home / ".config" / "gpudoctor"
+    own.mkdir(parents=True)
+    (own / "gpudoctor.toml").write_text('torch = ">=2.8"\n')
+    (repository / "gpudoctor.toml").write_text('torch = "<2.6"\n')
+    env = {"HOME": str(home), "XDG_CONFIG_HOME": "", "XDG_STATE_HOME": ""}
+    return repository, env | {"VIRTUAL_ENV": os.environ.get("VIRTUAL_ENV", "")}
+
+
+def test_specs_of_several_places_add_up_or_are_refused_and_the_flag_replaces_them(tmp_path: Path) -> None:
+    """One rule: --spec replaces every other one; all others count together, and a contradiction is one line."""
+    repository, env = _three_specs(tmp_path)
+    live = ("check", "--no-import", "--expect", "any", "--json")
+    line = one_line(gpudoctor(*live, cwd=repository, env=env))
+    assert "torch <2.6 contradicts torch >=2.8 in " in line and "no machine can meet both" in line
+    team = tmp_path / "team.toml"
+    team.write_text('torch = "==2.7.*"\n')
+    for flags in (("--spec", str(team)), ("--no-config",)):
+        done = gpudoctor(*live, *flags, cwd=repository, env=env)
+        spec = [one["allowed"] for one in json.loads(done.stdout)["policy"]["spec"]]
+        assert spec == ["==2.7.*"][: len(flags) - 1], done.stderr
+    judged = gpudoctor("check", "--from", save(tmp_path, healthy()), "--spec", team, "--json").stdout
+    report = tmp_path / "judged.json"
+    report.write_bytes(judged)
+    line = one_line(
+        gpudoctor("check", "--from", report, "--config", repository / "gpudoctor.toml", cwd=repository, env=env)
+    )
+    assert "torch <2.6 contradicts torch ==2.7.* in " in line
+    (repository / "gpudoctor.toml").write_text('torch = "<2.9"\n')
+    done = gpudoctor("check", "--from", report, "--config", "gpudoctor.toml", "--json", cwd=repository, env=env)
+    assert {one["allowed"] for one in json.loads(done.stdout)["policy"]["spec"]} == {"==2.7.*", "<2.9"}
+    done = gpudoctor("check", "--from", report, "--spec", "gpudoctor.toml", "--json", cwd=repository, env=env)
+    assert [one["allowed"] for one in json.loads(done.stdout)["policy"]["spec"]] == ["<2.9"]
+    done = gpudoctor(*live, cwd=repository, env=env)
+    assert {one["allowed"] for one in json.loads(done.stdout)["policy"]["spec"]} == {">=2.8", "<2.9"}
+
+
 def test_an_empty_name_of_a_spec_is_one_line(tmp_path: Path) -> None:
     assert "--spec is empty" in one_line(gpudoctor("check", "--from", save(tmp_path, healthy()), "--spec", ""))
 
