@@ -23,7 +23,7 @@ from .install import Install, step
 from .machine import driver_platform, jetson, wheel_platform
 from .packages import needs_new_environment, new_environment, site_packages, with_distributions
 from .torch import install_torch
-from .torch_request import cudnn_of
+from .torch_request import cudnn_of, pinned_by_torch
 from .where import RECHECK, another_machine, container_kind, driver_changes, guest, notebook, on_host, reboot_step
 from .which_torch import COMPANIONS, gpus_to_serve
 from .windows import update_windows_driver
@@ -192,7 +192,8 @@ def _apart(one: Sequence[int], other: Sequence[int]) -> int:
 
 
 def _within(m: Matrix, s: Snapshot, spec: Sequence[SpecLine], certain: bool = False) -> Callable[[Candidate], bool]:
-    """Whether the spec allows a build. certain: not one whose cuDNN is unknown, if the spec names one."""
+    """Whether the spec allows a build. certain: not one whose cuDNN is unknown, if the spec names one,
+    and not one that requires another Triton."""
 
     def within(one: Candidate) -> bool:
         build = one.build
@@ -203,11 +204,19 @@ def _within(m: Matrix, s: Snapshot, spec: Sequence[SpecLine], certain: bool = Fa
             brings["nccl"] = release.nccl if build.pypi_default else ""
         if certain and not brings.get("cudnn") and any(line.key == "cudnn" for line in spec):
             return False
+        if certain and any(_is_off_pin(m, build.torch, line) for line in spec):
+            return False
         return not any(
             meets(line, brings[line.key]) is False for line in spec if brings.get(line.key) and line.key in OF_TORCH
         )
 
     return within
+
+
+def _is_off_pin(m: Matrix, torch: str, line: SpecLine) -> bool:
+    """Whether a torch release brings, and requires, another version of this package than the spec allows."""
+    pinned = pinned_by_torch(m, torch.partition("+")[0]).get(line.package, "")
+    return bool(pinned) and meets(line, pinned) is False
 
 
 def _met(s: Snapshot, line: SpecLine) -> bool:
@@ -228,7 +237,7 @@ def _packages(s: Snapshot, m: Matrix, lines: Sequence[SpecLine], found: str) -> 
                 s = s.replace(one.changes)
     lines = [line for line in lines if not _met(s, line)]
     torch = known(s.torch.version)
-    misfits = [line for line in lines if line.package in COMPANIONS and torch]
+    misfits = [line for line in lines if torch and (line.package in COMPANIONS or _is_off_pin(m, torch, line))]
     lines = [line for line in lines if line not in misfits]
     own = {line.package for line in lines if not found or line.file != found}
     ours = [line for line in lines if line.package in own]

@@ -91,7 +91,7 @@ def after_install(s: Snapshot, m: Matrix, build: RankedBuild, request: Install) 
         **{f"torch.{name}": value for name, value in torch.items()},
         **recheck_run(s),
         "python.patient.torch_version": f"{build.torch}+{build.tag}",
-        "python.distributions": with_distributions(s, put, replaced_wheels(s, build.tag)),
+        "python.distributions": with_distributions(s, [*_brought(s, m, build), *put], replaced_wheels(s, build.tag)),
     }
 
 
@@ -99,6 +99,21 @@ def cudnn_of(release: TorchRelease, build: TorchBuild | RankedBuild) -> str:
     """The version of the wheel that a build brings; '' if unknown. What PyPI's wheel pins comes first: PyTorch's list
     of builds has another one for 2.11.0."""
     return (release.cudnn if build.pypi_default else "") or release.cudnn_per_build.get(build.tag, "")
+
+
+def pinned_by_torch(m: Matrix, torch: str) -> dict[str, str]:
+    """Package to version of what a torch release requires in one version and brings: its Triton."""
+    return {e.package: e.version for e in m.companions(torch) if e.package == "triton" and e.relation in ("==", "~=")}
+
+
+def _brought(s: Snapshot, m: Matrix, build: RankedBuild) -> list[Distribution]:
+    """What pip installs with this build besides what it was told to, if its version is known. Only the wheels for Linux
+    x86_64 are known to require Triton."""
+    if build.platform != "linux_x86_64":
+        return []
+    site = site_packages(s)
+    pins = pinned_by_torch(m, build.torch)
+    return [Distribution(name=name, version=version, location=site) for name, version in pins.items()]
 
 
 _RECHECKED = (

@@ -152,7 +152,8 @@ def test_an_environment_that_must_not_be_changed_gets_a_new_one_beside_it() -> N
     finding = run(CHECK, machine, policy)[2][0]
     env, torch, packages = finding.fixes[0].steps
     assert "-m venv" in env.command or "uv venv" in env.command
-    assert "torch==2.8.0" in torch.command and "'numpy<2' 'triton>=3'" in packages.command
+    assert "torch==2.8.0" in torch.command and "'numpy<2'" in packages.command
+    assert "triton" not in packages.command, "torch brings it"
     assert all("~/venv-gpu" in step.command for step in (env, torch, packages))
     assert_fix_works(machine, finding, policy)
 
@@ -488,3 +489,44 @@ MET = [
 def test_a_range_that_a_version_meets_is_not_too_short(key: str, allowed: str, version: str) -> None:
     line = SpecLine(key, allowed)
     assert meets(line, version) is not False and not too_short(line)
+
+
+PINNED = {
+    "the torch step brings it": ({"torch": "==2.9.*", "triton": "==3.5.*"}, ["torch==2.9"], ""),
+    "any that torch brings": ({"torch": "==2.9.*", "triton": ">=3.4"}, ["torch==2.9"], ""),
+    "a wide range of torch, one Triton": ({"torch": ">=2.9", "triton": "==3.5.*"}, ["torch==2.9"], ""),
+    "another package too": ({"torch": "==2.9.*", "triton": "==3.5.*", "numpy": "<2"}, ["torch==2.9", "'numpy<2'"], ""),
+    "another Triton than torch requires": (
+        {"torch": "==2.9.*", "triton": "==3.3.*"},
+        ["torch==2.9"],
+        "No triton ==3.3.* is known to work with torch 2.9",
+    ),
+    "another Triton than this torch requires": (
+        {"triton": "==3.3.*"},
+        [],
+        "No triton ==3.3.* is known to work with torch 2.8.0",
+    ),
+}
+
+
+@for_each("what", PINNED)
+def test_what_torch_brings_is_not_installed_again(what: str) -> None:
+    """The torch step brings its Triton; one that it does not work with is no step, and the lines are named."""
+    lines, commands, lack = PINNED[what]
+    finding = run(CHECK, healthy(), spec(**lines))[2][0]
+    steps = finding.fixes[0].steps if finding.fixes else ()
+    assert len(steps) == len(commands), [step.command for step in steps]
+    assert all(text in step.command for text, step in zip(commands, steps, strict=True))
+    assert "triton" not in " ".join(step.command for step in steps)
+    assert lack in finding.detail
+    if not lack:
+        assert_fix_works(healthy(), finding, spec(**lines))
+
+
+def test_a_triton_of_ones_own_is_put_back_where_torch_stays() -> None:
+    have = healthy().python.distributions
+    assert not isinstance(have, Missing)
+    put = [replace(d, version="3.1.0") if d.name == "triton" else d for d in have]
+    machine = healthy().replace({"python.distributions": tuple(put)})
+    one = run(CHECK, machine, spec(triton="==3.4.*"))[2][0]
+    assert "'triton==3.4.*'" in one.fixes[0].steps[0].command
