@@ -12,7 +12,8 @@ How to fix it: see the steps in the finding; each deviation has one. If the mach
 
 What is compared: torch, the driver, Python and packages by their versions. `cuda` is the CUDA that torch was built
 with; without torch, that of nvcc or of the image. `cudnn` and `nccl` are those that torch loads; without torch, those
-that the loader finds. `gpu` is judged like --expect, `os` by /etc/os-release. Ranges follow PEP 440; local versions
+that the loader finds. `gpu` is judged like --expect, `os` by /etc/os-release, in WSL too;
+`os = "wsl 2"` asks for WSL itself. Ranges follow PEP 440; local versions
 (+cu128) count only in a range that names one. A version that is known only in part (CUDA 12.8, and the spec names
 12.8.1) is unknown, and so is every fact that could not be read: unknown lines never pass.
 
@@ -30,7 +31,7 @@ from msgspec.structs import replace
 
 from ..findings import LAYERS, Check, Finding, Findings, Fix, Layer, Matrix, Policy, Skip
 from ..findings.reasons import WHY
-from ..findings.spec import SpecLine, gpus, gpus_text, instead, meets, not_known, system, unmet
+from ..findings.spec import WSL, SpecLine, gpus, gpus_text, instead, meets, not_known, system, unmet
 from ..findings.spec_facts import have, system_name
 from ..fixes.driver import other_host
 from ..fixes.spec import meet_spec
@@ -132,11 +133,13 @@ def _judged(s: Snapshot, m: Matrix, p: Policy, line: SpecLine) -> Judged:
         return _of_gpus(s, line, judge_gpus(s, m, replace(p, expect=gpus(line.allowed))))
     if line.key == "os":
         name, wanted = system_name(s), system(line.allowed)
-        if isinstance(name, Missing):
+        if wanted[0] == WSL:
+            name = WSL
+        elif isinstance(name, Missing):
             return _unknown(line, name)
-        if wanted[0] not in (name, known(s.host.system)):
+        elif wanted[0] not in (name, known(s.host.system)):
             return Judged(line, "off", f"{name} {known(s.host.os_version) or ''}".rstrip())
-        if wanted[1] is None:
+        if wanted[1] is None and name != WSL:
             return Judged(line, "met")
     found = have(s, line)
     if isinstance(found, Missing):
@@ -175,6 +178,8 @@ def _of_gpus(s: Snapshot, line: SpecLine, findings: Iterator[Finding]) -> Judged
 def _none(s: Snapshot, line: SpecLine) -> str:
     if line.key == "cuda" and (version := known(s.torch.version)):
         return f"none in torch {version}"
+    if line.key == "os":
+        return f"{known(system_name(s)) or 'a system'} {known(s.host.os_version) or ''}".rstrip() + ", not in WSL"
     return "not installed" if line.key in ("torch", "package") else "none found"
 
 

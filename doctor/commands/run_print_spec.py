@@ -94,7 +94,8 @@ def _top(s: Snapshot) -> Iterator[Written]:
         yield Written(line, gpus[1])
     system, version = known(system_name(s)), known(s.host.os_version)
     if system and (line := _line("os", f"{system} {version or ''}".strip())):
-        yield Written(line, known(s.host.os_name) or "")
+        wsl = f", in WSL {s.host.wsl}" if known(s.host.wsl) else ""
+        yield Written(line, f"{known(s.host.os_name) or system}{wsl}" if wsl else known(s.host.os_name) or "")
 
 
 def _whose_cuda(s: Snapshot) -> str:

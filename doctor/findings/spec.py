@@ -24,6 +24,7 @@ KEYS = (*VERSIONS, "gpu", "os")
 MOST_CHARACTERS, MOST_LINES = 200, 1000
 _NAME = lazy(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
 _OS = lazy(r"([A-Za-z][\w.-]{0,40}?)(?:\s+v?(\d[\w.]{0,20})|\s*([<>=!~].*))?")
+WSL = "wsl"
 _JOINED = lazy(
     r"(?i:(ubuntu|debian|rocky|almalinux|rhel|centos|fedora|sles|amzn|ol|opensuse-leap|windows)[-_]?v?)(\d[\d.]{0,20})"
 )
@@ -87,7 +88,10 @@ def gpus_text(allowed: str) -> str:
 
 
 def system(allowed: str) -> tuple[str, SpecifierSet | None]:
-    """Name of the operating system, lower case, and its versions (None for any). Raises ValueError with one line."""
+    """Name of the operating system, lower case, and its versions (None for any); of WSL, which is no distribution, 1 or
+    2. Raises ValueError with one line."""
+    if wsl := re.fullmatch(r"(?i)\s*wsl[-_ ]?([12])\s*", allowed):
+        return WSL, versions(f"=={wsl[1]}.*")
     found = _OS.fullmatch(" ".join(allowed.split()))
     if not found:
         raise ValueError(f"{allowed!r} is not an operating system: write a name and its versions, such as ubuntu 24.04")
@@ -168,8 +172,8 @@ def _is_empty(ranges: Iterable[SpecifierSet]) -> bool:
     return not any(both.contains(point) for point in points)
 
 
-_SYSTEMS = ("linux", "windows", "darwin", "macos", "wsl")
-"""Names of kernels: a distribution has one of them as well."""
+_SYSTEMS = {"linux": "linux", WSL: "linux", "windows": "windows", "darwin": "darwin", "macos": "darwin"}
+"""Names that are no distribution's to the kernel that they mean; every distribution has that of Linux."""
 
 
 def _exclude(one: SpecLine, other: SpecLine) -> bool:
@@ -181,7 +185,8 @@ def _exclude(one: SpecLine, other: SpecLine) -> bool:
     if one.key == "os":
         (name, some), (also, more) = system(one.allowed), system(other.allowed)
         if name != also:
-            return name not in _SYSTEMS and also not in _SYSTEMS
+            kernels = {_SYSTEMS.get(one, "linux") for one in (name, also)}
+            return len(kernels) > 1 or (name not in _SYSTEMS and also not in _SYSTEMS)
         if some is None or more is None:
             return False
     else:
@@ -236,6 +241,8 @@ def meets(line: SpecLine, version: str) -> bool | None:
         have = Version(version)
     except (InvalidVersion, ValueError):
         return None
+    if line.key == "os" and system(line.allowed)[0] == WSL:  # it has one number
+        return allowed.contains(have)
     whole = _whole(allowed, line.key)
     if line.key == "cudnn":
         have = Version(".".join(map(str, have.release[:whole])))

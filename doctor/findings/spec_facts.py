@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from ..snapshot import Missing, Snapshot, known
-from .spec import SpecLine
+from .spec import WSL, SpecLine, system
 
 Have: TypeAlias = "str | Missing | None"
 """A version; None if there is none for certain; Missing if it is not known."""
@@ -16,6 +16,8 @@ def have(s: Snapshot, line: SpecLine) -> Have:
     """The version here of what a line is about; of `os` the version of the system (its name: `system_name`)."""
     if line.key == "package":
         return _package(s, line.package)
+    if line.key == "os" and system(line.allowed)[0] == WSL:
+        return s.host.wsl if isinstance(s.host.wsl, Missing) else str(s.host.wsl) if s.host.wsl else None
     return _BY_KEY[line.key](s)
 
 

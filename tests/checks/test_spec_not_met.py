@@ -530,3 +530,34 @@ def test_a_triton_of_ones_own_is_put_back_where_torch_stays() -> None:
     machine = healthy().replace({"python.distributions": tuple(put)})
     one = run(CHECK, machine, spec(triton="==3.4.*"))[2][0]
     assert "'triton==3.4.*'" in one.fixes[0].steps[0].command
+
+
+IN_WSL = [
+    (2, "Ubuntu 22.04", "pass", ""),
+    (2, "ubuntu", "pass", ""),
+    (2, "linux", "pass", ""),
+    (2, "WSL2", "pass", ""),
+    (2, "wsl 2", "pass", ""),
+    (2, "wsl", "pass", ""),
+    (2, "WSL >=2", "pass", ""),
+    (2, "wsl ==2", "pass", ""),
+    (1, "WSL", "pass", ""),
+    (1, "WSL2", "fail", "os: wsl 1 (the spec requires WSL2)"),
+    (2, "wsl-1", "fail", "os: wsl 2 (the spec requires wsl-1)"),
+    (2, "windows", "fail", "os: ubuntu 22.04 (the spec requires windows)"),
+    (2, "debian 12", "fail", "os: ubuntu 22.04 (the spec requires debian 12)"),
+    (0, "WSL2", "fail", "os: ubuntu 22.04, not in WSL (the spec requires WSL2)"),
+    (0, "wsl", "fail", "os: ubuntu 22.04, not in WSL (the spec requires wsl)"),
+    (None, "wsl", "unknown", "os: unknown, "),
+    (None, "ubuntu 22.04", "pass", ""),
+]
+
+
+@for_each(("wsl", "allowed", "status", "words"), IN_WSL)
+def test_the_system_in_wsl_is_its_distribution_and_wsl_can_be_asked_for(
+    wsl: int | None, allowed: str, status: str, words: str
+) -> None:
+    machine = healthy().replace({"host.wsl": Missing("denied") if wsl is None else wsl})
+    findings = run(CHECK, machine, spec(os=allowed))[2]
+    assert [one.status for one in findings] == ([] if status == "pass" else [status])
+    assert not words or words in findings[0].detail

@@ -360,6 +360,11 @@ CONTRADICT = [
     ('torch = ">2.8rc1"', 'torch = "<2.8rc3"', False),
     ('nccl = ">=2.27"', 'nccl = "~=2.27.3"', False),
     ('os = "linux"', 'os = "ubuntu 24.04"', False),
+    ('os = "WSL2"', 'os = "ubuntu 24.04"', False),
+    ('os = "wsl"', 'os = "linux"', False),
+    ('os = "WSL2"', 'os = "wsl 1"', True),
+    ('os = "windows"', 'os = "ubuntu 24.04"', True),
+    ('os = "windows"', 'os = "wsl"', True),
     ('os = "ubuntu"', 'os = "ubuntu 24.04"', False),
     ('gpu = "4xH100"', "gpu = 8", False),
     ('gpu = "8xH100"', 'gpu = "H100"', False),
@@ -569,3 +574,14 @@ def test_the_formats_of_an_image_with_deviations_are_whole(team: Path) -> None:
                 done = gpudoctor("image", folder, "--spec", team, "--format", name)
                 PARSERS[name](done.stdout.decode())
                 assert done.returncode == 1 and "2.7.1" in done.stdout.decode()
+
+
+@for_each("wsl", [1, 2])
+def test_a_spec_printed_in_wsl_passes_there(tmp_path: Path, wsl: int) -> None:
+    report = save(tmp_path, healthy().replace({"host.wsl": wsl}))
+    assert gpudoctor("print", "spec", "--from", report, "-o", tmp_path / "wsl.toml").returncode == 0
+    text = (tmp_path / "wsl.toml").read_text()
+    (line,) = [line for line in text.splitlines() if line.startswith("os = ")]
+    assert line.startswith('os = "ubuntu 22.04"') and line.endswith(f"Ubuntu 22.04.4 LTS, in WSL {wsl}")
+    done = gpudoctor("check", "--from", report, "--spec", tmp_path / "wsl.toml", "--only", "spec-not-met")
+    assert done.returncode == 0, done
