@@ -103,7 +103,7 @@ def cudnn_of(release: TorchRelease, build: TorchBuild | RankedBuild) -> str:
 
 def pinned_by_torch(m: Matrix, torch: str) -> dict[str, str]:
     """Package to version of what a torch release requires in one version and brings: its Triton."""
-    return {e.package: e.version for e in m.companions(torch) if e.package == "triton" and e.relation in ("==", "~=")}
+    return {e.package: e.version for e in m.companions(torch, "triton") if e.relation in ("==", "~=")}
 
 
 def _brought(s: Snapshot, m: Matrix, build: RankedBuild) -> list[Distribution]:
