@@ -10,7 +10,7 @@ from .click_flags import options
 from .duration import Duration
 from .flags import DISPLAY, SPEC, report_flags
 
-ENGINES = ("ssh", "slurm", "kubernetes")
+ENGINES = ("ssh", "slurm", "kubernetes", "ray")
 
 
 @click.group()
@@ -69,6 +69,7 @@ def load(**flags: Any) -> int:
 @click.option("--image", metavar="REF", help="Kubernetes: an image with python3 and a shell. Default: python:3-slim.")
 @click.option("--runtime-class", metavar="NAME", help="Kubernetes: the runtime class of the pods, such as nvidia.")
 @click.option("--print", is_flag=True, help="Kubernetes: only print the objects that a run creates, as YAML.")
+@click.option("--address", metavar="HOST:PORT", help="Ray: the head node. Default: auto, this node's cluster.")
 @click.option("--expect", metavar="WHAT", help="What each node must have: gpu (default), any, none, 8, H100 or 8xH100.")
 @options((SPEC,))
 @click.option("--python", "python_", metavar="PATH",
@@ -86,6 +87,7 @@ def run(**flags: Any) -> int:
     gpudoctor fleet run --on ssh --nodes '@gpu,login[1-2]' -o now.db
     gpudoctor fleet run --on slurm --partition gpu --wait 10m -o now.db
     gpudoctor fleet run --on kubernetes --selector nvidia.com/gpu.present=true -o now.db
+    gpudoctor fleet run --on ray --address auto -o now.db
 
     The nodes need python3 (3.8 or newer) and nothing else: a script is sent to that Python; nothing is installed or
     left behind. In Kubernetes, one pod per node runs it; all pods are deleted at the end. Answers are stored as they

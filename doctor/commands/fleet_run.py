@@ -25,7 +25,7 @@ AGENT_S = 20.0
 _INTERRUPTED = 130
 OF_ENGINE = {
     "hostfile": "ssh", "partition": "slurm", "wait": "slurm", "drain": "slurm",
-    **dict.fromkeys(("selector", "namespace", "image", "runtime_class", "print"), "kubernetes"),
+    **dict.fromkeys(("selector", "namespace", "image", "runtime_class", "print"), "kubernetes"), "address": "ray",
 }  # fmt: skip
 """Flags of one engine alone."""
 
@@ -44,7 +44,7 @@ def run_fleet(flags: dict[str, Any]) -> int:
         raise Refusal(f"--python {python!r}: must be an absolute path on the nodes")
     policy = make_policy(expect=flags["expect"])
     with_spec(policy, flags["spec"])  # a spec that cannot be read is refused before any node is examined
-    names = ("nodes", "hostfile", "partition", "selector", "namespace", "image", "runtime_class")
+    names = ("nodes", "hostfile", "partition", "selector", "namespace", "image", "runtime_class", "address")
     wish = Wish(**{name: flags[name] or "" for name in names}, wait_s=flags["wait"] or 0.0, print_only=flags["print"])
     roster = engine.nodes(wish)
     if flags["print"]:

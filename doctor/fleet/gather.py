@@ -34,6 +34,8 @@ class Wish(NamedTuple):
     runtime_class: str = ""
     print_only: bool = False
     """Nothing will be started."""
+    address: str = ""
+    """Ray's: HOST:PORT; empty for the cluster of this machine."""
 
 
 class Roster(NamedTuple):
