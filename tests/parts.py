@@ -146,6 +146,7 @@ NEEDS: dict[str, Callable[[], str]] = {
     "netns": _netns,
     "slurm": lambda: _root() or _tools("slurmctld", "slurmd", "srun", "munged"),
     "kubectl": lambda: _packages("aiohttp") or _kubectl(),
+    "ray": lambda: _root() or _packages("ray"),
     "gpu": _gpu,
     "train": lambda: "" if find_spec("sklearn") else "scikit-learn is not installed: pip install -e '.[train]'",
     "every_install": lambda: "" if os.environ.get("GPUDOCTOR_EVERY_INSTALL") else "GPUDOCTOR_EVERY_INSTALL is not set",
