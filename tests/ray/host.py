@@ -1,7 +1,7 @@
 """The head and the nodes of a Ray cluster, in a process of their own: what Ray does to its process concerns no test.
 
 A line on stdin is a JSON object: {"add": NAME, "path": PATH, "gpus": N, "env": {...}}, {"remove": INDEX},
-{"versions": [RAY, PYTHON]}; its answer is one line too. It ends with stdin.
+{"raylet": INDEX}, {"versions": [RAY, PYTHON]}; its answer is one line too. It ends with stdin.
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ def main() -> None:
         elif "remove" in asked:
             cluster.remove_node(made[asked["remove"]], allow_graceful=False)
             said = "removed"
+        elif "raylet" in asked:
+            said = str(made[asked["raylet"]].all_processes["raylet"][0].process.pid)
         else:
             said = versions(*asked["versions"])
         print(f"@ {said}", flush=True)

@@ -45,10 +45,11 @@ class _Own(NamedTuple):
 
 
 class _Job:
-    """Tasks of one driver. names: by Ray's id, of the nodes that have not ended."""
+    """Tasks of one driver. names: by Ray's id, of the nodes that have not ended; idle: whose task has not begun."""
 
-    def __init__(self, link: Link, names: dict[str, str]) -> None:
-        self.link, self.names = link, names
+    def __init__(self, link: Link, names: dict[str, str], start_s: float) -> None:
+        self.link, self.names, self.idle = link, names, set(names)
+        self.start_s, self.started = start_s, monotonic()
 
 
 def nodes(wish: Wish) -> Roster:
@@ -67,7 +68,7 @@ def start(roster: Roster, names: Collection[str], probe: Probe) -> _Job:
     """A task on each node. Raises Refusal if the cluster does not answer any more."""
     own: _Own = roster.own
     link = _connect(own.address)[0] if own.link.ended else own.link
-    job = _Job(link, {own.ids[name]: name for name in names})
+    job = _Job(link, {own.ids[name]: name for name in names}, probe.node_s)
     link.ask(
         start=list(job.names),
         command=probe.command,
@@ -80,10 +81,18 @@ def start(roster: Roster, names: Collection[str], probe: Probe) -> _Job:
 def answers(job: _Job, wait_s: float) -> Iterator[Event]:
     """What has come."""
     for message in job.link.heard(wait_s):
-        if message.get("began") in job.names:
-            yield Event(job.names[message["began"]], "began")
-        elif message.get("ended") in job.names:
-            yield from _ended(job.names.pop(message["ended"]), message)
+        identity = message.get("began") or message.get("ended")
+        job.idle.discard(identity)
+        if identity in job.names:
+            if "began" in message:
+                yield Event(job.names[identity], "began")
+            else:
+                yield from _ended(job.names.pop(identity), message)
+    if job.idle and monotonic() - job.started > job.start_s:
+        job.link.ask(cancel=list(job.idle))
+        for identity in job.idle & job.names.keys():
+            yield Event(job.names.pop(identity), "ended", reason=f"Ray started no task there in {job.start_s:,.0f} s")
+        job.idle.clear()
     if job.link.ended:
         last = job.link.last_words()
         for name in job.names.values():
