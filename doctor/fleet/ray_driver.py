@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _LOOK_S = 0.05
 _STEP_S = 0.2
 """Ray interrupts a task only between two steps of Python."""
+_MOMENT_S = 0.005
 _CANCEL_S = 4.0
 """For tasks to end by themselves, and again for those whose worker Ray then kills."""
 _GRACE_S = 2.0
@@ -71,12 +72,12 @@ def environment() -> dict[str, str]:
 
 def talk(child: subprocess.Popen[bytes], script: bytes, until: float) -> tuple[bytes, bytes]:
     """Feed a child its script, until its end or the deadline; returns its stdout and the end of its stderr."""
-    rest, out, err = memoryview(script), bytearray(), bytearray()
+    rest, out, err, silent = memoryview(script), bytearray(), bytearray(), 0
     with selectors.DefaultSelector() as selector:
         for stream, event in ((child.stdin, selectors.EVENT_WRITE), (child.stdout, 1), (child.stderr, 1)):
             os.set_blocking(stream.fileno(), False)  # type: ignore[union-attr]
             selector.register(stream, event)  # type: ignore[arg-type]
-        while time.monotonic() < until and len(out) <= _MOST_BYTES:
+        while time.monotonic() < until and len(out) <= _MOST_BYTES and silent < 2:
             read = False
             for key, _ in selector.select(_STEP_S):
                 if key.fileobj is child.stdin:
@@ -92,8 +93,11 @@ def talk(child: subprocess.Popen[bytes], script: bytes, until: float) -> tuple[b
                 if not data:
                     selector.unregister(key.fileobj)
                     key.fileobj.close()  # type: ignore[union-attr]
+                    silent += key.fileobj is not child.stdin
             if not read and child.poll() is not None:
                 break
+    while child.poll() is None and time.monotonic() < until and silent == 2:
+        time.sleep(_MOMENT_S)
     return bytes(out), bytes(err[-_MOST_TEXT:])
 
 
@@ -234,6 +238,7 @@ def main() -> None:
     finally:
         say(left=tasks.end())
         ray.shutdown()
+        os._exit(0)  # nothing of this process is wanted any more
 
 
 if __name__ == "__main__":

@@ -94,16 +94,14 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def ray_cluster() -> Iterator[Cluster]:
-    """A head and three nodes, two of them with the same name and address; each counts GPUs."""
+def ray_cluster(*names: str) -> Iterator[Cluster]:
+    """A head and more nodes, each with one GPU that Ray counts."""
     folder = Path(tempfile.mkdtemp(prefix="ray", dir="/tmp"))
     canned_python(folder / "canned", recorded(H100, time.time()))
     cluster = Cluster(folder)
     try:
-        cluster.add("head")
-        cluster.add("gpu-1", 8)
-        cluster.add("twin")
-        cluster.add("twin", CUDA_VISIBLE_DEVICES="3")
+        for name in names:
+            cluster.add(name)
         yield cluster
     finally:
         assert cluster.child.stdin is not None

@@ -31,7 +31,10 @@ CUT = "the run was ended before this node answered"
 def cluster() -> Iterator[Cluster]:
     from .cluster import ray_cluster
 
-    with ray_cluster() as made:
+    with ray_cluster("head") as made:
+        made.add("gpu-1", 8)
+        made.add("twin")
+        made.add("twin", CUDA_VISIBLE_DEVICES="3")
         yield made
 
 
