@@ -74,6 +74,8 @@ def load(**flags: Any) -> int:
 @options((SPEC,))
 @click.option("--python", "python_", metavar="PATH",
               help="The Python environment to examine on each node; its findings count then.")  # fmt: skip
+@click.option("--command", metavar="CMD",
+              help="Run the gpudoctor installed on the nodes, such as /opt/gpudoctor/bin/gpudoctor.")  # fmt: skip
 @click.option("--timeout", type=Duration(1), default=120, metavar="TIME", help="Time for one node. Default: 120s.")
 @click.option("--deadline", type=Duration(1), metavar="TIME", help="Time for the whole run. Default: none.")
 @click.option("--retry", type=click.IntRange(0, 10), default=1, metavar="N",
@@ -90,9 +92,9 @@ def run(**flags: Any) -> int:
     gpudoctor fleet run --on ray --address auto -o now.db
 
     The nodes need python3 (3.8 or newer) and nothing else: a script is sent to that Python; nothing is installed or
-    left behind. In Kubernetes, one pod per node runs it; all pods are deleted at the end. Answers are stored as they
-    arrive: even a killed run keeps them for gpudoctor fleet report. A node that cannot be examined is listed with the
-    reason.
+    left behind. With --command, each node runs the gpudoctor that is installed there, and its answer is judged here.
+    In Kubernetes, one pod per node runs it; all pods are deleted at the end. Answers are stored as they arrive: even a
+    killed run keeps them for gpudoctor fleet report. A node that cannot be examined is listed with the reason.
 
     Exit codes: 0 all nodes answered and none failed, 1 a node failed, 2 wrong usage or nothing written, 3 none failed,
     but a node could not be examined, 130 interrupted.
@@ -100,6 +102,23 @@ def run(**flags: Any) -> int:
     from .fleet_run import run_fleet
 
     return run_fleet(flags)
+
+
+@fleet.command()
+@click.argument("run", metavar="RUN")
+@click.option("--python", "python_", metavar="PATH", help="Examine this Python interpreter or environment.")
+@click.option("--timeout", type=Duration(1), default=120, metavar="TIME", help="Time limit. Default: 120s.")
+def answer(**flags: Any) -> int:
+    """Examine this machine for the fleet run of this name, and print the answer that it collects.
+
+    This is what fleet run --command runs on each node. The answer is a report without findings, masked, compressed, and
+    printed in lines that survive login messages and log drivers. It ends as soon as nobody reads its output.
+
+    Exit codes: 0 answered, 2 wrong usage.
+    """
+    from .fleet_answer import run_answer
+
+    return run_answer(flags)
 
 
 @fleet.command()

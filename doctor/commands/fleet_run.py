@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import secrets
-import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from ..fleet.gather import CHUNK, Limits, Probe, Roster, Wish, probe_for
+from ..fleet.installed import command_words, probe_of_command, refuse_unsafe
 from ..guard import Refusal
 from ..report.progress import Progress
-from ..snapshot import Missing, Snapshot
 from ..targets.interrupts import forget
-from .ended import Ended, ending_children, held
+from .ended import Ended, ending_children
+from .fleet_take import Take
 from .write import echo
 
 if TYPE_CHECKING:
     from ..findings import Policy
     from ..fleet.gather import Engine
-    from ..fleet.store.growing import Growing
 
 AGENT_S = 20.0
 """How long the agent waits for each driver library; it waits no longer than the node's own time lasts."""
@@ -39,6 +38,11 @@ def run_fleet(flags: dict[str, Any]) -> int:
         raise Refusal("fleet run needs -o FILE, the database to write")
     engine = cast("Engine", import_module(f"..fleet.engines.{flags['on']}", __package__))
     _only_where_it_counts(flags)
+    if flags["command"] is not None:
+        command_words(flags["command"])
+        refuse_unsafe("--python", flags["python_"] or "")
+        if flags["on"] == "kubernetes" and not flags["image"]:
+            raise Refusal("--command with --on kubernetes needs --image: an image in which gpudoctor is installed")
     python = flags["python_"]
     if python and not python.startswith("/"):
         raise Refusal(f"--python {python!r}: must be an absolute path on the nodes")
@@ -78,10 +82,10 @@ def _gather(
     from ..fleet.store.draft import Draft
     from ..fleet.store.growing import Growing
 
-    asking = probe(limits.node_s, flags["python_"])
+    asking = probe_of(flags, limits.node_s)
     with Draft(flags["output"]) as draft, Progress() as progress:
         growing = Growing(draft, [*roster.names, *roster.left_out], roster.source)
-        take = _Take(growing, roster, policy, flags, progress, left)
+        take = Take(growing, roster, asking, policy, flags, progress, left)
         try:
             collect(engine, roster, asking, limits, take)
         except KeyboardInterrupt:
@@ -99,9 +103,17 @@ def _print(flags: dict[str, Any], roster: Roster) -> int:
     """Print what a run would create."""
     from ..fleet.engines.kubernetes import manifest_of
 
-    asking = probe(flags["timeout"], flags["python_"])
+    asking = probe_of(flags, flags["timeout"])
     echo(manifest_of(roster, roster.names, asking, asking.run), nl=False)
     return 0
+
+
+def probe_of(flags: dict[str, Any], node_s: float) -> Probe:
+    """What runs on each node: the agent, or the gpudoctor that is installed there. Raises Refusal."""
+    if flags["command"] is None:
+        return probe(node_s, flags["python_"])
+    arguments = [f"--timeout={node_s:g}", *([f"--python={flags['python_']}"] if flags["python_"] else [])]
+    return probe_of_command(secrets.token_hex(6), flags["command"], arguments, node_s)
 
 
 def probe(node_s: float, python: str | None = None) -> Probe:
@@ -117,21 +129,6 @@ def probe(node_s: float, python: str | None = None) -> Probe:
     packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode("ascii")
     script = f"{check_version(run)}import base64, zlib\nexec(zlib.decompress(base64.b64decode('{packed}')))\n"
     return probe_for(run, script.encode(), node_s)
-
-
-def got_no_gpu(s: Snapshot) -> bool:
-    """Whether the probe was given no GPU: none is there, or access is denied. A driver that fails is another matter."""
-    if isinstance(s.gpus, Missing):
-        return s.gpus.reason in ("absent", "denied", "not-asked")
-    return not s.gpus
-
-
-def no_gpu_words(count: int, hint: str = "") -> str:
-    """Why such a node was not examined. hint: what may help besides."""
-    several = "1 GPU" if count == 1 else f"{count} GPUs"
-    return (
-        f"the probe got no GPU, but the scheduler counts {several} there ({hint}examine the node itself with --on ssh)"
-    )
 
 
 def _report(flags: dict[str, Any]) -> int:
@@ -153,57 +150,3 @@ def _drain(database: str, roster: Roster) -> None:
         echo(f"Draining {nodeset} in Slurm: {reason}")
         if error := drain(nodeset, reason):
             echo(f"gpudoctor: {nodeset} was not drained: {error}", err=True)
-
-
-class _Take:
-    """Where the collector's answers go: each is parsed, judged and stored."""
-
-    def __init__(
-        self,
-        growing: Growing,
-        roster: Roster,
-        policy: Policy,
-        flags: dict[str, Any],
-        progress: Progress,
-        left: list[str],
-    ) -> None:
-        self._growing, self._gpus, self._policy, self._flags = growing, roster.gpus, policy, flags
-        self.say, self.left = progress, left.append
-
-    def answer(self, node: str, data: bytes, received: float) -> str:
-        """Store the agent's lines as a report without a verdict; returns why they are none, or show nothing."""
-        import msgspec
-
-        from ..judge.report import REPORT_SCHEMA_VERSION
-        from ..probes.collect import snapshot_of
-        from ..targets.far import read_answer
-        from ..targets.far_target import Unreachable
-        from ..targets.recording import Recording
-
-        try:
-            found = read_answer(node, data)
-        except Unreachable as error:
-            return str(error).removeprefix(f"{node}: ")
-        made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(found.clock or received))
-        manifest = {"kind": self._flags["on"], "name": node, "gathered_at": made, "import_torch": True}
-        snapshot = snapshot_of(Recording(found.files, found.agents, manifest))
-        if self._gpus.get(node) and got_no_gpu(snapshot):
-            hint = self._flags["on"] == "kubernetes" and not self._flags["runtime_class"]
-            return no_gpu_words(self._gpus[node], "try --runtime-class nvidia, or " if hint else "")
-        report = msgspec.json.encode({
-            "schema_version": REPORT_SCHEMA_VERSION, "generated_at": made, "target": snapshot.target,
-            "policy": self._policy, "redacted": False, "snapshot": snapshot,
-        })  # fmt: skip
-        with held():
-            self._growing.answered(node, received, report)
-        return ""
-
-    def failed(self, node: str, reason: str) -> None:
-        """Store why there is no answer."""
-        with held():
-            self._growing.not_examined(node, time.time(), reason)
-
-    def store(self) -> None:
-        """Keep what came."""
-        with held():
-            self._growing.commit()

@@ -13,11 +13,13 @@ from typing import Any, Protocol
 
 from ..guard import Refusal
 from ..targets.far_refusals import no_python
-from .answer import Reader
+from .answer import MARK, Reader
 from .gather import FAILS, Engine, Event, Limits, Probe, Roster
+from .installed import why_failed
 
 _TICK_S = 0.2
 _STORE_S = 1.0
+_LONGEST = 400
 _CUT = "the run was ended before this node answered"
 
 
@@ -43,12 +45,14 @@ class Take(Protocol):
 class _Contact:
     """A node that was asked."""
 
-    __slots__ = ("answered", "began", "failure", "lost", "reader")
+    __slots__ = ("answered", "began", "failure", "last", "lost", "reader")
 
     def __init__(self, run: str) -> None:
         self.reader = Reader(run)
         self.began: float | None = None
         self.failure = ""
+        self.last = b""
+        """The last line of a gpudoctor's own."""
         self.answered = self.lost = False
 
 
@@ -141,15 +145,25 @@ class _Run:
                 self._arrived.append((event.node, zlib.compress(data, 1), time()))
             words = event.data.split()
             if words[:2] == [FAILS, self._probe.run.encode()]:
-                one.failure = no_python(words[2:])
+                one.failure = self._why_failed(words[2:], one.last)
+                self.fail(event.node, one.failure)
+            elif words and MARK.strip() not in words:
+                one.last = event.data[:_LONGEST]
         elif event.kind == "ended" and event.node in waiting and not one.answered:
             damage = next(iter(one.reader.rest()), "")
             one.lost = not one.failure and (event.lost or bool(damage))
             one.failure = one.failure or damage or event.reason or "it ended without an answer"
             if not one.lost:
                 self.fail(event.node, one.failure)
-        if one.answered or (one.failure and event.kind == "ended"):
+        if one.answered or one.failure:
             waiting.discard(event.node)
+
+    def _why_failed(self, words: list[bytes], last: bytes) -> str:
+        """What the probe's own line says: words after the run."""
+        if not self._probe.installed:
+            return no_python(words)
+        code = words[0].decode("ascii", "replace") if words else ""
+        return why_failed(self._probe.installed, code, last.decode("utf-8", "replace"))
 
     def take(self, seconds: float | None) -> None:
         """Hand on what arrived, for so long; all of it without a limit."""

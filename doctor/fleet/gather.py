@@ -9,8 +9,10 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 BEGINS = b"@gpudoctor1-at"
 """`@gpudoctor1-at RUN NODE`: the probe has begun there; NODE is empty where the engine gives the shell no name."""
 FAILS = b"@gpudoctor1-no"
-"""`@gpudoctor1-no RUN` and the version of a Python that is too old, or nothing where there is no Python."""
-
+"""`@gpudoctor1-no RUN` and the version of a Python that is too old, or nothing where there is no Python; the exit code
+of a gpudoctor that is installed there."""
+PATH = 'PATH="${PATH:-/usr/local/bin:/usr/bin:/bin}"; export PATH'
+"""For a shell that a scheduler starts without any."""
 
 CHUNK = 800
 """Characters of base64 in a line of an answer: `srun --label` cuts lines at 1,024."""
@@ -71,6 +73,8 @@ class Probe(NamedTuple):
     script: bytes
     node_s: float
     """How long it may take on a node."""
+    installed: str = ""
+    """The command that runs the nodes' own gpudoctor, as the user typed it; empty for the agent that is sent."""
 
 
 Kind: TypeAlias = Literal["began", "line", "ended"]
@@ -109,7 +113,7 @@ def probe_for(run: str, script: bytes, node_s: float) -> Probe:
     """The probe of a run. script: for a Python's standard input."""
     begins, fails = BEGINS.decode(), FAILS.decode()
     command = (
-        f'PATH="${{PATH:-/usr/local/bin:/usr/bin:/bin}}"; export PATH; echo "{begins} {run} $SLURMD_NODENAME"; '
+        f'{PATH}; echo "{begins} {run} $SLURMD_NODENAME"; '
         f"P=$(command -v python3 || command -v python) || {{ echo {fails} {run}; exit 127; }}; "
         'exec "$P" -I -S -'
     )

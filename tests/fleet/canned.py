@@ -1,4 +1,4 @@
-"""A python3 that answers as the agent would on the machine of a recording."""
+"""A python3 that answers as the agent would on the machine of a recording, and a gpudoctor that gives a report."""
 
 from __future__ import annotations
 
@@ -21,6 +21,43 @@ with open({answer!r}, "rb") as file:
 for line in lines(answer, run, 800):
     os.write(1, line)
 """
+
+
+_GPUDOCTOR = """#!{python} -IS
+# A gpudoctor that gives the reports of a folder as `fleet answer` would: NODE.json, the second time NODE.2.json. Each
+# call is noted in the file `asked`.
+import os, sys
+sys.path.insert(0, {root!r})
+from doctor.patient.answer_lines import lines
+assert sys.argv[1:3] == ["fleet", "answer"], sys.argv
+node = next(os.environ[name] for name in ("NODE", "SLURMD_NODENAME", "NODE_NAME") if name in os.environ)
+with open({folder!r} + "/asked", "a+") as asked:
+    asked.write(" ".join([node, *sys.argv[4:]]) + "\\n")
+    asked.flush()
+    asked.seek(0)
+    count = sum(line.split()[0] == node for line in asked)
+path = "%s/%s.%d.json" % ({folder!r}, node, count)
+with open(path if os.path.exists(path) else "%s/%s.json" % ({folder!r}, node), "rb") as file:
+    answer = file.read()
+for line in lines(answer, sys.argv[3], 800):
+    os.write(1, line)
+"""
+
+
+def canned_gpudoctor(folder: Path) -> Path:
+    """In a new folder, into which the reports of nodes are put."""
+    folder.mkdir()
+    command = folder / "gpudoctor"
+    root = str(Path(__file__).parents[2])
+    command.write_text(_GPUDOCTOR.format(python=sys.executable, root=root, folder=str(folder)))
+    command.chmod(0o755)
+    return command
+
+
+def asked(command: Path) -> list[str]:
+    """What it was asked: node and arguments of each call."""
+    file = command.parent / "asked"
+    return file.read_text().splitlines() if file.exists() else []
 
 
 def canned_python(folder: Path, answer: bytes) -> Path:

@@ -1,0 +1,205 @@
+"""`fleet run --command`: each node runs the gpudoctor that is installed there; through the real OpenSSH."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from doctor.fleet.answer import Reader
+from doctor.judge.report import REPORT_SCHEMA_VERSION
+
+from ..cli.command import COMMAND, gpudoctor, one_line
+from ..reaction import HANG_S
+from ..rows import for_each
+from . import fleets, spool
+from .canned import asked, canned_gpudoctor
+from .ssh_nodes import Nodes, left_over, ssh_nodes
+
+needs_sshd = [pytest.mark.sshd, pytest.mark.slow]
+
+
+@pytest.fixture
+def nodes(tmp_path: Path) -> Iterator[Nodes]:
+    with ssh_nodes(tmp_path / "ssh", 8) as made:
+        yield made
+
+
+def examined(number: int = 0, **more: Any) -> bytes:
+    """What `fleet answer` says of a healthy node with GPUs."""
+    report = json.loads(spool.report(spool.measured(spool.machine(number))))
+    names = ("schema_version", "tool", "target", "policy", "redacted", "snapshot")
+    made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return json.dumps({**{name: report[name] for name in names}, "generated_at": made, **more}).encode()
+
+
+def run(nodes: Nodes, database: Path, *more: str | Path, names: str) -> subprocess.CompletedProcess[str]:
+    words = [COMMAND, "fleet", "run", "--on", "ssh", "--nodes", names, "-o", database, *more]
+    return subprocess.run(words, env=nodes.env, capture_output=True, text=True, timeout=HANG_S, check=False)
+
+
+def reasons(found: dict[str, Any]) -> dict[str, str]:
+    return {one["node"]: one["reason"] for one in found["not_examined"]}
+
+
+def test_an_answer_is_a_report_without_findings() -> None:
+    done = gpudoctor("fleet", "answer", "abc-1")
+    assert done.returncode == 0 and not done.stderr
+    reader = Reader("abc-1")
+    (answer,) = [found for line in done.stdout.splitlines() for found in reader.feed(line)]
+    report = json.loads(answer)
+    assert report["schema_version"] == REPORT_SCHEMA_VERSION and report["redacted"] is True
+    assert report["tool"]["name"] == "gpudoctor" and report["snapshot"]["host"]["system"] == "linux"
+    assert report.keys() == {
+        "schema_version", "tool", "generated_at", "target", "policy", "redacted", "snapshot"
+    }  # fmt: skip
+
+
+def test_a_run_has_a_name() -> None:
+    assert "32 letters and digits" in one_line(gpudoctor("fleet", "answer", "a b"))
+    assert "no Python environment found" in one_line(gpudoctor("fleet", "answer", "abc", "--python", "/nonexistent"))
+
+
+def test_an_answer_ends_with_its_reader(tmp_path: Path) -> None:
+    """A Python that hangs is being examined: its process ends too."""
+    hanging = tmp_path / "hanging" / "bin" / "python"
+    hanging.parent.mkdir(parents=True)
+    hanging.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid; sleep 1000 & wait\n")
+    hanging.chmod(0o755)
+    (hanging.parent.parent / "pyvenv.cfg").write_text("home = /nowhere\n")
+    words = [COMMAND, "fleet", "answer", "abc", "--python", hanging.parents[1], "--timeout", "3600s"]
+    child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    end = time.monotonic() + HANG_S
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text().strip():
+        assert child.poll() is None and time.monotonic() < end, child.communicate()
+        time.sleep(0.1)
+    assert child.stdout is not None
+    child.stdout.close()
+    assert child.wait(HANG_S) == -signal.SIGTERM
+    pid = int((tmp_path / "pid").read_text())
+    while Path(f"/proc/{pid}").exists() and "zombie" not in Path(f"/proc/{pid}/status").read_text():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+class TestBySsh:
+    pytestmark = needs_sshd
+
+    def test_each_node_has_its_own(self, nodes: Nodes, tmp_path: Path) -> None:
+        """The real one in several words, one from its home folder, none, one that is too old, newer, broken, or hangs."""
+        own = canned_gpudoctor(tmp_path / "own")
+        (own.parent / "n001.json").write_bytes(examined(1))
+        newer = {"schema_version": REPORT_SCHEMA_VERSION + 1, "tool": {"name": "gpudoctor", "version": "99.1"}}
+        (own.parent / "n003.json").write_bytes(examined(3, **newer))
+        (own.parent / "n004.json").write_bytes(b'{"schema_version": 1, "snapshot": {}}, "node": "n001"}')
+        words = f"env 'WHY=a b $X' {tmp_path}/bin/gpudoctor"
+        script = 'test "$WHY" = "a b \\$X" || exit 9\n'
+        ways = {
+            "n001": f'exec {own} "$@"',
+            "n002": f'exec {COMMAND} "$@"',
+            "n003": f'exec {own} "$@"',
+            "n004": f'exec {own} "$@"',
+            "n005": f'echo welcome; shift; exec {COMMAND} flet "$@"',
+            "n006": "echo Traceback; echo \"ModuleNotFoundError: No module named 'msgspec'\" >&2; exit 1",
+            "n007": "exec sleep 60",
+        }
+        (tmp_path / "bin").mkdir()
+        for name, way in ways.items():
+            home = tmp_path / "bin" / name
+            home.mkdir()
+            (home / "gpudoctor").write_text(f"#!/bin/sh\n{script}{way}\n")
+            (home / "gpudoctor").chmod(0o755)
+            nodes.instead(name, nodes.own)
+        (tmp_path / "bin" / "gpudoctor").write_text(
+            f'#!/bin/sh\ntest -x {tmp_path}/bin/$NODE/gpudoctor || exit 127\nexec {tmp_path}/bin/$NODE/gpudoctor "$@"\n'
+        )
+        (tmp_path / "bin" / "gpudoctor").chmod(0o755)
+        database = tmp_path / "now.db"
+        done = run(nodes, database, "--command", words, "--timeout", "30s", "--expect", "any", names="n[001-008]")
+        found, _ = fleets.report(database)
+        assert done.returncode == 3 and not done.stderr, done
+        assert found["answered"] == 2 and found["counts"]["fail"] == 0, found
+        why = reasons(found)
+        assert why["n003"] == (
+            f"its gpudoctor 99.1 writes report schema {REPORT_SCHEMA_VERSION + 1}, newer than this one reads "
+            f"({REPORT_SCHEMA_VERSION}): update gpudoctor here"
+        )
+        assert "its answer is not a gpudoctor report" in why["n004"]
+        assert why["n005"] == "its gpudoctor is too old for fleet run --command: update it there"
+        assert why["n006"].endswith("ended with exit code 1: ModuleNotFoundError: No module named 'msgspec'")
+        assert why["n007"] == "no answer in 30 s"
+        assert why["n008"].endswith(
+            "was not found there: install gpudoctor on the node, or give its path with --command"
+        )
+        one = json.loads(gpudoctor("fleet", "report", database, "--node", "n002", "--json").stdout)
+        assert one["target"]["kind"] == "ssh" and one["target"]["name"] == "n002"
+        end = time.monotonic() + HANG_S
+        while (left := left_over(nodes.folder)) and time.monotonic() < end:
+            time.sleep(0.2)
+        assert not left
+
+    def test_the_python_and_the_time_are_handed_on(self, nodes: Nodes, tmp_path: Path) -> None:
+        own = canned_gpudoctor(tmp_path / "own")
+        (own.parent / "n001.json").write_bytes(examined(1))
+        nodes.instead("n001", f"export HOME={tmp_path}; {nodes.own}")
+        more = ("--command", "~/own/gpudoctor", "--python", "/opt/venv/bin/python", "--timeout", "2m")
+        done = run(nodes, tmp_path / "now.db", *more, names="n001")
+        assert done.returncode == 0, done
+        assert asked(own) == ["n001 --timeout=120 --python=/opt/venv/bin/python"]
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_a_signal_ends_it_on_the_node(self, nodes: Nodes, tmp_path: Path, number: signal.Signals) -> None:
+        """The real gpudoctor, which examines a Python that hangs."""
+        hanging = nodes.folder / "hanging" / "bin" / "python"
+        hanging.parent.mkdir(parents=True)
+        hanging.write_text("#!/bin/sh\nsleep 1000 & wait\n")
+        hanging.chmod(0o755)
+        (hanging.parent.parent / "pyvenv.cfg").write_text("home = /nowhere\n")
+        nodes.instead("n001", nodes.own)
+        words = [
+            COMMAND,
+            "fleet",
+            "run",
+            "--on",
+            "ssh",
+            "--nodes",
+            "n001",
+            "-o",
+            tmp_path / "now.db",
+            "--timeout",
+            "1h",
+        ]
+        words += ["--command", str(COMMAND), "--python", hanging.parents[1]]
+        child = subprocess.Popen(words, env=nodes.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        end = time.monotonic() + HANG_S
+        while not any("sleep 1000" in line for line in left_over(nodes.folder)):
+            assert child.poll() is None and time.monotonic() < end, child.communicate()
+            time.sleep(0.2)
+        child.send_signal(number)
+        child.communicate(timeout=HANG_S)
+        while (left := left_over(nodes.folder)) and time.monotonic() < end:
+            time.sleep(0.2)
+        assert not left
+
+
+REFUSALS = {
+    "--command ''": "--command needs what runs gpudoctor",
+    "--command 'gpudoctor \"x'": "no closing quotation",
+    "--command \"it's 'a'\"": "no closing quotation",
+    '--command gpudoctor --python "/x\'y"': '--python "/x\'y": its words cannot contain single quotes',
+    "--command '\"it'\"'\"'s\"'": "cannot contain single quotes",
+}
+
+
+@for_each("words", REFUSALS)
+def test_what_is_refused_in_one_line(words: str, tmp_path: Path) -> None:
+    done = gpudoctor("fleet", "run", "--on", "ssh", "--nodes", "n1", "-o", "now.db", *shlex.split(words), cwd=tmp_path)
+    assert REFUSALS[words] in one_line(done), done.stderr
+    assert not list(tmp_path.iterdir())
