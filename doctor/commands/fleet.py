@@ -11,6 +11,7 @@ from .duration import Duration
 from .flags import DISPLAY, SPEC, report_flags
 
 ENGINES = ("ssh", "slurm", "kubernetes", "ray")
+LEVELS = ("quick", "standard", "full")
 
 
 @click.group()
@@ -76,7 +77,10 @@ def load(**flags: Any) -> int:
               help="The Python environment to examine on each node; its findings count then.")  # fmt: skip
 @click.option("--command", metavar="CMD",
               help="Run the gpudoctor installed on the nodes, such as /opt/gpudoctor/bin/gpudoctor.")  # fmt: skip
-@click.option("--timeout", type=Duration(1), default=120, metavar="TIME", help="Time for one node. Default: 120s.")
+@click.option("--prove", type=click.Choice(LEVELS), is_flag=False, flag_value="quick", metavar="[quick|standard|full]",
+              help="With --command: also measure; nodes that look slow twice more. Default: quick.")  # fmt: skip
+@click.option("--timeout", type=Duration(1), metavar="TIME",
+              help="Time for one node. Default: 120s; with --prove 300s, with --prove full 12m.")  # fmt: skip
 @click.option("--deadline", type=Duration(1), metavar="TIME", help="Time for the whole run. Default: none.")
 @click.option("--retry", type=click.IntRange(0, 10), default=1, metavar="N",
               help="How often to ask a node again after its connection was lost. Default: 1.")  # fmt: skip
@@ -107,6 +111,10 @@ def run(**flags: Any) -> int:
 @fleet.command()
 @click.argument("run", metavar="RUN")
 @click.option("--python", "python_", metavar="PATH", help="Examine this Python interpreter or environment.")
+@click.option("--prove", type=click.Choice(LEVELS), help="Also measure, as prove does.")
+@click.option(
+    "--device", default="cuda", metavar="DEVICE", help="With --prove: cuda (default: every GPU), cuda:N or cpu."
+)
 @click.option("--timeout", type=Duration(1), default=120, metavar="TIME", help="Time limit. Default: 120s.")
 def answer(**flags: Any) -> int:
     """Examine this machine for the fleet run of this name, and print the answer that it collects.

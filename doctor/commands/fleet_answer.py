@@ -30,6 +30,10 @@ PROBE_S = 20.0
 """How long each driver library may take; no longer than a fifth of the node's own time."""
 
 
+ANSWERING_S = 10.0
+"""Of the node's time, what is left for the answer after the measurements."""
+
+
 class Examined(msgspec.Struct, frozen=True, kw_only=True):
     """A report without findings and checks: whoever asked for it judges it."""
 
@@ -65,7 +69,17 @@ def _facts(flags: dict[str, Any]) -> Snapshot:
         "python_": flags["python_"], "timeout": min(PROBE_S, max(1.0, total_s / 5)), "no_import": False, "root": None,
         "replay": None,
     }  # fmt: skip
-    return gather(wanted)
+    if not flags["prove"]:
+        return gather(wanted)
+    from ..proof.plan import device_of
+    from .proving import measured_facts
+
+    try:
+        device = device_of(flags["device"])
+    except ValueError as error:
+        raise Refusal(str(error)) from None
+    left_s = max(total_s - ANSWERING_S, total_s / 2)
+    return measured_facts(wanted, flags["prove"], device=device, total_s=left_s, facts_too=True)
 
 
 def _lines(answer: bytes, run: str) -> Iterator[bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from importlib import import_module
+from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
 from ..fleet.gather import CHUNK, Limits, Probe, Roster, Wish, probe_for
@@ -16,11 +17,16 @@ from .fleet_take import Take
 from .write import echo
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..findings import Policy
     from ..fleet.gather import Engine
 
 AGENT_S = 20.0
 """How long the agent waits for each driver library; it waits no longer than the node's own time lasts."""
+NODE_S = 120.0
+PROOF_S = {"quick": 300.0, "standard": 300.0, "full": 720.0}
+"""Time for one node with a proof of this level."""
 _INTERRUPTED = 130
 OF_ENGINE = {
     "hostfile": "ssh", "partition": "slurm", "wait": "slurm", "drain": "slurm",
@@ -38,6 +44,8 @@ def run_fleet(flags: dict[str, Any]) -> int:
         raise Refusal("fleet run needs -o FILE, the database to write")
     engine = cast("Engine", import_module(f"..fleet.engines.{flags['on']}", __package__))
     _only_where_it_counts(flags)
+    if flags["prove"] and flags["command"] is None:
+        raise Refusal("--prove needs --command: measurements are taken by the gpudoctor installed on the nodes")
     if flags["command"] is not None:
         command_words(flags["command"])
         refuse_unsafe("--python", flags["python_"] or "")
@@ -53,7 +61,7 @@ def run_fleet(flags: dict[str, Any]) -> int:
     roster = engine.nodes(wish)
     if flags["print"]:
         return _print(flags, roster)
-    limits = Limits(flags["timeout"], flags["deadline"], flags["retry"])
+    limits = Limits(node_s(flags), flags["deadline"], flags["retry"])
     left: list[str] = []
     with ending_children():
         try:
@@ -65,6 +73,12 @@ def run_fleet(flags: dict[str, Any]) -> int:
     if flags["drain"] and not interrupted:
         _drain(flags["output"], roster)
     return _INTERRUPTED if interrupted else code
+
+
+def node_s(flags: dict[str, Any]) -> float:
+    """Time for one node, in seconds."""
+    limit: float | None = flags["timeout"]
+    return limit or (PROOF_S[flags["prove"]] if flags["prove"] else NODE_S)
 
 
 def _only_where_it_counts(flags: dict[str, Any]) -> None:
@@ -82,12 +96,20 @@ def _gather(
     from ..fleet.store.draft import Draft
     from ..fleet.store.growing import Growing
 
-    asking = probe_of(flags, limits.node_s)
+    asking, began = probe_of(flags, limits.node_s), monotonic()
     with Draft(flags["output"]) as draft, Progress() as progress:
         growing = Growing(draft, [*roster.names, *roster.left_out], roster.source)
-        take = Take(growing, roster, asking, policy, flags, progress, left)
+
+        def ask(probe: Probe, repeat: int = 1, only: list[str] | None = None) -> None:
+            left_s = limits.run_s and limits.run_s - (monotonic() - began)
+            take = Take(growing, roster, probe, policy, flags, progress, left, repeat)
+            collect(engine, roster, probe, limits._replace(run_s=left_s), take, only)
+
         try:
-            collect(engine, roster, asking, limits, take)
+            ask(asking)
+            if flags["prove"]:
+                growing.commit()
+                _again(flags, ask, limits, left)
         except KeyboardInterrupt:
             forget()
             growing.end()
@@ -99,21 +121,37 @@ def _gather(
     return False
 
 
+def _again(
+    flags: dict[str, Any], ask: Callable[[Probe, int, list[str]], None], limits: Limits, left: list[str]
+) -> None:
+    """Measure the nodes that look slow twice more, and no others."""
+    from ..fleet.again import REPEATS, looking_slow
+
+    names = looking_slow(flags["output"])
+    for repeat in REPEATS if names else ():
+        try:
+            ask(probe_of(flags, limits.node_s), repeat, names)
+        except Refusal as error:
+            left.append(f"{len(names)} nodes that look slow were not measured again: {error}")
+            return
+
+
 def _print(flags: dict[str, Any], roster: Roster) -> int:
     """Print what a run would create."""
     from ..fleet.engines.kubernetes import manifest_of
 
-    asking = probe_of(flags, flags["timeout"])
+    asking = probe_of(flags, node_s(flags))
     echo(manifest_of(roster, roster.names, asking, asking.run), nl=False)
     return 0
 
 
-def probe_of(flags: dict[str, Any], node_s: float) -> Probe:
+def probe_of(flags: dict[str, Any], limit_s: float) -> Probe:
     """What runs on each node: the agent, or the gpudoctor that is installed there. Raises Refusal."""
     if flags["command"] is None:
-        return probe(node_s, flags["python_"])
-    arguments = [f"--timeout={node_s:g}", *([f"--python={flags['python_']}"] if flags["python_"] else [])]
-    return probe_of_command(secrets.token_hex(6), flags["command"], arguments, node_s)
+        return probe(limit_s, flags["python_"])
+    arguments = [f"--timeout={limit_s:g}", *([f"--python={flags['python_']}"] if flags["python_"] else [])]
+    arguments += [f"--prove={flags['prove']}"] if flags["prove"] else []
+    return probe_of_command(secrets.token_hex(6), flags["command"], arguments, limit_s)
 
 
 def probe(node_s: float, python: str | None = None) -> Probe:

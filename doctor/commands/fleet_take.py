@@ -53,10 +53,12 @@ class Take:
         flags: dict[str, Any],
         progress: Progress,
         left: list[str],
+        repeat: int = 1,
     ) -> None:
+        """repeat: which measurement of these nodes it is; from the second on, they have answered before."""
         self._growing, self._gpus, self._policy, self._flags = growing, roster.gpus, policy, flags
         self._read = _of_installed if probe.installed else _of_agent
-        self.say, self.left = progress, left.append
+        self.say, self.left, self._repeat = progress, left.append, repeat
 
     def answer(self, node: str, data: bytes, received: float) -> str:
         """Store an answer as a report without a verdict; returns why these bytes are none, or show nothing."""
@@ -78,11 +80,14 @@ class Take:
             "snapshot": found.snapshot,
         })  # fmt: skip
         with held():
-            self._growing.answered(node, received, report)
+            self._growing.answered(node, received, report, self._repeat)
         return ""
 
     def failed(self, node: str, reason: str) -> None:
-        """Store why there is no answer."""
+        """Store why there is no answer; of a repeat it is only said: the first measurement stays."""
+        if self._repeat > 1:
+            self.left(f"{node} was not measured again ({self._repeat} of 3): {reason}")
+            return
         with held():
             self._growing.not_examined(node, time.time(), reason)
 

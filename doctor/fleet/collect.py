@@ -56,14 +56,16 @@ class _Contact:
         self.answered = self.lost = False
 
 
-def collect(engine: Engine, roster: Roster, probe: Probe, limits: Limits, take: Take) -> None:
-    """Ask all nodes of the roster. Whatever ends it, the engine's work is ended and each node has its reason. Raises
-    Refusal if nothing can be started."""
-    run = _Run(engine, roster, probe, limits, take)
+def collect(
+    engine: Engine, roster: Roster, probe: Probe, limits: Limits, take: Take, only: Collection[str] | None = None
+) -> None:
+    """Ask all nodes of the roster, or `only` some of them. Whatever ends it, the engine's work is ended and each node
+    has its reason. Raises Refusal if nothing can be started."""
+    names = roster.names if only is None else only
+    run = _Run(engine, roster, names, probe, limits, take)
     try:
-        for node, reason in roster.left_out.items():
+        for node, reason in roster.left_out.items() if only is None else ():
             run.fail(node, reason)
-        names: Collection[str] = roster.names
         for _ in range(1 + limits.retry):
             names = run.round(names)
             if not names or run.over():
@@ -79,7 +81,9 @@ def collect(engine: Engine, roster: Roster, probe: Probe, limits: Limits, take: 
 
 
 class _Run:
-    def __init__(self, engine: Engine, roster: Roster, probe: Probe, limits: Limits, take: Take) -> None:
+    def __init__(
+        self, engine: Engine, roster: Roster, names: Collection[str], probe: Probe, limits: Limits, take: Take
+    ) -> None:
         self._engine, self._roster, self._probe, self._limits, self._take = engine, roster, probe, limits, take
         self._began = monotonic()
         self._stored = monotonic()
@@ -89,7 +93,8 @@ class _Run:
         self._counts: Counter[str] = Counter()
         self._arrived: deque[tuple[str, bytes, float]] = deque()
         """Answers to hand on, compressed: that may be slower than reading, and must not make nodes late."""
-        self.open = set(roster.names)
+        self._number = len(names)
+        self.open = set(names)
         """Nodes of which nothing is known yet."""
 
     def over(self) -> bool:
@@ -204,4 +209,4 @@ class _Run:
         self._take.store()
         self._stored = monotonic()
         several = [f"{self._counts[word]:,} {word}" for word in ("answered", "failed", "late") if self._counts[word]]
-        self._take.say(", ".join([f"{len(self._roster.names):,} nodes", *several]))
+        self._take.say(", ".join(["1 node" if self._number == 1 else f"{self._number:,} nodes", *several]))

@@ -75,7 +75,7 @@ def summarize(store: Store, wanted: Wanted, before: Store | None = None, spec: F
     runs = store.runs()
     since, again = None, frozenset[str]()
     if before is not None:
-        since, again = since_about(Look(before, _slow(before)), Look(store, slow), mask or str)
+        since, again = since_about(Look(before, slow_of(before)), Look(store, slow), mask or str)
     return FleetReport(
         tool=wanted.tool,
         source=next((run.source for run in runs if run.source), ""),
@@ -138,7 +138,8 @@ def summarize(store: Store, wanted: Wanted, before: Store | None = None, spec: F
     )
 
 
-def _slow(store: Store) -> SlowFigures:
+def slow_of(store: Store) -> SlowFigures:
+    """What is slow in a database, without names of cohorts."""
     nodes = store.nodes()
     cohorts = {node.cohort: "" for node in nodes if node.cohort is not None}
     return slow_figures(store, cohorts, {node.id: node.name for node in nodes})

@@ -32,9 +32,9 @@ def nodes(tmp_path: Path) -> Iterator[Nodes]:
         yield made
 
 
-def examined(number: int = 0, **more: Any) -> bytes:
-    """What `fleet answer` says of a healthy node with GPUs."""
-    report = json.loads(spool.report(spool.measured(spool.machine(number))))
+def examined(number: int = 0, factor: float = 1.0, **more: Any) -> bytes:
+    """What `fleet answer` says of a healthy node with two GPUs. factor: of the rates of its matmuls."""
+    report = json.loads(spool.report(spool.measured(spool.machine(number), factor)))
     names = ("schema_version", "tool", "target", "policy", "redacted", "snapshot")
     made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     return json.dumps({**{name: report[name] for name in names}, "generated_at": made, **more}).encode()
@@ -154,6 +154,51 @@ class TestBySsh:
         assert done.returncode == 0, done
         assert asked(own) == ["n001 --timeout=120 --python=/opt/venv/bin/python"]
 
+    def test_what_looks_slow_is_measured_twice_more(self, tmp_path: Path) -> None:
+        """n003 stays slow, n005 is not slow again, n007 hangs then: only these three are asked again."""
+        own = canned_gpudoctor(tmp_path / "own")
+        wrapper, database = tmp_path / "gpudoctor", tmp_path / "now.db"
+        again = f"test $NODE = n007 && grep -q n007 {own.parent}/asked && exec sleep 30"
+        wrapper.write_text(f'#!/bin/sh\n{again}\nexec {own} "$@"\n')
+        wrapper.chmod(0o755)
+        names = [f"n{number:03d}" for number in range(1, 25)]
+        with ssh_nodes(tmp_path / "ssh", 24) as nodes:
+            for number, name in enumerate(names, 1):
+                factor = 0.7 if name in ("n003", "n005", "n007") else 1.0
+                (own.parent / f"{name}.json").write_bytes(examined(number, factor))
+                nodes.instead(name, nodes.own)
+            for repeat in (2, 3):
+                (own.parent / f"n005.{repeat}.json").write_bytes(examined(5))
+            more = ("--command", wrapper, "--prove", "--timeout", "25s", "--expect", "any")
+            done = run(nodes, database, *more, names="n[001-024]")
+        found, _ = fleets.report(database)
+        assert done.returncode == 0 and found["answered"] == 24, done
+        assert sorted(done.stderr.splitlines()) == [
+            f"gpudoctor: n007 was not measured again ({repeat} of 3): no answer in 25 s" for repeat in (2, 3)
+        ]
+        assert {one["node"] for one in found["slow"]} == {"n003"} and not found["lagging"], found["slow"]
+        assert {one["node"] for one in found["once"]} == {"n007"}
+        calls = [line.split()[0] for line in asked(own)]
+        assert sorted(calls) == sorted([*names, "n003", "n003", "n005", "n005"])
+        assert {line.partition(" ")[2] for line in asked(own)} == {"--timeout=25 --prove=quick"}
+
+    @pytest.mark.torch_wheel
+    def test_figures_are_measured_on_the_node_and_stored(self, nodes: Nodes, with_torch: Path, tmp_path: Path) -> None:
+        """The real gpudoctor and torch, on the CPU: this machine has no GPU."""
+        wrapper = tmp_path / "gpudoctor"
+        wrapper.write_text(f'#!/bin/sh\nexec {COMMAND} "$@" --device cpu\n')
+        wrapper.chmod(0o755)
+        for name in ("n001", "n002"):
+            nodes.instead(name, nodes.own)
+        database = tmp_path / "now.db"
+        more = ("--command", wrapper, "--prove", "quick", "--expect", "any", "--python", with_torch)
+        done = run(nodes, database, *more, names="n[001-002]")
+        assert done.returncode == 0 and not done.stderr, done
+        words = ("--query", "select node, figure, value, repeat from figure where figure like 'm%'", "--json")
+        rows = json.loads(gpudoctor("fleet", "report", database, *words).stdout)
+        assert {row["node"] for row in rows} == {"n001", "n002"} and all(row["value"] > 0 for row in rows), rows
+        assert {row["repeat"] for row in rows} == {1}
+
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     def test_a_signal_ends_it_on_the_node(self, nodes: Nodes, tmp_path: Path, number: signal.Signals) -> None:
         """The real gpudoctor, which examines a Python that hangs."""
@@ -190,6 +235,8 @@ class TestBySsh:
 
 
 REFUSALS = {
+    "--prove": "--prove needs --command",
+    "--prove proof --command gpudoctor": "'proof' is not one of",
     "--command ''": "--command needs what runs gpudoctor",
     "--command 'gpudoctor \"x'": "no closing quotation",
     "--command \"it's 'a'\"": "no closing quotation",

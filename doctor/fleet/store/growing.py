@@ -26,9 +26,10 @@ class Growing:
         for name, number in self._waiting.items():
             self._tables.node(node_row(number, name, None) | {"state": "no-answer", "reason": _OPEN})
 
-    def answered(self, node: str, received: float, report: bytes) -> None:
-        """A report as it came at `received` (seconds since 1970 UTC), the JSON of one without a verdict."""
-        head = msgspec.json.encode({"node": node, "received": received})[:-1]
+    def answered(self, node: str, received: float, report: bytes, repeat: int = 1) -> None:
+        """A report as it came at `received` (seconds since 1970 UTC), the JSON of one without a verdict. repeat: which
+        measurement of the node it is, from 1 on."""
+        head = msgspec.json.encode({"node": node, "received": received, "repeat": repeat})[:-1]
         self._filling.add(Piece(node, 0, "", received, head + b',"report":' + report + b"}"))
         if self._filling.has_answered(node) and node in self._waiting:
             self._draft.db.execute("delete from node where id = ?", (self._waiting.pop(node),))
