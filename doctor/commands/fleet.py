@@ -61,7 +61,8 @@ def load(**flags: Any) -> int:
 @click.option("--nodes", metavar="NODESET", help="The nodes, such as gpu-[001-512]; ssh: also @groups.")
 @click.option("--hostfile", metavar="FILE", help="ssh: a file with one nodeset per line.")
 @click.option("--partition", metavar="NAME", help="Slurm: the nodes of this partition.")
-@click.option("--wait", type=Duration(), metavar="TIME", help="Slurm: how long busy nodes may take to become free.")
+@click.option("--wait", type=Duration(), metavar="TIME",
+              help="Slurm, and Kubernetes with --prove: how long busy nodes may take to become free.")  # fmt: skip
 @click.option("--drain", is_flag=True, help="Slurm: drain the nodes that failed; each is listed first.")
 @click.option(
     "--selector", metavar="LABELS", help="Kubernetes: the nodes with these labels, such as nvidia.com/gpu.present=true."

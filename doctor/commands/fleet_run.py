@@ -29,7 +29,7 @@ PROOF_S = {"quick": 300.0, "standard": 300.0, "full": 720.0}
 """Time for one node with a proof of this level."""
 _INTERRUPTED = 130
 OF_ENGINE = {
-    "hostfile": "ssh", "partition": "slurm", "wait": "slurm", "drain": "slurm",
+    "hostfile": "ssh", "partition": "slurm", "drain": "slurm",
     **dict.fromkeys(("selector", "namespace", "image", "runtime_class", "print"), "kubernetes"), "address": "ray",
 }  # fmt: skip
 """Flags of one engine alone."""
@@ -57,7 +57,10 @@ def run_fleet(flags: dict[str, Any]) -> int:
     policy = make_policy(expect=flags["expect"])
     with_spec(policy, flags["spec"])  # a spec that cannot be read is refused before any node is examined
     names = ("nodes", "hostfile", "partition", "selector", "namespace", "image", "runtime_class", "address")
-    wish = Wish(**{name: flags[name] or "" for name in names}, wait_s=flags["wait"] or 0.0, print_only=flags["print"])
+    wish = Wish(
+        **{name: flags[name] or "" for name in names},
+        wait_s=flags["wait"] or 0.0, prove=bool(flags["prove"]), print_only=flags["print"],
+    )  # fmt: skip
     roster = engine.nodes(wish)
     if flags["print"]:
         return _print(flags, roster)
@@ -86,6 +89,8 @@ def _only_where_it_counts(flags: dict[str, Any]) -> None:
     for name, engine in OF_ENGINE.items():
         if flags[name] and flags["on"] != engine:
             raise Refusal(f"--{name.replace('_', '-')} needs --on {engine}")
+    if flags["wait"] and not (flags["on"] == "slurm" or (flags["on"] == "kubernetes" and flags["prove"])):
+        raise Refusal("--wait needs --on slurm, or --on kubernetes with --prove")
 
 
 def _gather(

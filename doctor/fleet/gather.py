@@ -34,6 +34,8 @@ class Wish(NamedTuple):
     """Empty for that of kubectl's context."""
     image: str = ""
     runtime_class: str = ""
+    prove: bool = False
+    """The nodes' GPUs are measured, so nothing else may run on them."""
     print_only: bool = False
     """Nothing will be started."""
     address: str = ""

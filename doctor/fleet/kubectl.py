@@ -18,13 +18,11 @@ LABEL = "gpudoctor/run"
 """The label of everything that a run creates; its value names the run."""
 _COMMAND_S = 30.0
 _STOP_S = 20.0
+PER_S = 20
+"""Objects that kubectl creates or deletes in a second, at least."""
 _LONGEST = 300
-_RIGHTS = (
-    *((verb, resource) for resource in ("daemonsets.apps", "configmaps") for verb in ("create", "list", "delete")),
-    ("list", "pods"),
-    ("get", "pods/log"),
-)
-"""What a run needs in its namespace; that nodes may be listed shows by itself."""
+DAEMONSETS, JOBS = "daemonsets.apps", "jobs.batch"
+"""What runs the probes of a run, by the names that `kubectl` knows."""
 
 
 _NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -103,10 +101,12 @@ def refuse_namespace(namespace: str) -> None:
         raise Refusal(f"--namespace {namespace[:80]!r} is not a valid name")
 
 
-def refuse_without_rights(namespace: str) -> None:
-    """Raises Refusal if this user may not do what a run needs."""
+def refuse_without_rights(namespace: str, kind: str) -> None:
+    """Raises Refusal if this user may not do what a run with this kind of objects needs in its namespace. That nodes
+    may be listed shows by itself."""
     reviews = []
-    for verb, resource in _RIGHTS:
+    rights = [(verb, resource) for resource in (kind, "configmaps") for verb in ("create", "list", "delete")]
+    for verb, resource in (*rights, ("list", "pods"), ("get", "pods/log")):
         plain, _, sub = resource.partition("/")
         words = ["auth", "can-i", verb, plain, *([f"--subresource={sub}"] if sub else [])]
         reviews.append((verb, resource, Kubectl(namespace, words)))
@@ -118,12 +118,14 @@ def refuse_without_rights(namespace: str) -> None:
             raise Refusal(f"Kubernetes does not allow you to {verb} {resource} in {where}{why}")
 
 
-def delete(namespace: str, selector: str) -> str:
-    """Delete everything with this label, and wait for its pods to end. Returns what may be left, in one line."""
-    until = monotonic() + _STOP_S
-    words = ["delete", "daemonsets,configmaps", f"--selector={selector}", "--ignore-not-found", "--wait=false"]
+def delete(namespace: str, selector: str, kinds: Sequence[str], count: int = 1) -> str:
+    """Delete all objects of these kinds and all ConfigMaps with this label, and wait for their pods to end. `count`:
+    how many there are, about. Returns what may be left, in one line."""
+    limit_s = _STOP_S + count / PER_S
+    until = monotonic() + limit_s
+    words = ["delete", ",".join((*kinds, "configmaps")), f"--selector={selector}", "--ignore-not-found", "--wait=false"]
     while True:
-        found = Kubectl(namespace, words, limit_s=_STOP_S).wait()
+        found = Kubectl(namespace, words, limit_s=limit_s).wait()
         if found.code == 0:
             left_s = max(1.0, until - monotonic())
             listed = ["get", "pods", f"--selector={selector}", "--output=name"]

@@ -9,6 +9,8 @@ import msgspec
 from ..guard import Refusal
 from .kubectl import Output
 
+PROBE = "gpudoctor"
+"""The name of the container that runs the probe: an init container in a DaemonSet, the only one in a Job."""
 _LONGEST = 300
 _GPUS = ("nvidia.com/gpu", "nvidia.com/mig-")
 """How the names of resources begin that are GPUs or parts of them."""
@@ -39,6 +41,7 @@ class _ContainerState(_Part, frozen=True):
 
 
 class _Container(_Part, frozen=True):
+    name: str = ""
     state: _ContainerState = _ContainerState()
 
 
@@ -48,6 +51,7 @@ class _Status(_Reason, frozen=True):
     capacity: dict[str, str] = {}
     allocatable: dict[str, str] = {}
     init_container_statuses: list[_Container] = []
+    container_statuses: list[_Container] = []
 
 
 class _Field(_Part, frozen=True):
@@ -116,6 +120,14 @@ def gpus_of(node: Object) -> int:
     return max(_gpus(node.status.capacity), _gpus(node.status.allocatable))
 
 
+def gpu_limits(node: Object) -> dict[str, int]:
+    """What a pod requests that wants all GPUs of a node: resource to its number."""
+    found = node.status.allocatable
+    return {
+        name: int(count) for name, count in found.items() if name.startswith(_GPUS) and count.isdecimal() and int(count)
+    }
+
+
 def _gpus(resources: dict[str, str]) -> int:
     return sum(int(count) for name, count in resources.items() if name.startswith(_GPUS) and count.isdecimal())
 
@@ -129,7 +141,7 @@ def why_not_ready(node: Object) -> str:
 
 
 def node_of(pod: Object) -> str:
-    """The node that a pod of a DaemonSet is for; before it is scheduled, its affinity names it."""
+    """The node that a pod of a run is for; before it is scheduled, its affinity names it."""
     terms = pod.spec.affinity.node_affinity.required.node_selector_terms
     named = (value for term in terms for field in term.match_fields for value in field.values)
     return pod.spec.node_name or next(named, "")
@@ -144,9 +156,10 @@ class Stage(NamedTuple):
 
 
 def stage_of(pod: Object) -> Stage:
-    """How far the init container is."""
+    """How far the container with the probe is."""
     status = pod.status
-    state = next((one.state for one in status.init_container_statuses), _ContainerState())
+    containers = (*status.init_container_statuses, *status.container_statuses)
+    state = next((one.state for one in containers if one.name == PROBE), _ContainerState())
     if state.terminated is not None and state.terminated.exit_code == 0:
         return Stage("done")
     if status.phase == "Failed":

@@ -1,7 +1,7 @@
-"""A stand-in for a Kubernetes API server on loopback, with kubelets: each pod's init container is a real process.
+"""A stand-in for a Kubernetes API server on loopback, with kubelets: the container of each probe is a real process.
 
-It has what the real kubectl needs for `fleet run`: discovery, nodes, configmaps, daemonsets, pods, events, logs and access
-reviews. No real API server is in a package registry.
+It has what the real kubectl needs for `fleet run`: discovery, nodes, configmaps, daemonsets, jobs, pods, events, logs and
+access reviews. No real API server is in a package registry.
 """
 
 from __future__ import annotations
@@ -20,11 +20,14 @@ from typing import Any
 from aiohttp import web
 
 Json = dict[str, Any]
+GPU = "nvidia.com/gpu"
+INSUFFICIENT = "0/7 nodes are available: 1 Insufficient nvidia.com/gpu, 6 node(s) didn't match Pod's node affinity."
 UNSCHEDULABLE = "0/6 nodes are available: 1 Too many pods. preemption: 0/6 nodes are available."
 RESOURCES = {
     "/api/v1": [("nodes", "Node", False), ("configmaps", "ConfigMap", True), ("pods", "Pod", True),
                 ("pods/log", "Pod", True), ("events", "Event", True)],
     "/apis/apps/v1": [("daemonsets", "DaemonSet", True)],
+    "/apis/batch/v1": [("jobs", "Job", True)],
     "/apis/authorization.k8s.io/v1": [("selfsubjectaccessreviews", "SelfSubjectAccessReview", False)],
 }  # fmt: skip
 
@@ -46,6 +49,8 @@ class Cluster:
         self.forbids: set[str] = set()
         self.objects: dict[tuple[str, str], Json] = {}
         """(resource, name) to the object: all that was created, and pods."""
+        self.used: dict[str, int] = {}
+        """Node to the GPUs that other people's pods have."""
         self.created: list[Json] = []
         self.events: list[Json] = []
         self.children: dict[str, subprocess.Popen[bytes]] = {}
@@ -104,12 +109,39 @@ class Cluster:
             }  # fmt: skip
             self.start_pod(pod, node)
 
+    def start_job(self, made: Json) -> None:
+        """The controller of jobs: one pod, on the node that the job names."""
+        name, template = made["metadata"]["name"], made["spec"]["template"]
+        node = next(name for name in self.nodes if matches(self.nodes[name], template["spec"]))
+        if self.does.get(node) == "refused":
+            self.warn(name, "FailedCreate", 'pods "gpudoctor" is forbidden: exceeded quota: gpus')
+            return
+        pod = self.objects["pods", f"{name}-x7k2p"] = {
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"{name}-x7k2p", "namespace": "team", **template["metadata"]},
+            "spec": template["spec"], "status": {"phase": "Pending"},
+        }  # fmt: skip
+        self.start_pod(pod, node)
+
+    def schedule(self) -> None:
+        """Pods that wait for GPUs which are free now."""
+        for (kind, _), pod in list(self.objects.items()):
+            if kind == "pods" and pod["status"].get("conditions", [{}])[0].get("message") == INSUFFICIENT:
+                (term,) = next(iter(pod["spec"]["affinity"]["nodeAffinity"].values()))["nodeSelectorTerms"]
+                pod["status"] = {"phase": "Pending"}
+                self.start_pod(pod, term["matchFields"][0]["values"][0])
+
+    def lacks_gpus(self, pod: Json, node: str) -> bool:
+        """Whether a pod requests more GPUs than a node has free."""
+        wanted = sum(int(one.get("resources", {}).get("limits", {}).get(GPU, 0)) for one in pod["spec"]["containers"])
+        return wanted > int(self.nodes[node]["status"]["allocatable"].get(GPU, 0)) - self.used.get(node, 0)
+
     def start_pod(self, pod: Json, node: str) -> None:
         """What a node does with its pod."""
         does, status = self.does.get(node, ""), pod["status"]
-        if does == "unschedulable":
+        if does == "unschedulable" or self.lacks_gpus(pod, node):
+            words = UNSCHEDULABLE if does == "unschedulable" else INSUFFICIENT
             status["conditions"] = [
-                {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": UNSCHEDULABLE}
+                {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": words}
             ]
             return
         pod["spec"]["nodeName"] = node
@@ -124,8 +156,8 @@ class Cluster:
             self.run(pod, node)
 
     def run(self, pod: Json, node: str) -> None:
-        """Start the init container, with nothing but its own variables."""
-        (container,) = pod["spec"]["initContainers"]
+        """Start the container with the probe, with nothing but its own variables."""
+        (container,) = pod["spec"].get("initContainers") or pod["spec"]["containers"]
         folder = self.folder / "pods" / pod["metadata"]["name"]
         folder.mkdir(parents=True)
         volume = next(one for one in pod["spec"]["volumes"] if "configMap" in one)
@@ -134,6 +166,7 @@ class Cluster:
             (folder / name).write_text(text)
         words = [word.replace(mount["mountPath"], str(folder)) for word in container["command"]]
         env = {one["name"]: one["value"] for one in container["env"]}
+        env |= {"NODE": node}  # by which the programs of these tests know where they are
         env |= {"PATH": self.own.get(node, f"{self.python}:/usr/bin:/bin"), "HOSTNAME": pod["metadata"]["name"]}
         with open(folder / "log", "wb") as log:
             child = subprocess.Popen(words, env=env, stdout=log, stderr=log, start_new_session=True)
@@ -146,10 +179,11 @@ class Cluster:
             pod = self.objects.get(("pods", name))
             if pod is not None and child.poll() is not None:
                 self.init(pod, terminated={"exitCode": child.returncode, "reason": "Completed"})
-                pod["status"]["phase"] = "Running"
+                pod["status"]["phase"] = "Running" if "initContainers" in pod["spec"] else "Succeeded"
 
     def init(self, pod: Json, **state: Json) -> None:
-        pod["status"]["initContainerStatuses"] = [{"name": "gpudoctor", "state": state}]
+        field = "initContainerStatuses" if "initContainers" in pod["spec"] else "containerStatuses"
+        pod["status"][field] = [{"name": "gpudoctor", "state": state}]
 
     def warn(self, name: str, reason: str, message: str) -> None:
         self.events.append({
@@ -157,10 +191,10 @@ class Cluster:
             "involvedObject": {"name": name}, "reason": reason, "message": message,
         })  # fmt: skip
 
-    def end_pods(self, labels: Json) -> None:
+    def end_pods(self, owner: Json) -> None:
         """The garbage collector."""
-        for (kind, name), one in list(self.objects.items()):
-            if kind == "pods" and one["metadata"].get("labels") == labels:
+        for kind, name in list(self.objects):
+            if kind == "pods" and name.startswith(f"{owner['metadata']['name']}-"):
                 if name in self.children:
                     with contextlib.suppress(ProcessLookupError):
                         os.killpg(self.children[name].pid, signal.SIGKILL)
@@ -247,19 +281,21 @@ class Cluster:
         self.created.append(made)
         if resource == "daemonsets":
             self.start_pods(made)
+        elif resource == "jobs":
+            self.start_job(made)
         return web.json_response(made, status=201)
 
     def delete(self, resource: str, name: str) -> web.Response:
         one = self.objects.pop((resource, name), None)
         if one is None:
             return missing(resource, name)
-        if resource == "daemonsets" and not self.keeps:
-            self.end_pods(one["metadata"]["labels"])
+        if resource in ("daemonsets", "jobs") and not self.keeps:
+            self.end_pods(one)
         return web.json_response({"kind": "Status", "apiVersion": "v1", "status": "Success"})
 
     def list(self, resource: str, selector: str) -> web.Response:
         kind = next(kind for kinds in RESOURCES.values() for name, kind, _ in kinds if name == resource)
-        group = "apps/v1" if resource == "daemonsets" else "v1"
+        group = {"daemonsets": "apps/v1", "jobs": "batch/v1"}.get(resource, "v1")
         found = {"nodes": list(self.nodes.values()), "events": self.events}.get(
             resource, [one for (what, _), one in self.objects.items() if what == resource]
         )
@@ -286,7 +322,7 @@ def selects(selector: str, labels: Json) -> bool:
 
 def matches(node: Json, spec: Json) -> bool:
     """Whether a pod may run on a node, by its nodeSelector and by the fields of its affinity."""
-    if any(node["metadata"]["labels"].get(name) != value for name, value in spec["nodeSelector"].items()):
+    if any(node["metadata"]["labels"].get(name) != value for name, value in spec.get("nodeSelector", {}).items()):
         return False
     if not spec["affinity"]:
         return True

@@ -1,7 +1,7 @@
 """Nodes by Kubernetes: the init container of a DaemonSet runs the probe, and `kubectl` reads its log.
 
 The pods request no GPU, so that busy nodes are examined too. A DaemonSet restarts what ends: the probe always exits 0,
-and a container that sleeps follows it.
+and a container that sleeps follows it. A proof is a Job for each node instead, which requests all of its GPUs.
 """
 
 from __future__ import annotations
@@ -13,10 +13,20 @@ from time import monotonic, sleep
 from typing import NamedTuple
 
 from ...guard import Refusal
-from ..daemonset import ENDS, labels_of, manifest, nodes_but, nodes_by_name, refuse_names
+from ..daemonset import ENDS, job_manifest, labels_of, manifest, nodes_but, nodes_by_name, refuse_names
 from ..gather import Event, Probe, Roster, Wish
-from ..kubectl import LABEL, Kubectl, Output, delete, refuse_namespace, refuse_without_rights
-from ..kubernetes_objects import Object, gpus_of, node_of, objects, stage_of, why_not_ready
+from ..kubectl import (
+    DAEMONSETS,
+    JOBS,
+    LABEL,
+    PER_S,
+    Kubectl,
+    Output,
+    delete,
+    refuse_namespace,
+    refuse_without_rights,
+)
+from ..kubernetes_objects import PROBE, Object, gpu_limits, gpus_of, node_of, objects, stage_of, why_not_ready
 from ..names import is_name, unfold
 
 _LOGS = 32
@@ -24,8 +34,11 @@ _LOGS = 32
 _MOST_BYTES = 32 << 20
 """Of one log."""
 _POLL_S = 2.0
+_CREATE_S = 30.0
 _PENDING_S = 10.0
 """After it, a pod that does not start is reported with its reason."""
+
+_NO_GPUS = "Kubernetes gives none of its GPUs to pods, so its GPUs cannot be measured"
 
 
 class _Own(NamedTuple):
@@ -33,13 +46,19 @@ class _Own(NamedTuple):
 
     wish: Wish
     labels: dict[str, str]
+    limits: dict[str, dict[str, int]]
+    """Node to the GPUs that its Job requests."""
 
 
 class _Job:
-    """A DaemonSet and what is known of its pods."""
+    """A DaemonSet, or a Job for each node, and what is known of their pods."""
 
-    def __init__(self, namespace: str, label: str, names: Collection[str], probe: Probe) -> None:
-        self.namespace, self.label, self.probe = namespace, label, probe
+    def __init__(self, wish: Wish, label: str, names: Collection[str], probe: Probe) -> None:
+        self.namespace, self.label, self.probe = wish.namespace, label, probe
+        self.wait_s, self.kind = wish.wait_s, JOBS if wish.prove else DAEMONSETS
+        self.count = len(names) if wish.prove else 1
+        self.owners = {name: f"gpudoctor-{label}" + f"-{at}" * wish.prove for at, name in enumerate(names)}
+        """Node to the object that makes its pod."""
         self.open = set(names)
         """Nodes whose probe has not ended."""
         self.began: set[str] = set()
@@ -49,6 +68,8 @@ class _Job:
         """(node, pod) whose log is complete."""
         self.reading: dict[str, Kubectl] = {}
         self.polls: dict[str, Kubectl] = {}
+        self.ending: list[Kubectl] = []
+        """Those that delete the Jobs of nodes that are late."""
         self.pods: dict[str, str] = {}
         """Node to its pod."""
         self.warnings: dict[str, str] = {}
@@ -78,21 +99,24 @@ def nodes(wish: Wish) -> Roster:
         chosen = [name for name in wanted if name in listed]
     else:
         chosen = [name for name in listed if wish.selector or not gpus or name in gpus]
+    limits = {name: gpu_limits(listed[name]) for name in chosen} if wish.prove else {}
+    left_out |= {name: _NO_GPUS for name in limits if name in gpus and not limits[name]}
     left_out |= {name: why for name in chosen if (why := why_not_ready(listed[name]))}
     if not wish.print_only:
-        refuse_without_rights(wish.namespace)
+        refuse_without_rights(wish.namespace, JOBS if wish.prove else DAEMONSETS)
     names = tuple(name for name in chosen if name not in left_out)
-    return Roster(names, left_out, "Kubernetes", gpus, _Own(wish, {} if wanted else labels_of(wish.selector)))
+    return Roster(names, left_out, "Kubernetes", gpus, _Own(wish, {} if wanted else labels_of(wish.selector), limits))
 
 
 def start(roster: Roster, names: Collection[str], probe: Probe) -> _Job:
-    """A DaemonSet for these nodes. Raises Refusal if Kubernetes refuses it."""
+    """A DaemonSet for these nodes, or their Jobs. Raises Refusal if Kubernetes refuses it."""
     attempt = f"{probe.run}-{secrets.token_hex(2)}"
-    job = _Job(roster.own.wish.namespace, attempt, names, probe)
+    job = _Job(roster.own.wish, attempt, names, probe)
     try:
         words = ["create", "--validate=false", "--filename=-"]
         text = manifest_of(roster, names, probe, attempt)
-        created = Kubectl(job.namespace, words, text.encode()).wait() if names else Output(0, b"", "")
+        limit_s = _CREATE_S + job.count / PER_S
+        created = Kubectl(job.namespace, words, text.encode(), limit_s).wait() if names else Output(0, b"", "")
         if created.code != 0:
             raise Refusal(f"kubectl create: {created.last}")
     except BaseException as error:
@@ -108,9 +132,11 @@ def answers(job: _Job, wait_s: float) -> Iterator[Event]:
     sleep(wait_s)
     _read_logs(job)
     _poll(job)
-    if monotonic() - job.started > job.probe.node_s:
+    job.ending = [child for child in job.ending if child.done() is None]
+    limit_s = job.probe.node_s + job.wait_s
+    if monotonic() - job.started > limit_s:
         for node in sorted(job.open - job.began):
-            _end(job, node, f"its pod did not start in {job.probe.node_s:,.0f} s{_because(job, node)}")
+            _end(job, node, f"its pod did not start in {limit_s:,.0f} s{_because(job, node)}")
     events, job.events = job.events, []
     yield from events
 
@@ -118,17 +144,22 @@ def answers(job: _Job, wait_s: float) -> Iterator[Event]:
 def stop(job: _Job, names: Collection[str] | None = None) -> str:
     """Delete all that was created. One pod of a DaemonSet cannot be ended: another one would follow."""
     if names is not None:
+        if job.kind == JOBS and (owners := [job.owners[name] for name in names if name in job.owners]):
+            job.ending.append(Kubectl(job.namespace, ["delete", JOBS, *owners, "--ignore-not-found", "--wait=false"]))
         return ""
-    for child in (*job.reading.values(), *job.polls.values()):
+    for child in (*job.reading.values(), *job.polls.values(), *job.ending):
         child.kill()
     job.reading.clear()
     job.polls.clear()
-    return delete(job.namespace, f"{LABEL}={job.label}")
+    job.ending.clear()
+    return delete(job.namespace, f"{LABEL}={job.label}", (job.kind,), job.count)
 
 
 def manifest_of(roster: Roster, names: Collection[str], probe: Probe, run: str) -> str:
     """The objects of a run on these nodes, in YAML. A list of names is slow in Kubernetes where there are thousands."""
     own: _Own = roster.own
+    if own.wish.prove:
+        return job_manifest(run, probe, own.wish, {name: own.limits[name] for name in names})
     if own.labels and set(names) == set(roster.names):
         return manifest(run, probe, own.wish, own.labels, nodes_but(roster.left_out))
     return manifest(run, probe, own.wish, {}, nodes_by_name(names))
@@ -152,7 +183,7 @@ def _poll(job: _Job) -> None:
 
 
 def _is_late(job: _Job) -> bool:
-    return monotonic() - job.started > _PENDING_S
+    return monotonic() - job.started > _PENDING_S + job.wait_s
 
 
 def _pods(job: _Job, found: Output) -> None:
@@ -174,10 +205,10 @@ def _pods(job: _Job, found: Output) -> None:
 def _warnings(job: _Job, found: Output) -> None:
     """Note what was said. Nodes without a pod get none any more if Kubernetes refuses to create them."""
     job.warnings = {event.involved_object.name: event.words for event in _listed(job, found)}
-    refused = job.warnings.get(f"gpudoctor-{job.label}")
-    if refused and len(job.pods) == job.counted:
+    if len(job.pods) == job.counted:
         for node in sorted(job.open - job.pods.keys()):
-            _end(job, node, f"Kubernetes created no pod there: {refused}")
+            if refused := job.warnings.get(job.owners[node]):
+                _end(job, node, f"Kubernetes created no pod there: {refused}")
     job.counted = len(job.pods)
 
 
@@ -206,7 +237,7 @@ def _read_logs(job: _Job) -> None:
             _log(job, node, found)
     while job.to_read and len(job.reading) < _LOGS:
         node, pod = job.to_read.popleft()
-        words = ["logs", pod, "--container=gpudoctor", "--tail=-1", f"--limit-bytes={_MOST_BYTES}"]
+        words = ["logs", pod, f"--container={PROBE}", "--tail=-1", f"--limit-bytes={_MOST_BYTES}"]
         job.reading[node] = Kubectl(job.namespace, words)
 
 
