@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import signal
 import subprocess
@@ -153,6 +154,22 @@ class TestBySsh:
         done = run(nodes, tmp_path / "now.db", *more, names="n001")
         assert done.returncode == 0, done
         assert asked(own) == ["n001 --timeout=120 --python=/opt/venv/bin/python"]
+
+    def test_the_page_s_commands(self, nodes: Nodes, tmp_path: Path) -> None:
+        own = canned_gpudoctor(tmp_path / "own")
+        page = (Path(__file__).parents[2] / "docs" / "fleet.md").read_text("utf-8")
+        (block,) = re.findall(r"<!-- command -->\n```sh\n(.*?)```", page, re.S)
+        for number, name in enumerate(nodes.names[:4], 1):
+            (own.parent / f"{name}.json").write_bytes(examined(number))
+            nodes.instead(name, nodes.own)
+        env = {**nodes.env, "PATH": f"{COMMAND.parent}:{nodes.env['PATH']}"}
+        for line, arguments in zip(block.splitlines(), ("--timeout=120", "--timeout=300 --prove=quick"), strict=True):
+            command = line.replace("/opt/gpudoctor/bin/gpudoctor", str(own)).replace("n[1-4]", "n[001-004]")
+            subprocess.run(
+                ["sh", "-c", command], env=env, cwd=tmp_path, check=True, capture_output=True, timeout=HANG_S
+            )
+            assert fleets.report(tmp_path / "now.db")[0]["answered"] == 4
+            assert asked(own)[-1].partition(" ")[2] == arguments
 
     def test_what_looks_slow_is_measured_twice_more(self, tmp_path: Path) -> None:
         """n003 stays slow, n005 is not slow again, n007 hangs then: only these three are asked again."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -113,6 +114,15 @@ def test_a_job_for_each_node_takes_all_of_its_gpus(cluster: Cluster, tmp_path: P
     assert {line.partition(" ")[2] for line in asked(tmp_path / "own" / "gpudoctor")} == {"--timeout=25 --prove=quick"}
     rows = fleets.report(database, "--query", "select distinct node from figure where figure = 'matmul bf16'")[0]
     assert sorted(row["node"] for row in rows) == ["gpu-1", "gpu-6", "gpu-7"]  # type: ignore[index]
+
+
+def test_the_page_s_commands(cluster: Cluster, tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "fleet.md").read_text("utf-8")
+    (block,) = re.findall(r"<!-- kubernetes-prove -->\n```sh\n(.*?)```", page, re.S)
+    env = {**cluster.env, "PATH": f"{BIN}:{os.environ['PATH']}"}
+    for line, objects in zip(block.splitlines(), (8, 16), strict=True):
+        subprocess.run(["sh", "-c", line], env=env, cwd=tmp_path, check=True, capture_output=True, timeout=HANG_S)
+        assert fleets.report(tmp_path / "now.db")[0]["answered"] == 7 and len(cluster.created) == objects, line
 
 
 def test_a_busy_node_gets_time(cluster: Cluster, tmp_path: Path) -> None:
