@@ -133,19 +133,21 @@ def answer(**flags: Any) -> int:
 @fleet.command()
 @click.option("--on", required=True, type=click.Choice(("kubernetes",)), help="Where to look.")
 @click.option("--namespace", metavar="NAME", help="Where the pods ran. Default: the namespace of kubectl's context.")
+@click.option("--all", is_flag=True, help="Also end runs that may still be going on, whoever's they are.")
 def clean(**flags: Any) -> int:
-    """Delete what a killed fleet run left behind: its DaemonSet and ConfigMap, found by their label gpudoctor/run.
+    """Delete what a killed fleet run left: its DaemonSet, Jobs and ConfigMap, found by their label gpudoctor/run.
 
-    
+    \b
     gpudoctor fleet clean --on kubernetes
 
-    Each object is listed. A run that is still going in this namespace is ended too.
+    Each object is listed. A run of yours whose process still exists on this machine is kept, and so is a run of someone
+    else that has not reached its last possible moment; --all deletes these too.
 
-    Exit codes: 0 nothing is left, 2 wrong usage, or something could not be deleted.
+    Exit codes: 0 done, 2 wrong usage, or something could not be deleted.
     """
     from .fleet_clean import run_clean
 
-    return run_clean(flags["namespace"] or "")
+    return run_clean(flags["namespace"] or "", flags["all"])
 
 
 @fleet.command()

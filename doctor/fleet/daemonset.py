@@ -7,13 +7,17 @@ import math
 import re
 from collections.abc import Collection, Mapping
 from importlib.resources import files
+from time import time
 
 from ..guard import Refusal
 from .gather import Probe, Wish
+from .whose import own_annotations
 
 IMAGE = "python:3-slim"
 ENDS = "@gpudoctor1-end"
 """`@gpudoctor1-end RUN CODE`: the last line of a log that is whole, with the probe's exit code."""
+_LOGS_S = 600
+"""For reading the logs of many nodes, and for clocks that differ."""
 _MORE_S = 120
 """After the time of a node, until Kubernetes ends its Job by itself: where the run was killed."""
 _RUNTIME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
@@ -78,6 +82,7 @@ def _values(run: str, probe: Probe, wish: Wish) -> dict[str, str]:
         "@RUN@": run, "@COMMAND@": _indented(command), "@SCRIPT@": _indented(probe.script.decode("ascii")),
         "      @RUNTIME@\n": f'      runtimeClassName: "{wish.runtime_class}"\n' if wish.runtime_class else "",
         "@IMAGE@": wish.image or IMAGE,
+        "@WHOSE@": json.dumps(own_annotations(time() + wish.wait_s + 2 * probe.node_s + _LOGS_S)),
     }  # fmt: skip
 
 

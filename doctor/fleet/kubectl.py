@@ -104,18 +104,24 @@ def refuse_namespace(namespace: str) -> None:
 def refuse_without_rights(namespace: str, kind: str) -> None:
     """Raises Refusal if this user may not do what a run with this kind of objects needs in its namespace. That nodes
     may be listed shows by itself."""
-    reviews = []
     rights = [(verb, resource) for resource in (kind, "configmaps") for verb in ("create", "list", "delete")]
-    for verb, resource in (*rights, ("list", "pods"), ("get", "pods/log")):
-        plain, _, sub = resource.partition("/")
-        words = ["auth", "can-i", verb, plain, *([f"--subresource={sub}"] if sub else [])]
-        reviews.append((verb, resource, Kubectl(namespace, words)))
-    for verb, resource, child in reviews:
+    rights += [("list", "pods"), ("get", "pods/log")]
+    for (verb, resource), child in [(right, _review(namespace, *right)) for right in rights]:
         found = child.wait()
         if found.out.strip() != b"yes":
             where = f"namespace {namespace}" if namespace else "the namespace of kubectl's context"
             why = "" if found.out.startswith(b"no") else f" ({found.last})"
             raise Refusal(f"Kubernetes does not allow you to {verb} {resource} in {where}{why}")
+
+
+def may(namespace: str, verb: str, resource: str) -> bool:
+    """Whether Kubernetes allows this user to do that. Raises Refusal if there is no kubectl."""
+    return _review(namespace, verb, resource).wait().out.strip() == b"yes"
+
+
+def _review(namespace: str, verb: str, resource: str) -> Kubectl:
+    plain, _, sub = resource.partition("/")
+    return Kubectl(namespace, ["auth", "can-i", verb, plain, *([f"--subresource={sub}"] if sub else [])])
 
 
 def delete(namespace: str, selector: str, kinds: Sequence[str], count: int = 1) -> str:

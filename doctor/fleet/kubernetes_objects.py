@@ -82,6 +82,8 @@ class _Spec(_Part, frozen=True):
 class _Named(_Part, frozen=True):
     name: str = ""
     creation_timestamp: str = ""
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
 
 
 class Object(_Part, frozen=True):

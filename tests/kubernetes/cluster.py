@@ -249,6 +249,8 @@ class Cluster:
             self.stuck.clear()
             return self.delete(resource, name)
         self.reap()
+        if f"list {resource}.batch" in self.denied:
+            return failure("Forbidden", 403, f"{resource} is forbidden")
         if name:
             one = self.objects.get((resource, name))
             return web.json_response(one) if one else missing(resource, name)

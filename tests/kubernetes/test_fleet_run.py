@@ -169,7 +169,7 @@ def test_print_shows_the_same_objects_and_starts_nothing(cluster: Cluster, tmp_p
 
     def plain(objects: list[Any]) -> Any:
         for one in objects:
-            for name in ("uid", "creationTimestamp", "namespace"):
+            for name in ("uid", "creationTimestamp", "namespace", "annotations"):
                 one["metadata"].pop(name, None)
             one.get("data", {}).pop("agent.py", None)  # compressed, with the run's name in it
         return json.loads(re.sub(r"[0-9a-f]{12}(-[0-9a-f]{4})?", "RUN", json.dumps(objects)))
@@ -211,6 +211,58 @@ def test_a_killed_run_keeps_what_came_and_clean_deletes_its_objects(cluster: Clu
     again = begun(cluster, "clean", "--on", "kubernetes")
     assert again.communicate(timeout=HANG_S)[0] == "No fleet run has left anything in this namespace.\n"
     assert again.returncode == 0
+
+
+def test_clean_keeps_what_is_still_going_on(cluster: Cluster, tmp_path: Path) -> None:
+    """A run of one's own by its process, another user's by its time; one without either only goes with --all."""
+    own(cluster, "gpu-6", "exec sleep 98765")
+    database = tmp_path / "now.db"
+    child = begun(cluster, "run", "--on", "kubernetes", "-o", database)
+    until(child, database, 5)
+    (mine,) = {one["metadata"]["labels"]["gpudoctor/run"] for one in cluster.created}
+    about = cluster.created[0]["metadata"]["annotations"]
+    assert about.keys() == {"gpudoctor/owner", "gpudoctor/process", "gpudoctor/until"}
+    assert re.fullmatch(r"[0-9a-f]{16}", about["gpudoctor/owner"]) and about["gpudoctor/process"].startswith(
+        f"{child.pid}-"
+    )
+    others = {"gpudoctor/owner": "0123456789abcdef", "gpudoctor/process": about["gpudoctor/process"]}
+    for name, marks in (
+        ("over", {**others, "gpudoctor/until": "2026-01-02T03:04:05Z"}),
+        ("on", {**others, "gpudoctor/until": "2999-01-02T03:04:05Z"}),
+        ("wrong", {**others, "gpudoctor/until": "never"}),
+        ("dead", {**about, "gpudoctor/process": f"{child.pid}-1"}),
+        ("odd", {**about, "gpudoctor/process": "9" * 5000}),
+        ("none", {}),
+    ):
+        cluster.objects["configmaps", name] = {
+            "kind": "ConfigMap", "apiVersion": "v1",
+            "metadata": {"name": name, "labels": {"gpudoctor/run": name}, "annotations": marks},
+        }  # fmt: skip
+    code, out, err = cleaned(cluster)
+    assert (code, err) == (0, "")
+    lines = dict(line.split(", created ")[0].split(" ", 1)[1::-1] for line in out.splitlines())
+    kept = {name.split()[1]: line for name, line in lines.items()}
+    assert {name for name, what in kept.items() if what == "Deleting"} == {"over", "dead", "odd"}, out
+    assert {name for name, what in kept.items() if what == "Keeping"} == {"on", "wrong", "none", f"gpudoctor-{mine}"}
+    assert f": your run with process ID {child.pid} is still going on (--all deletes it too)" in out
+    assert ": another user's run may go on until 2999-01-02 03:04 UTC (--all deletes it too)" in out
+    assert child.poll() is None and ("daemonsets", f"gpudoctor-{mine}") in cluster.objects
+    child.kill()
+    child.communicate()
+    code, out, err = cleaned(cluster)
+    assert code == 0 and out.count(f"gpudoctor-{mine}") == 2 and out.count("Keeping") == 3, out
+    assert cleaned(cluster, "--all")[0] == 0 and not cluster.left()
+
+
+def test_clean_without_the_right_to_list_jobs(cluster: Cluster) -> None:
+    cluster.denied.add("list jobs.batch")
+    assert cleaned(cluster) == (0, "No fleet run has left anything in this namespace.\n", "")
+
+
+def cleaned(cluster: Cluster, *words: str) -> tuple[int, str, str]:
+    child = begun(cluster, "clean", "--on", "kubernetes", *words)
+    out, err = child.communicate(timeout=HANG_S)
+    return child.returncode, out, err
 
 
 def test_a_probe_without_the_gpus_that_kubernetes_counts_is_not_a_failure(cluster: Cluster, tmp_path: Path) -> None:
