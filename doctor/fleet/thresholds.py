@@ -51,6 +51,8 @@ class Thresholds(Struct, frozen=True, forbid_unknown_fields=True):
     kinds_nodes: Number
     kinds_distance: Number
     kinds_share: Number
+    link_share: Number
+    link_pairs: Number
 
     def prior(self, kind: Kind) -> float:
         """The spread that a kind of figure has before anything was measured, as a share of its median."""
