@@ -159,6 +159,24 @@ class Refused(NamedTuple):
         return f"{self.reason}: {self.quote!a}" if self.quote else self.reason
 
 
+class LinkRow(NamedTuple):
+    """Two nodes that measured the link between them, or tried to."""
+
+    round: int
+    turn: int
+    node: str
+    partner: str
+    switch: str
+    """The node's; empty if it is not known."""
+    partner_switch: str
+    figure: str
+    """`all_reduce`: its bus bandwidth at the largest size."""
+    value: float | None
+    unit: str
+    reason: str
+    """Why there is no value."""
+
+
 class Run(NamedTuple):
     """One filling of the database."""
 

@@ -287,5 +287,7 @@ def _paths(
                 ends, between, same = (sides[0], sides[1]), True, parallel
         best = _best(same)
         names = tuple(sorted({name for one in same for name in one.ends}, key=in_order))
-        found.setdefault(ends, SlowPath(ends, between, best.value, best.median, names, any(one.late for one in same)))
+        found.setdefault(
+            ends, SlowPath(ends, between, best.value, best.median, names, sum(one.late for one in same) > 1)
+        )
     return tuple(found.values())

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from ..findings import Fix
+from .report_links import LinksAbout
 
 FLEET_SCHEMA_VERSION = 1
 
@@ -341,6 +342,8 @@ class FleetReport(Struct, frozen=True, kw_only=True):
     refused: tuple[RefusedAbout, ...] = ()
     remarks: tuple[RemarkAbout, ...] = ()
     since: SinceAbout | None = None
+    links: LinksAbout | None = None
+    """Of `fleet run --links`; None without it."""
     spec: SpecAbout | None = None
     """Of `--spec`; None without it."""
     nodes: tuple[NodeRow, ...] = ()

@@ -24,6 +24,7 @@ from .report import (
 )
 from .spec import SPEC_NOT_MET, FleetSpec, spec_about
 from .store.read import Store
+from .summary_links import LinkStates, link_states, links_about, links_of
 from .summary_odd import OddFacts, odd_facts
 from .summary_parts import contradictions, grouped, mask_of, remarks, repairs, unreadable, why_not_examined
 from .summary_since import Look, since_about
@@ -67,7 +68,9 @@ def summarize(store: Store, wanted: Wanted, before: Store | None = None, spec: F
     duplicates = store.duplicates()
     if spec is not None:
         found = _with_spec(found, spec)
-    states = _states(nodes, found, odd, slow, off, duplicates, wanted.mask_nodes)
+    pairs = store.links()
+    links = links_of(pairs)
+    states = _states(nodes, found, odd, slow, off, duplicates, wanted.mask_nodes, link_states(links))
     counts = _counts(nodes, states)
     refused = store.refused()
     verdict, code = _verdict(counts, sum(is_unread(one.reason) for one in refused), wanted.fail_on)
@@ -132,6 +135,7 @@ def summarize(store: Store, wanted: Wanted, before: Store | None = None, spec: F
         refused=unreadable(refused, mask),
         remarks=remarks(store.remarks(), mask),
         since=since,
+        links=links_about(pairs, links, mask),
         spec=None if spec is None else spec_about(spec, names, wanted.mask_nodes),
         nodes=_rows(nodes, states, names, cohorts),
         healthy=tuple(sorted((names[node.id] for node in nodes if node.id not in states), key=in_order)),
@@ -176,6 +180,7 @@ def _states(
     off: Iterable[Node],
     duplicates: Iterable[Duplicate],
     mask: bool,
+    links: LinkStates,
 ) -> dict[int, tuple[str, str]]:
     """Id to state and why, of the nodes that are not healthy; each under the first state that fits."""
     states: dict[int, tuple[str, str]] = {}
@@ -185,9 +190,14 @@ def _states(
     for one in nodes:
         if one.state != "answered":
             states.setdefault(one.id, ("no-answer", why_not_examined(one.reason, mask)))
+        elif one.name in links.unknown:
+            states.setdefault(one.id, ("unknown", links.unknown[one.name]))
     for state, number, figure in slow.found:
         if state == "slow":
             states.setdefault(number, ("slow", f"{figure.label} {figure.change_percent:+.0f} %"))
+    for one in nodes:
+        if one.name in links.slow:
+            states.setdefault(one.id, ("slow", links.slow[one.name]))
     for number, labels in odd.nodes.items():
         states.setdefault(number, ("odd", ", ".join(dict.fromkeys(labels))))
     for one in off:
@@ -205,6 +215,9 @@ def _states(
                 else "not confirmed"
             )
             states.setdefault(number, ("warn", f"{figure.label} {figure.change_percent:+.0f} %, {how}"))
+    for one in nodes:
+        if one.name in links.warned:
+            states.setdefault(one.id, ("warn", links.warned[one.name]))
     for node, why in found.warned.items():
         states.setdefault(node, ("warn", ", ".join(why)))
     return states

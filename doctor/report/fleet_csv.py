@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from io import StringIO
 
 from ..fleet.report import FleetReport, OddFact, SlowFigure
+from ..fleet.report_links import SlowLink, SlowPath, SlowSwitch
 from . import fleet_words as words
 from .clean import printable
 
@@ -67,6 +68,7 @@ def _rows(report: FleetReport) -> Iterator[tuple[str, ...]]:
     for word, figures in (("slow", report.slow), ("slow once", report.once), ("lagging", report.lagging)):
         for figure in figures:
             yield _slow(word, figure, states)
+    yield from _links(report, states)
     for missing in report.not_examined:
         yield missing.node, "", states.get(missing.node, "no-answer"), "not examined", missing.reason, "", "", ""
     for refused in report.refused:
@@ -79,6 +81,27 @@ def _rows(report: FleetReport) -> Iterator[tuple[str, ...]]:
             yield node, "", states.get(node, "healthy"), "remark", remark.kind, remark.detail, "", ""
     for node in report.healthy:
         yield node, "", "healthy", "", "", "", "", ""
+
+
+def _links(report: FleetReport, states: dict[str, str]) -> Iterator[tuple[str, ...]]:
+    """Slow nodes; the nodes of slow switches and paths; pairs without a number, a row for each of the two nodes."""
+    one = report.links
+    if one is None:
+        return
+    slow: list[tuple[str, str, SlowLink | SlowSwitch | SlowPath, tuple[str, ...]]] = [
+        *(("slow link", one.figure, node, (node.node,)) for node in one.nodes),
+        *(("slow switch", switch.switch, switch, switch.nodes) for switch in one.switches),
+        *(("slow path", " to ".join(path.ends), path, path.nodes) for path in one.paths),
+    ]
+    for word, about, row, nodes in slow:
+        matter = word if row.confirmed else f"{word}, not confirmed"
+        for node in nodes:
+            values = (f"{row.value:.6g}", f"{row.median:.6g}", one.unit)
+            yield node, "", states.get(node, "healthy"), matter, about, *values
+    for missing in one.not_measured:
+        for pair in missing.pairs:
+            for node, partner in (pair, pair[::-1]):
+                yield node, "", states.get(node, "healthy"), "link not measured", partner, missing.reason, "", ""
 
 
 def _gpus(subjects: Iterable[str]) -> str:

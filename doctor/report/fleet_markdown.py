@@ -8,6 +8,7 @@ from . import fleet_ending as ending
 from . import fleet_slow as slow
 from . import fleet_words as words
 from .blocks import marks
+from .fleet_links import link_notes
 from .fleet_sheets import sheets
 from .markdown import escape, fenced, sheet_rows
 
@@ -29,7 +30,11 @@ def fleet_markdown(report: FleetReport) -> str:
             rows += ["", *("     " + row for part in block for row in part.split("\n")), ""] if block else [""]
     for sheet in sheets(report):
         rows += [f"#### {escape(sheet.title)}", "", *sheet_rows(sheet)]
-    notes = [*slow.slow_notes(report), *filter(None, (slow.hides(report), slow.since_words(report)))]
+    notes = [
+        *slow.slow_notes(report),
+        *link_notes(report),
+        *filter(None, (slow.hides(report), slow.since_words(report))),
+    ]
     rows += [*(f"- {escape(note)}" for note in notes), *([""] if notes else [])]
     first = ending.first_step(report)
     rows.append(f"**{report.verdict.upper()}** {escape(first or ending.verdict(report))}")

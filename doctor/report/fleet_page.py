@@ -10,6 +10,7 @@ from ..fleet.report import FleetReport, RepairAbout
 from . import fleet_ending as ending
 from . import fleet_slow as slow
 from . import fleet_words as words
+from .fleet_links import link_notes
 from .fleet_sheets import sheets, states
 from .measured_sheets import Sheet
 from .page import cause, rendered
@@ -25,7 +26,11 @@ def fleet_page(report: FleetReport) -> str:
         parts.append(part("Repair in this order", causes=cards))
     for sheet in sheets(report):
         parts.append(part(sheet.title, sheets=[sheet._replace(title="")]))
-    notes = [*slow.slow_notes(report), *filter(None, (slow.hides(report), slow.since_words(report)))]
+    notes = [
+        *slow.slow_notes(report),
+        *link_notes(report),
+        *filter(None, (slow.hides(report), slow.since_words(report))),
+    ]
     parts += [part("Notes", notes)] if notes else []
     table = Sheet("", ("node", "state", "kind", "why"), states(report))
     parts.append(part("Nodes", filter="Filter nodes, states, reasons", sheets=[table]))

@@ -8,6 +8,7 @@ from ..fleet.nodesets import folded
 from ..fleet.report import FindingAbout, FleetReport, OddFact, SlowFigure
 from . import fleet_slow as slow
 from . import fleet_words as words
+from .fleet_links import link_sheets
 from .measured_sheets import Sheet
 
 
@@ -53,6 +54,7 @@ def sheets(report: FleetReport) -> list[Sheet]:
         _slow("Slow for their kind (in all 3 measurements)", report.slow),
         _slow("Looks slow, not confirmed", report.once),
         _slow("Lagging, not slow", report.lagging),
+        *link_sheets(report),
         Sheet("Not examined", ("node", "why"), [(one.node, one.reason) for one in report.not_examined]),
         Sheet(
             "Refused",

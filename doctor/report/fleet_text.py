@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ..fleet.nodesets import folded
 from ..fleet.report import FindingAbout, FleetReport, RepairAbout
 from . import fleet_ending as ending
+from . import fleet_links as links
 from . import fleet_slow as slow
 from . import fleet_words as words
 from .blocks import marks
@@ -33,7 +34,8 @@ def render_fleet(report: FleetReport, path: str, display: Display = Display()) -
         return display.written(_ending(report, how))
     sections = (
         _head(report, how), _repairs(report, how), _spec(report, how), _findings(report, how), _odd(report, how),
-        _slow(report, how), _not_examined(report, how), _loaded(report, how), _since(report, how), _ending(report, how),
+        _slow(report, how), _links(report, how),
+        _not_examined(report, how), _loaded(report, how), _since(report, how), _ending(report, how),
     )  # fmt: skip
     rows: list[Line] = []
     for section in filter(None, sections):
@@ -167,6 +169,25 @@ def _slow(report: FleetReport, how: Shown) -> list[Line]:
             rows += cells([slow.slow_cells(one) for one in some], how)
     hides = slow.hides(report) if (found or how.all_) else ""
     return rows + (wrap(hides, how.width, "  ", hang=4, style="dim") if hides else [])
+
+
+def _links(report: FleetReport, how: Shown) -> list[Line]:
+    """What the pairs of nodes measured between them."""
+    one = report.links
+    if one is None:
+        return []
+    rows = wrap(links.title(one), how.width, style="bold")
+    found = links.link_cells(one)
+    rows += cells(found if how.all_ else found[:MOST], how) + more(len(found), how)
+    for note in links.link_notes(report):
+        rows += wrap(note, how.width, "  ", hang=4)
+    for missing in one.not_measured if how.all_ else one.not_measured[:MOST]:
+        rows += wrap(links.not_measured_words(missing, how.all_), how.width, "  ", hang=4, style="dim")
+    rows += more(len(one.not_measured), how)
+    for number, pairs, measured, median in links.round_rows(one) if how.all_ else ():
+        text = f"Round {number}: {measured} of {pairs} pairs measured, median {median or 'unknown'}"
+        rows += wrap(text, how.width, "  ", hang=4, style="dim")
+    return rows
 
 
 def _not_examined(report: FleetReport, how: Shown) -> list[Line]:

@@ -60,8 +60,9 @@ def compare_schema() -> bytes:
 def fleet_schema() -> bytes:
     """The same of what `fleet report --format json` prints."""
     from ..fleet import report as fleet
+    from ..fleet import report_links
 
-    whole = _structs(vars(fleet))
+    whole = _structs({**vars(fleet), **vars(report_links)})
     return _schema(fleet.FleetReport, "fleet", fleet.FLEET_SCHEMA_VERSION, (*whole, Alternative))
 
 

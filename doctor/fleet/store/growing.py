@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import msgspec
 
+from ..kinds import LinkRow
 from ..lines import Piece
 from .draft import Draft
 from .judges import Judges
@@ -40,6 +41,10 @@ class Growing:
         self._filling.add(Piece(node, 0, "", received, envelope))
         if node in self._waiting:
             self._tables.why(self._waiting[node], "not-examined", reason)
+
+    def link(self, one: LinkRow) -> None:
+        """What two nodes measured between them, or why there is no number."""
+        self._tables.link(one)
 
     def commit(self) -> None:
         """Store what came; the first time, the file replaces an old one. Raises Refusal if that cannot be done."""

@@ -12,7 +12,7 @@ from ...formats.given import Unopened, file_given
 
 APPLICATION_ID = 0x67706466
 """`gpdf` in the file's header."""
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 DAMAGE = (sqlite3.Error, UnicodeError, OverflowError)
 """What reading a damaged file raises; sqlite3's own messages may be no UTF-8 then."""
 _PATIENCE_S = 10.0

@@ -12,7 +12,7 @@ import msgspec
 
 from ...findings import Fix
 from ...formats.given import Unopened
-from ..kinds import Cohort, Duplicate, GpuKind, Measured, Node, NodeFinding, Refused, Run, ValueCount, With
+from ..kinds import Cohort, Duplicate, GpuKind, LinkRow, Measured, Node, NodeFinding, Refused, Run, ValueCount, With
 from .machines import seconds_of
 from .opened import DAMAGE, connect
 from .slots import Figure, picker
@@ -98,6 +98,11 @@ class Store:
     def remarks(self) -> list[tuple[str, str, str]]:
         """(kind, detail, node) of notes about nodes in addition to their findings, in that order."""
         return list(self._rows("select distinct kind, detail, node from remark order by kind, detail, node"))
+
+    def links(self) -> list[LinkRow]:
+        """The pairs of nodes that measured the link between them, in the order of their rounds."""
+        columns = "round, turn, node, partner, switch, partner_switch, figure, value, unit, reason"
+        return [LinkRow(*row) for row in self._rows(f"select {columns} from link order by round, turn, rowid")]
 
     def duplicates(self) -> list[Duplicate]:
         """What came twice, machines under one name, and GPUs on several nodes."""

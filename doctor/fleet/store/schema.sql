@@ -1,5 +1,5 @@
 -- Tables and views of a fleet's database. Those of docs/fleet.md are as stable as the JSON: run, node, gpu, fact,
--- figure, finding, remark, section, duplicate, refused. The others may change with user_version.
+-- figure, link, finding, remark, section, duplicate, refused. The others may change with user_version.
 
 create table run (
   started real, ended real, source text, tool text, matrix text, requested integer, judged_here integer,
@@ -62,6 +62,13 @@ create table remark_row (node integer, kind text not null, detail integer not nu
 
 create table duplicate (kind text not null, nodes text not null, detail text not null);
 create table refused (file text not null, line integer not null, reason text not null);
+
+-- Two nodes that measured the link between them. turn: 1, in the fourth round 1 and 2; value is null without a number,
+-- and then reason says why. switch: '' where it is not known.
+create table link (
+  round integer not null, turn integer not null, node text not null, partner text not null, switch text not null,
+  partner_switch text not null, figure text not null, value real, unit text not null, reason text not null
+);
 
 create view gpu as
   select n.node as node, g.gpu as gpu, m.value as model, g.uuid as uuid, g.pci as pci, g.memory_mib as memory_mib,

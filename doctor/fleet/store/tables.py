@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from ...findings import Finding
-from ..kinds import Cohort, Refused
+from ..kinds import Cohort, LinkRow, Refused
 from .outside_words import OutsideWords
 from .sections import Sections
 from .shared import Hole, Shared, storable
@@ -130,6 +130,11 @@ class Tables(Shared):
         reason = printed(self._outside.text(one.reason) + (f": {cut!a}" if cut else ""))
         self.db.execute("insert into refused values (?, ?, ?)", (file, one.line, reason))
         return reason
+
+    def link(self, one: LinkRow) -> None:
+        row = [storable(value) if isinstance(value, str) else value for value in one]
+        row[-1] = printed(self._outside.text(one.reason))
+        self.db.execute("insert into link values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def run(self, row: tuple[Any, ...]) -> None:
         self.db.execute("insert into run values (?, ?, ?, ?, ?, ?, ?, ?)", row)
