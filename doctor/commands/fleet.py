@@ -80,8 +80,11 @@ def load(**flags: Any) -> int:
               help="Run the gpudoctor installed on the nodes, such as /opt/gpudoctor/bin/gpudoctor.")  # fmt: skip
 @click.option("--prove", type=click.Choice(LEVELS), is_flag=False, flag_value="quick", metavar="[quick|standard|full]",
               help="With --command: also measure; nodes that look slow twice more. Default: quick.")  # fmt: skip
+@click.option("--links", is_flag=True,
+              help="Slurm: then measure the links between nodes, in rounds of pairs. Needs --command.")  # fmt: skip
 @click.option("--timeout", type=Duration(1), metavar="TIME",
-              help="Time for one node. Default: 120s; with --prove 300s, with --prove full 12m.")  # fmt: skip
+              help="Time for one node. Default: 120s; with --prove, and for a pair of --links, 300s; with --prove full "
+                   "12m.")  # fmt: skip
 @click.option("--deadline", type=Duration(1), metavar="TIME", help="Time for the whole run. Default: none.")
 @click.option("--retry", type=click.IntRange(0, 10), default=1, metavar="N",
               help="How often to ask a node again after its connection was lost. Default: 1.")  # fmt: skip
@@ -95,11 +98,15 @@ def run(**flags: Any) -> int:
     gpudoctor fleet run --on slurm --partition gpu --wait 10m -o now.db
     gpudoctor fleet run --on kubernetes --selector nvidia.com/gpu.present=true -o now.db
     gpudoctor fleet run --on ray --address auto -o now.db
+    gpudoctor fleet run --on slurm --links --command /opt/gpudoctor/bin/gpudoctor -o now.db
 
     The nodes need python3 (3.8 or newer) and nothing else: a script is sent to that Python; nothing is installed or
     left behind. With --command, each node runs the gpudoctor that is installed there, and its answer is judged here.
     In Kubernetes, one pod per node runs it; all pods are deleted at the end. Answers are stored as they arrive: even a
     killed run keeps them for gpudoctor fleet report. A node that cannot be examined is listed with the reason.
+
+    With --links, the nodes that answered then run gpudoctor prove --links in pairs: neighbors on a switch, then twice
+    distant nodes. A node that is slow even in its best pair is measured against two good ones.
 
     Exit codes: 0 all nodes answered and none failed, 1 a node failed, 2 wrong usage or nothing written, 3 none failed,
     but a node could not be examined, 130 interrupted.

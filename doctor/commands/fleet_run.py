@@ -13,6 +13,7 @@ from ..guard import Refusal
 from ..report.progress import Progress
 from ..targets.interrupts import forget
 from .ended import Ended, ending_children
+from .fleet_links import links, refuse_links
 from .fleet_take import Take
 from .write import echo
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..findings import Policy
-    from ..fleet.gather import Engine
+    from ..fleet.gather import Engine, PairEngine
 
 AGENT_S = 20.0
 """How long the agent waits for each driver library; it waits no longer than the node's own time lasts."""
@@ -51,6 +52,7 @@ def run_fleet(flags: dict[str, Any]) -> int:
         refuse_unsafe("--python", flags["python_"] or "")
         if flags["on"] == "kubernetes" and not flags["image"]:
             raise Refusal("--command with --on kubernetes needs --image: an image in which gpudoctor is installed")
+    refuse_links(flags)
     python = flags["python_"]
     if python and not python.startswith("/"):
         raise Refusal(f"--python {python!r}: must be an absolute path on the nodes")
@@ -115,6 +117,9 @@ def _gather(
             if flags["prove"]:
                 growing.commit()
                 _again(flags, ask, limits, left)
+            if flags["links"]:
+                until = None if limits.run_s is None else began + limits.run_s
+                left += links(flags, cast("PairEngine", engine), roster, growing, progress, until)
         except KeyboardInterrupt:
             forget()
             growing.end()

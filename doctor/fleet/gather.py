@@ -111,6 +111,17 @@ class Engine(Protocol):
         may be left, in one line; empty if nothing is. It may be called again."""
 
 
+class PairEngine(Engine, Protocol):
+    """An engine that can also run one program on two nodes."""
+
+    def start_pairs(self, roster: Roster, pairs: Collection[tuple[str, str]], probe: Probe) -> Any:
+        """Begin on these pairs, as `start`: the probe is the ranks of one program, and what they print are lines of the
+        pair's first node. Raises Refusal."""
+
+    def switches(self) -> dict[str, str]:
+        """Node to its switch; empty where nothing shows them."""
+
+
 def probe_for(run: str, script: bytes, node_s: float) -> Probe:
     """The probe of a run. script: for a Python's standard input."""
     begins, fails = BEGINS.decode(), FAILS.decode()

@@ -49,6 +49,19 @@ def probe_of_command(run: str, text: str, arguments: list[str], node_s: float) -
     return Probe(run, command, b"", node_s, text)
 
 
+def probe_of_pair(run: str, text: str, arguments: list[str], pair_s: float) -> Probe:
+    """What each rank of a pair runs: the nodes' own gpudoctor. text: of --command; arguments: all of it.
+
+    Raises Refusal.
+    """
+    line = " ".join(_quoted(word) for word in [*command_words(text), *arguments])
+    command = (
+        f'{PATH}; echo "{BEGINS.decode()} {run} $SLURMD_NODENAME"; '
+        f"{line}; code=$?; test $code -lt 126 || echo {FAILS.decode()} {run} $code; exit $code"
+    )
+    return Probe(run, command, b"", pair_s, text)
+
+
 def why_failed(command: str, code: str, last: str) -> str:
     """Why there was no answer. code: the exit code of the user's command; last: the last line that it printed."""
     shown = command[:_LONGEST]

@@ -17,6 +17,9 @@ _FREE = ("idle", "planned")
 _BUSY = ("allocated", "mixed", "completing")
 _SIGNS = "*~#!%$@^-+"
 """Behind a state: not responding, powered down, and the like."""
+_SWITCH = re.compile(r"\b(?:SwitchName|BlockName)=(\S{1,200})")
+_LEVEL = re.compile(r"\bLevel=(\d{1,4})")
+_NODES = re.compile(r"\bNodes=(\S+)")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -96,6 +99,22 @@ def list_nodes(partition: str, nodeset: str) -> Listing:
     if not wanted and any(node.gpus for node in kept.values()):
         kept = {name: node for name, node in kept.items() if node.gpus}
     return Listing(kept, unknown)
+
+
+def list_switches() -> dict[str, str]:
+    """Node to the switch (or block) that Slurm's topology puts it on; empty where it has none."""
+    found = run_command(["scontrol", "show", "topology"])
+    switches: dict[str, str] = {}
+    for line in found.out.splitlines() if not found.code else ():
+        switch = _SWITCH.search(line)
+        level, nodes = _LEVEL.search(line), _NODES.search(line)
+        if switch and nodes and (level is None or level[1] == "0"):
+            try:
+                names = unfold(nodes[1])
+            except Refusal:
+                continue
+            switches |= dict.fromkeys(names, switch[1])
+    return switches
 
 
 def _node(line: str) -> tuple[str, SlurmNode | None]:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from ...guard import Refusal
 from ..gather import BEGINS, Event, Probe, Roster, Wish
 from ..nodesets import folded
-from ..sinfo import SlurmNode, list_nodes, run_command
+from ..sinfo import SlurmNode, list_nodes, list_switches, run_command
 
 _LOT = 256
 """Nodes of one job: a peer loses everything in one of more than 300."""
@@ -33,6 +33,14 @@ _PENDING_S = 10.0
 _GONE_S = 5.0
 """After the end of a job, for the last lines of its srun, which may stay for a minute."""
 _STOP_S = 20.0
+_PAIR_S = 60.0
+"""After it, a pair's job still waits for its nodes."""
+_MOST_PAIRS = 512
+"""Jobs of pairs at once."""
+_OTHERS_S = 30
+"""How long the other ranks of a pair may go on once the first one has ended."""
+_PASSED_ON = ("NCCL_", "GLOO_", "TORCH_", "UCX_", "FI_", "MASTER_")
+"""Variables that choose interfaces and addresses for the ranks of a pair begin with these."""
 _STILL_BUSY = "busy: not free in the time that --wait gave it"
 _CANCELLED = "COMPLETING"
 """The state of a job that Slurm is cleaning up: a minute long where a slurmstepd has died."""
@@ -52,10 +60,13 @@ class _Own(NamedTuple):
 
 
 class _Lot:
-    """One job. waits_until: when it gives up waiting for a busy node; None for a job on free nodes."""
+    """One job. waits_until: when it gives up waiting for a busy node; None for a job on free nodes; pair: its tasks are
+    ranks of one program."""
 
-    def __init__(self, name: str, nodes: tuple[str, ...], node: SlurmNode, waits_until: float | None) -> None:
-        self.name, self.nodes, self.node, self.waits_until = name, nodes, node, waits_until
+    def __init__(
+        self, name: str, nodes: tuple[str, ...], node: SlurmNode, waits_until: float | None, pair: bool = False
+    ) -> None:
+        self.name, self.nodes, self.node, self.waits_until, self.pair = name, nodes, node, waits_until, pair
         self.child: subprocess.Popen[bytes] | None = None
         self.open = set(nodes)
         self.of_task: dict[int, str] = {}
@@ -118,6 +129,25 @@ def start(roster: Roster, names: Collection[str], probe: Probe) -> _Job:
     return job
 
 
+def start_pairs(roster: Roster, pairs: Collection[tuple[str, str]], probe: Probe) -> _Job:
+    """A job for each pair of nodes, with a task for each of their GPUs (one without GPUs): the ranks of one program.
+    What they print are lines of the pair's first node."""
+    job = _Job(probe)
+    own: _Own = roster.own
+    job.later += [_Lot("", pair, own.nodes[pair[0]], None, pair=True) for pair in pairs]
+    try:
+        _submit_waiting(job)
+    except BaseException:
+        stop(job)
+        raise
+    return job
+
+
+def switches() -> dict[str, str]:
+    """Node to its switch, where Slurm knows the topology."""
+    return list_switches()
+
+
 def answers(job: _Job, wait_s: float) -> Iterator[Event]:
     """What has come."""
     for key, _ in job.selector.select(wait_s):
@@ -168,13 +198,16 @@ def _submit(job: _Job, lot: _Lot) -> None:
     job.count += 1
     lot.name = f"gpudoctor-{job.probe.run}-{job.count}"
     lot.began = monotonic()
-    count = str(len(lot.nodes))
+    count = len(lot.nodes)
+    each = max(1, lot.node.gpus) if lot.pair else 1
     minutes = math.ceil(job.probe.node_s / 60) + 2
     words = [
         "srun", f"--job-name={lot.name}", f"--partition={lot.node.partition}", f"--nodelist={','.join(lot.nodes)}",
-        f"--nodes={count}", f"--ntasks={count}", "--ntasks-per-node=1", "--exclusive", "--mem=0", f"--time={minutes}",
-        *([f"--gres=gpu:{lot.node.gpus}"] if lot.node.gpus else []), "--no-kill", "--kill-on-bad-exit=0", "--wait=0",
-        "--export=NONE", "--label", "/bin/sh", "-c", job.probe.command,
+        f"--nodes={count}", f"--ntasks={count * each}", f"--ntasks-per-node={each}", "--exclusive", "--mem=0",
+        f"--time={minutes}", *([f"--gres=gpu:{lot.node.gpus}"] if lot.node.gpus else []), "--no-kill",
+        "--kill-on-bad-exit=0",
+        *((f"--wait={_OTHERS_S}", _passed_on()) if lot.pair else ("--wait=0", "--export=NONE", "--label")),
+        "/bin/sh", "-c", job.probe.command,
     ]  # fmt: skip
     with tempfile.TemporaryFile() as script:
         script.write(job.probe.script)
@@ -196,10 +229,23 @@ def _own_env() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("SLURM_") or name in _USERS}
 
 
+def _passed_on() -> str:
+    """What of the user's environment the ranks of a pair get."""
+    names = sorted(name for name in os.environ if name.startswith(_PASSED_ON) and re.fullmatch(r"[A-Z0-9_]+", name))
+    return f"--export={','.join(names) or 'NONE'}"
+
+
 def _submit_waiting(job: _Job) -> None:
-    while job.later and sum(lot.waits_until is not None for lot in job.lots.values()) < _MOST_WAITING:
-        lot = job.later.popleft()
-        if monotonic() > (lot.waits_until or 0.0):
+    while job.later:
+        lot = job.later[0]
+        most = _MOST_PAIRS if lot.pair else _MOST_WAITING
+        if sum(one.waits_until is not None for one in job.lots.values()) >= most:
+            return
+        job.later.popleft()
+        if lot.pair:
+            lot.waits_until = monotonic() + _PAIR_S
+            _submit(job, lot)
+        elif monotonic() > (lot.waits_until or 0.0):
             job.events += [Event(node, "ended", reason=_STILL_BUSY) for node in lot.nodes]
         else:
             _submit(job, lot)
@@ -217,6 +263,9 @@ def _read(job: _Job, lot: _Lot, stream: str, data: bytes) -> None:
 
 def _out(job: _Job, lot: _Lot, line: bytes) -> None:
     """One line of a task. The first tells its node: tasks are numbered as Slurm likes."""
+    if lot.pair:
+        _out_of_pair(job, lot, line)
+        return
     found = _LABEL.fullmatch(line)
     if found is None:
         return
@@ -229,6 +278,15 @@ def _out(job: _Job, lot: _Lot, line: bytes) -> None:
             job.events.append(Event(node, "began"))
     elif task in lot.of_task:
         job.events.append(Event(lot.of_task[task], "line", text))
+
+
+def _out_of_pair(job: _Job, lot: _Lot, line: bytes) -> None:
+    words = line.split()
+    if words[:2] == [BEGINS, job.probe.run.encode()]:
+        lot.ran = True
+        job.events.append(Event(lot.nodes[0], "began"))
+    else:
+        job.events.append(Event(lot.nodes[0], "line", line))
 
 
 def _err(job: _Job, lot: _Lot, line: str) -> None:
@@ -260,7 +318,8 @@ def _ended(job: _Job, lot: _Lot, reason: str = "") -> None:
     """A job that is over: those of its nodes that are open have no answer."""
     last = next((line for line in reversed(lot.err) if line.startswith("srun:") and "error" in line), "")
     plain = re.sub(r"^srun: (?:error: )?", "", last)[:200]
-    why = reason or (f"srun: {plain}" if plain else "its job ended before it answered")
+    own = next((line for line in lot.err if lot.pair and line.startswith("gpudoctor: ")), "")
+    why = reason or own[:400] or (f"srun: {plain}" if plain else "its job ended before it answered")
     job.events += [Event(node, "ended", reason=why, lost=lot.ran and not reason) for node in sorted(lot.open)]
     lot.open.clear()
     _kill(job, lot)
@@ -316,7 +375,8 @@ def _poll(job: _Job) -> None:
         elif one is not None and one.state == "PENDING" and not lot.ran:
             if lot.waits_until is not None and now > lot.waits_until:
                 run_command(["scancel", one.id])
-                _ended(job, lot, f"{_STILL_BUSY} ({one.reason})")
+                busy = f"busy: not free in {_PAIR_S:.0f} s" if lot.pair else _STILL_BUSY
+                _ended(job, lot, f"{busy} ({one.reason})")
             elif lot.waits_until is None and now - lot.began > _PENDING_S:
                 run_command(["scancel", one.id])
                 _without_busy(job, lot, one.reason)

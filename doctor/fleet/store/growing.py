@@ -42,6 +42,10 @@ class Growing:
         if node in self._waiting:
             self._tables.why(self._waiting[node], "not-examined", reason)
 
+    def has_answered(self, node: str) -> bool:
+        """Whether there is a report of this node."""
+        return self._filling.has_answered(node)
+
     def link(self, one: LinkRow) -> None:
         """What two nodes measured between them, or why there is no number."""
         self._tables.link(one)
