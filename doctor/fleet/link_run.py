@@ -17,6 +17,8 @@ _MOST_BYTES = 16 << 20
 """Of the output of a pair."""
 _END = b"}"
 """The last line of a report."""
+_GRACE_S = 5.0
+"""For the ranks to end by themselves after it: srun may stay for a minute."""
 _NO_TIME = "the deadline of the run came before its turn"
 _CUT = "the run was ended before this pair answered"
 
@@ -80,6 +82,8 @@ class _Turn:
         self._engine, self._roster, self._probe, self._limits, self._take = engine, roster, probe, limits, take
         self._turn = turn
         self._open = {pair.one: _Waiting(pair) for pair in turn}
+        self._ending: dict[str, tuple[Pair, float]] = {}
+        """Pairs that have answered, by their first node, and until when they may end by themselves."""
         self._rates: list[LinkRate] = []
         self._stored = monotonic()
         self._job: Any = None
@@ -90,7 +94,7 @@ class _Turn:
             if not self._limits.over():
                 pairs = [(pair.one, pair.other) for pair in self._turn]
                 self._job = self._engine.start_pairs(self._roster, pairs, self._probe)
-            while self._open and not self._limits.over():
+            while (self._open or self._ending) and not self._limits.over():
                 for event in self._engine.answers(self._job, _TICK_S):
                     self._hear(event.node, event.kind, event.data, event.reason)
                 self._end_late()
@@ -103,6 +107,8 @@ class _Turn:
         return self._rates
 
     def _hear(self, node: str, kind: str, data: bytes, reason: str) -> None:
+        if kind == "ended":
+            self._ending.pop(node, None)
         one = self._open.get(node)
         if one is None:
             return
@@ -116,7 +122,7 @@ class _Turn:
                 found = read_measured(one.lines)
                 if found is not None:
                     self._end(one, found)
-                    self._engine.stop(self._job, one.pair[2:])  # srun may stay for a minute
+                    self._ending[node] = (one.pair, monotonic() + _GRACE_S)
         else:
             self._end(one, read_measured(one.lines) or Measured(None, reason or "it ended without an answer"))
 
@@ -127,6 +133,9 @@ class _Turn:
 
     def _end_late(self) -> None:
         now, limit = monotonic(), self._limits.pair_s
+        for node in [node for node, (_, until) in self._ending.items() if now > until]:
+            pair, _ = self._ending.pop(node)
+            self._engine.stop(self._job, pair[2:])
         for one in [one for one in self._open.values() if one.began is not None and now - one.began > limit]:
             self._engine.stop(self._job, one.pair[2:])
             self._end(one, Measured(None, f"no answer in {limit:,.0f} s"))
