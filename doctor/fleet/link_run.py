@@ -6,7 +6,8 @@ from collections.abc import Collection
 from time import monotonic
 from typing import Any, Protocol
 
-from .gather import PairEngine, Probe, Roster
+from .gather import FAILS, PairEngine, Probe, Roster
+from .installed import why_failed
 from .link_answer import Measured, read_measured
 from .link_verdict import LinkRate, suspects
 from .rounds import Pair, Switches, Turn, first_rounds, fourth_round
@@ -19,7 +20,8 @@ _END = b"}"
 """The last line of a report."""
 _GRACE_S = 5.0
 """For the ranks to end by themselves after it: srun may stay for a minute."""
-_NO_TIME = "the deadline of the run came before its turn"
+_NO_TURN = "the deadline of the run came before its turn"
+_NO_TIME = "the deadline of the run came before it answered"
 _CUT = "the run was ended before this pair answered"
 
 
@@ -60,6 +62,8 @@ def measure_links(
     rates: list[LinkRate] = []
     for turn in first_rounds(names, switches):
         rates += _Turn(engine, roster, probe, limits, take, turn).rates()
+    if limits.over():
+        return
     doubts, good = suspects(rates, switches)
     for turn in fourth_round(doubts, good, switches, [one.pair for one in rates]):
         rates += _Turn(engine, roster, probe, limits, take, turn).rates()
@@ -71,6 +75,7 @@ class _Waiting:
     def __init__(self, pair: Pair) -> None:
         self.pair = pair
         self.began: float | None = None
+        self.failure = ""
         self.lines: list[bytes] = []
         self.size = 0
 
@@ -99,11 +104,13 @@ class _Turn:
                     self._hear(event.node, event.kind, event.data, event.reason)
                 self._end_late()
                 self._tick()
-            self._close(_NO_TIME)
+            for one in list(self._open.values()):
+                self._end(one, Measured(None, _NO_TURN if one.began is None else _NO_TIME))
         finally:
             if self._job is not None:
                 self._engine.stop(self._job)
-            self._close(_CUT)
+            for one in list(self._open.values()):
+                self._end(one, Measured(None, _CUT))
         return self._rates
 
     def _hear(self, node: str, kind: str, data: bytes, reason: str) -> None:
@@ -114,6 +121,9 @@ class _Turn:
             return
         if kind == "began":
             one.began = one.began or monotonic()
+        elif kind == "line" and data.split()[:2] == [FAILS, self._probe.run.encode()]:
+            code = data.split()[2:3]
+            one.failure = why_failed(self._probe.installed, code[0].decode("ascii", "replace") if code else "", "")
         elif kind == "line":
             one.size += len(data)
             if one.size <= _MOST_BYTES:
@@ -124,7 +134,8 @@ class _Turn:
                     self._end(one, found)
                     self._ending[node] = (one.pair, monotonic() + _GRACE_S)
         else:
-            self._end(one, read_measured(one.lines) or Measured(None, reason or "it ended without an answer"))
+            reason = one.failure or reason or "it ended without an answer"
+            self._end(one, read_measured(one.lines) or Measured(None, reason))
 
     def _end(self, one: _Waiting, found: Measured) -> None:
         del self._open[one.pair.one]
@@ -139,10 +150,6 @@ class _Turn:
         for one in [one for one in self._open.values() if one.began is not None and now - one.began > limit]:
             self._engine.stop(self._job, one.pair[2:])
             self._end(one, Measured(None, f"no answer in {limit:,.0f} s"))
-
-    def _close(self, reason: str) -> None:
-        for one in list(self._open.values()):
-            self._end(one, Measured(None, reason))
 
     def _tick(self) -> None:
         if monotonic() - self._stored < _STORE_S:

@@ -16,18 +16,20 @@ import pytest
 
 from ..cli.command import COMMAND, gpudoctor
 from ..fleet import fleets
-from ..fleet.canned import H100, canned_python, recorded
+from ..fleet.canned import canned_gpudoctor
+from ..fleet.test_run_command import examined
 from ..reaction import HANG_S
 from .cluster import Cluster, slurm
 
 pytestmark = pytest.mark.slurm
 NAMES = tuple(f"n{number}" for number in range(1, 9))
-TASK_PROLOG = "#!/bin/sh\necho export PATH={folder}/canned:$PATH\n"
 TOPOLOGY = "SwitchName=leaf1 Nodes=n[1-4]\nSwitchName=leaf2 Nodes=n[5-8]\nSwitchName=spine Switches=leaf[1-2]\n"
 RANK = """#!/bin/sh
-# A rank of `prove --links`: it does what stands in the first rule file whose name occurs in "PAIR ARGUMENTS".
+# `fleet answer` gives a canned report; a rank of `prove --links` does what the first rule says whose name is in that of
+# its pair (n[1,3]).
+test "$1" = fleet && exec {folder}/reports/gpudoctor "$@"
 for rule in {folder}/rules/*; do
-  case " $SLURM_JOB_NODELIST $SLURMD_NODENAME " in *"$(basename $rule)"*) . $rule; break;; esac
+  case "$SLURM_JOB_NODELIST" in *"$(basename "$rule")"*) . "$rule"; break;; esac
 done
 """
 GOOD = "test $SLURM_PROCID != 0 || sed s/VALUE/{value}/ {folder}/answer.json"
@@ -36,18 +38,18 @@ GOOD = "test $SLURM_PROCID != 0 || sed s/VALUE/{value}/ {folder}/answer.json"
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("slurm")
-    canned_python(folder / "canned", recorded(H100, time.time()))
-    for name, text in (("task_prolog.sh", TASK_PROLOG), ("gpudoctor", RANK)):
-        (folder / name).write_text(text.format(folder=folder))
-        (folder / name).chmod(0o755)
+    canned_gpudoctor(folder / "reports")
+    for number, name in enumerate(NAMES):
+        (folder / "reports" / f"{name}.json").write_bytes(examined(number))
+    (folder / "gpudoctor").write_text(RANK.format(folder=folder))
+    (folder / "gpudoctor").chmod(0o755)
     (folder / "rules").mkdir()
     rate = {"operation": "all_reduce", "backend": "nccl", "ranks": 2, "nodes": 2, "bytes": 1 << 27, "us": 1.0,
             "algorithm_gb_s": 1.0, "bus_gb_s": 4567, "right": True}  # fmt: skip
     answer = json.dumps({"snapshot": {"measured": {"collective_rates": [rate]}}}, indent=2)
     (folder / "answer.json").write_text(answer.replace("4567", "VALUE") + "\n")
     (folder / "topology.conf").write_text(TOPOLOGY)
-    more = f"TaskProlog={folder}/task_prolog.sh\nTopologyPlugin=topology/tree\n"
-    with slurm(folder, "#!/bin/sh\nexit 0\n", NAMES, more) as made:
+    with slurm(folder, "#!/bin/sh\nexit 0\n", NAMES, "TopologyPlugin=topology/tree\n") as made:
         yield made
 
 
@@ -187,8 +189,10 @@ def test_a_signal_keeps_what_was_measured(cluster: Cluster, tmp_path: Path, numb
 def test_the_deadline_of_the_run_ends_the_rounds(cluster: Cluster, tmp_path: Path) -> None:
     rules(cluster, {"[1-2]": "exec sleep 43217"})
     code, _, _, found = run(cluster, tmp_path / "now.db", "--deadline", "15s")
-    reasons = {one["reason"]: len(one["pairs"]) for one in found["links"]["not_measured"]}
-    assert code == 0 and reasons["the deadline of the run came before its turn"] >= 9, reasons
+    missing = {one["reason"]: one["pairs"] for one in found["links"]["not_measured"]}
+    assert missing["the deadline of the run came before it answered"] == [["n1", "n2"]]
+    assert len(missing["the deadline of the run came before its turn"]) == 8
+    assert code == 3 and found["links"]["unmeasured"] == ["n1", "n2"]
     nothing_left(cluster)
 
 
