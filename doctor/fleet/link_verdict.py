@@ -15,6 +15,9 @@ from .nodesets import in_order
 from .rounds import ROUNDS, Pair, Suspects, Switches, across
 from .thresholds import thresholds
 
+LEAST_NODES = 4
+"""In fewer, a round has one pair, and nothing to compare it with."""
+
 
 class LinkRate(NamedTuple):
     """What a pair measured. value: GB/s; None if there is no number, and then `reason` says why."""
@@ -219,6 +222,9 @@ def _doubts(rates: Sequence[LinkRate], rated: Sequence[_Rated], switches: Switch
     for one in rated:
         for name in one.ends:
             of.setdefault(name, []).append(one)
+    unmeasured = tuple(sorted(_names(rates) - of.keys(), key=in_order))
+    if len(_names(rates)) < LEAST_NODES:
+        return _Doubts((), unmeasured, {}, ())
     best = {name: _best(some) for name, some in of.items()}
     nodes = sorted((name for name, one in best.items() if _is_slow(one)), key=lambda name: best[name].share)
     groups = _slow_groups(rated, frozenset(nodes), switches)
@@ -226,8 +232,7 @@ def _doubts(rates: Sequence[LinkRate], rated: Sequence[_Rated], switches: Switch
     paths = [
         one.ends for one in sorted(rated, key=lambda one: one.share) if _is_slow(one) and excused.isdisjoint(one.ends)
     ]
-    unmeasured = sorted(_names(rates) - of.keys(), key=in_order)
-    return _Doubts(tuple(nodes), tuple(unmeasured), groups, tuple(paths))
+    return _Doubts(tuple(nodes), unmeasured, groups, tuple(paths))
 
 
 def _slow_groups(rated: Iterable[_Rated], slow: frozenset[str], switches: Switches) -> dict[str, tuple[str, ...]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..fleet.link_verdict import LEAST_NODES
 from ..fleet.nodesets import folded
 from ..fleet.report import FleetReport
 from ..fleet.report_links import LinksAbout, NotMeasured, SlowLink, SlowPath, SlowSwitch
@@ -13,8 +14,6 @@ from .fleet_words import several
 from .measured_sheets import Sheet
 
 FIGURES = {"all_reduce": "all-reduce bus bandwidth"}
-_LEAST_PAIRS = 2
-"""In a round: a single one has nothing to be compared with."""
 _SHOWN_PAIRS = 4
 
 
@@ -66,8 +65,8 @@ def notes(one: LinksAbout) -> list[str]:
         sides.append("what connects the ends of these paths")
     if sides:
         found.append(f"Check {' and '.join(sides)}: compare the rate of the network ports (ethtool, ibstat).")
-    if max((of.pairs for of in one.rounds), default=0) < _LEAST_PAIRS:
-        found.append("Too few nodes to compare: links are judged from 4 nodes on.")
+    if max((of.pairs for of in one.rounds), default=0) < LEAST_NODES // 2:
+        found.append(f"Too few nodes to compare: links are judged from {LEAST_NODES} nodes on.")
     elif not sides and one.measured:
         found.append("No node, path or switch is slow (below 90 % of its round's median).")
     near, far = (_median(one, numbers) for numbers in ((1,), (2, 3)))

@@ -177,7 +177,7 @@ def newer(path: Path) -> None:
         (of_another_kind, "is not a gpudoctor fleet database"),
         (lambda path: path.write_bytes(b""), "is not a gpudoctor fleet database"),
         (lambda path: path.write_bytes(b"SQLite format 3\0"), "is not a gpudoctor fleet database"),
-        (newer, "has fleet schema 99, but this gpudoctor reads 2: update gpudoctor"),
+        (newer, "has fleet schema 99, but this gpudoctor reads 3: update gpudoctor"),
         (lambda path: path.unlink(), "cannot read"),
         (lambda path: path.write_bytes(path.read_bytes()[:20_000]), "cannot be read as a fleet database"),
     ],

@@ -209,6 +209,9 @@ REFUSALS = {
     "--on kubernetes --hostfile hosts -o now.db": "--hostfile needs --on ssh",
     "--on kubernetes --drain -o now.db": "--drain needs --on slurm",
     "--on ssh --nodes n1 --runtime-class nvidia -o now.db": "--runtime-class needs --on kubernetes",
+    "--on ssh --nodes n1 --links --command gpudoctor -o now.db": "--links needs --on slurm",
+    "--on kubernetes --links --image x --command gpudoctor -o now.db": "prove --links --nodes HOST,HOST on both",
+    "--on slurm --links -o now.db": "--links needs --command",
     "--on slurm --print": "--print needs --on kubernetes",
 }
 
