@@ -33,7 +33,8 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from doctor.fleet.link_verdict import LinkRate, LinkVerdict, judge, suspects
+from doctor.fleet.link_rates import LinkRate
+from doctor.fleet.link_verdict import LinkVerdict, judge, suspects
 from doctor.fleet.rounds import Pair, first_rounds, fourth_round
 
 WORLDS = ("bad", "no topology", "disturbed", "oversubscribed", "sound", "switch", "path")

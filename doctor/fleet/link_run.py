@@ -9,7 +9,8 @@ from typing import Any, Protocol
 from .gather import FAILS, PairEngine, Probe, Roster
 from .installed import why_failed
 from .link_answer import Measured, read_measured
-from .link_verdict import LinkRate, suspects
+from .link_rates import LinkRate
+from .link_verdict import suspects
 from .rounds import Pair, Switches, Turn, first_rounds, fourth_round
 
 _TICK_S = 0.2

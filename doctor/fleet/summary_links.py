@@ -7,7 +7,8 @@ from statistics import median
 from typing import NamedTuple
 
 from .kinds import LinkRow
-from .link_verdict import LinkRate, LinkVerdict, judge
+from .link_rates import LinkRate
+from .link_verdict import LinkVerdict, judge
 from .nodesets import in_order
 from .report_links import LinkRound, LinksAbout, NotMeasured, SlowLink, SlowPath, SlowSwitch
 from .rounds import Pair

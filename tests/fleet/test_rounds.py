@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from doctor.fleet.link_verdict import LinkRate, LinkVerdict, judge, suspects
+from doctor.fleet.link_rates import LinkRate
+from doctor.fleet.link_verdict import LinkVerdict, judge, suspects
 from doctor.fleet.rounds import Pair, Suspects, across, first_rounds, fourth_round
 
 from ..drawn import drawn
