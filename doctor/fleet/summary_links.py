@@ -7,7 +7,7 @@ from statistics import median
 from typing import NamedTuple
 
 from .kinds import LinkRow
-from .link_rates import LinkRate
+from .link_rates import LinkRate, is_rate
 from .link_verdict import LinkVerdict, judge
 from .nodesets import in_order
 from .report_links import LinkRound, LinksAbout, NotMeasured, SlowLink, SlowPath, SlowSwitch
@@ -64,7 +64,7 @@ def links_about(rows: Sequence[LinkRow], found: LinkVerdict, mask: Callable[[str
     def switch_named(switch: str) -> str:
         return named(switch).replace("node", "switch") if mask else switch
 
-    values = [row.value for row in rows if row.value is not None]
+    values = [row.value for row in rows if row.value is not None and is_rate(row.value)]
     return LinksAbout(
         figure=rows[0].figure,
         unit=rows[0].unit,
@@ -128,7 +128,7 @@ def _percent(value: float, usual: float) -> float:
 def _not_measured(rows: Iterable[LinkRow], named: Callable[[str], str], masked: bool) -> tuple[NotMeasured, ...]:
     pairs: dict[str, list[tuple[str, str]]] = {}
     for row in rows:
-        if row.value is None:
+        if not is_rate(row.value):
             reason = why_not_examined(row.reason, masked)
             pairs.setdefault(reason, []).append((named(row.node), named(row.partner)))
     by_number = sorted(pairs.items(), key=lambda item: (-len(item[1]), item[0]))

@@ -13,12 +13,12 @@ from .fleet_slow import SlowCells
 from .fleet_words import several
 from .measured_sheets import Sheet
 
-FIGURES = {"all_reduce": "all-reduce bus bandwidth"}
+FIGURES = {"all_reduce": "all-reduce"}
 _SHOWN_PAIRS = 4
 
 
 def title(one: LinksAbout) -> str:
-    """`Links: 254 pairs in 3 rounds, median 46.1 GB/s (all-reduce bus bandwidth)`."""
+    """`Links: 254 pairs in 3 rounds, median 46.1 GB/s (all-reduce)`."""
     rounds = several(max((of.round for of in one.rounds), default=0), "round")
     pairs = several(one.pairs, "pair")
     measured = (

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+import sqlite3
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
 from datetime import datetime
@@ -28,7 +30,7 @@ from doctor.fleet.store.growing import Growing
 from doctor.fleet.store.read import open_store
 from doctor.report.schema import fleet_schema
 
-from ..cli.command import gpudoctor
+from ..cli.command import gpudoctor, one_line
 from ..drawn import drawn
 from ..rows import for_each
 from . import fleets, spool
@@ -246,10 +248,10 @@ def test_any_bytes_are_no_number(lines: list[bytes]) -> None:
     assert read_measured([b"{", *lines]) is None or not lines
 
 
-def database(folder: Path, rows: Collection[LinkRow], count: int = 16) -> Path:
+def database(folder: Path, rows: Collection[LinkRow], names: int | list[str] = 16) -> Path:
     """Of healthy nodes that all answered, n1 to n16."""
     path = folder / "now.db"
-    names = [f"n{number}" for number in range(1, count + 1)]
+    names = [f"n{number}" for number in range(1, names + 1)] if isinstance(names, int) else names
     with Draft(str(path)) as draft:
         growing = Growing(draft, names, "Slurm")
         for number, name in enumerate(names):
@@ -262,10 +264,12 @@ def database(folder: Path, rows: Collection[LinkRow], count: int = 16) -> Path:
     return path
 
 
-def links_of(slow: Callable[[Pair], float | None], count: int = 16, switched: bool = True) -> list[LinkRow]:
+def links_of(
+    slow: Callable[[Pair], float | None], names: int | list[str] = 16, ports: int = 4, why: str = "no route to n1"
+) -> list[LinkRow]:
     """What a run on that many nodes would store, four per switch."""
-    names = [f"n{number}" for number in range(1, count + 1)]
-    switches = {name: f"leaf{at // 4}" for at, name in enumerate(names)} if switched else {}
+    names = [f"n{number}" for number in range(1, names + 1)] if isinstance(names, int) else names
+    switches = {name: f"leaf{at // ports}" for at, name in enumerate(names)}
     engine = Pairs(lambda *pair: [])
     found: dict[Pair, float | None] = {}
 
@@ -276,13 +280,13 @@ def links_of(slow: Callable[[Pair], float | None], count: int = 16, switched: bo
     def script(one: str, other: str) -> list[Event | str]:
         number = next(at for at, pairs in enumerate(engine.started) if pairs is engine.started[-1]) + 1
         value = slow(Pair(min(number, 4), 1, one, other))
-        return [*said(printed(value))] if value is not None else [BEGAN, Event("", "ended", reason="no route to n1")]
+        return [*said(printed(value))] if value is not None else [BEGAN, Event("", "ended", reason=why)]
 
     engine.script = script
     measure_links(engine, engine.nodes(Wish()), names, switches, PROBE, LinkLimits(60, None), Keeping())
     return [
         LinkRow(*pair, switches.get(pair.one, ""), switches.get(pair.other, ""), "all_reduce", value, "GB/s",
-                "" if value is not None else "no route to n1")
+                "" if value is not None else why)
         for pair, value in found.items()
     ]  # fmt: skip
 
@@ -306,7 +310,7 @@ def test_the_report_names_a_slow_node(tmp_path: Path) -> None:
     assert gpudoctor("fleet", "report", path, "--fail-on", "slow").returncode == 1
     msgspec.json.decode(fleet_schema())
     text = " ".join(gpudoctor("fleet", "report", path).stdout.decode().split())
-    assert "Links: 39 of 40 pairs measured in 4 rounds, median 46.2 GB/s (all-reduce bus bandwidth)" in text
+    assert "Links: 39 of 40 pairs measured in 4 rounds, median 46.2 GB/s (all-reduce)" in text
     assert "n3 node best of 5 pairs 20.5 GB/s -56 %" in text and "(ethtool, ibstat)" in text
     assert "1 pair not measured: no route to n1 (" in text
 
@@ -383,6 +387,24 @@ def test_masks_hide_nodes_switches_and_reasons(tmp_path: Path) -> None:
         assert "no route to n1" not in said_ and "leaf" not in said_ and "n3" not in said_.split(), name
 
 
+def test_the_page_s_example(tmp_path: Path) -> None:
+    """64 nodes, 8 per switch: one is slow to all, one path between two switches is slow, one pair hung."""
+    names = [f"gpu-{number:03}" for number in range(1, 65)]
+    leaf = {name: at // 8 for at, name in enumerate(names)}
+
+    def rate(pair: Pair) -> float | None:
+        usual = 45.4 + (sum(map(ord, pair.one + pair.other)) % 13) / 10
+        slow = 0.67 if "gpu-017" in pair else 0.5 if {leaf[name] for name in pair[2:]} == {4, 6} else 1.0
+        return None if pair.round == 1 and "gpu-033" in pair else usual * slow
+
+    path = database(tmp_path, links_of(rate, names, 8, "no answer in 300 s"), names)
+    shown = gpudoctor("fleet", "report", path).stdout.decode()
+    section = "Links: " + shown.partition("\nLinks: ")[2].partition("\n\n")[0] + "\n"
+    page = (Path(__file__).parents[2] / "docs" / "fleet.md").read_text("utf-8")
+    (example,) = re.findall(r"<!-- links -->\n```text\n(.*?)```", page, re.S)
+    assert example == section, section
+
+
 def test_the_table_of_links(tmp_path: Path) -> None:
     rows = links_of(slow_n3)
     path = database(tmp_path, rows)
@@ -391,3 +413,10 @@ def test_the_table_of_links(tmp_path: Path) -> None:
     query = "select count(*) as pairs, max(value) as most from link where node = 'n3' or partner = 'n3'"
     done = gpudoctor("fleet", "report", path, "--format", "json", "--query", query)
     assert json.loads(done.stdout) == [{"pairs": 5, "most": 20.5}]
+    for change in ("value = 'fast'", "round = 'x'", "node = x'00'", "turn = 1.5"):
+        with closing(sqlite3.connect(path)) as db, db:
+            db.execute(f"update link set {change} where rowid = 1")
+        assert "a row of links has values of the wrong kind" in one_line(gpudoctor("fleet", "report", path))
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("update link set round = 1, turn = 1, node = 'n1', value = 9e999")
+    assert fleets.report(path)[1] in (0, 3), "no rate that a link can have"

@@ -10,6 +10,7 @@ import pytest
 
 from doctor.findings import Fix, Step
 from doctor.fleet import report as kinds
+from doctor.fleet import report_links
 from doctor.fleet.nodesets import folded, in_order
 from doctor.fleet.report import FleetReport
 from doctor.report.fleet_csv import defused, fleet_csv
@@ -24,6 +25,19 @@ from ..rows import Faults
 
 STEP = Step(text="Reboot.", command="sudo reboot", where="host", needs_root=True, ends="all jobs on this host")
 TIMES = ("2026-11-26T10:02:00Z", "2026-11-26T10:04:00Z")
+
+
+def links(names: tuple[str, ...]) -> report_links.LinksAbout:
+    """In which each part has something."""
+    rate: dict[str, Any] = {"value": 20.5, "median": 46.0, "change_percent": -55.4}
+    return report_links.LinksAbout(
+        figure="all_reduce", unit="GB/s", pairs=9, measured=8, median=46.0, unmeasured=names[:1],
+        rounds=(report_links.LinkRound(round=1, turn=1, pairs=3, measured=2, median=46.0),),
+        nodes=(report_links.SlowLink(node=names[0], partner=names[1], pairs=5, confirmed=False, **rate),),
+        paths=(report_links.SlowPath(ends=names[:2], switches=True, nodes=names, confirmed=True, **rate),),
+        switches=(report_links.SlowSwitch(switch="leaf1", nodes=names, confirmed=True, **rate),),
+        not_measured=(report_links.NotMeasured(reason="no route", pairs=(names[:2],)),),
+    )  # fmt: skip
 
 
 def whole(nodes: int = 6) -> FleetReport:
@@ -55,7 +69,7 @@ def whole(nodes: int = 6) -> FleetReport:
         too_few=(kinds.TooFew(cohort="1x H200", figures=2, nodes=names[:1]),),
         not_examined=(kinds.NotExamined(node=names[2], reason="drained"),),
         duplicates=tuple(kinds.DuplicateAbout(kind=kind, nodes=names[:2], detail="x") for kind in ("answer", "name", "uuid")),
-        refused=(kinds.RefusedAbout(file="a.json", line=3, reason="not JSON"),),
+        refused=(kinds.RefusedAbout(file="a.json", line=3, reason="not JSON"),), links=links(names),
         since=kinds.SinceAbout(started=TIMES[0], failed={"x": names}, cured={"y": names}, slow_again=names, gone=names,
                                new=names, changed=(kinds.SinceChange(fact="host.kernel", label="kernel", before="1",
                                                                      after="2", nodes=names),)),

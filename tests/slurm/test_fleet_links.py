@@ -104,7 +104,7 @@ def test_all_pairs_are_alike(cluster: Cluster, tmp_path: Path) -> None:
     assert code == 0 and not err, (out, err)
     assert (links["pairs"], links["measured"], links["median"], links["unit"]) == (12, 12, 46.0, "GB/s")
     assert [(one["round"], one["pairs"]) for one in links["rounds"]] == [(1, 4), (2, 4), (3, 4)]
-    assert "Links: 12 pairs in 3 rounds, median 46 GB/s (all-reduce bus bandwidth)" in out
+    assert "Links: 12 pairs in 3 rounds, median 46 GB/s (all-reduce)" in out
     assert "No node, path or switch is slow" in out
     done = gpudoctor("fleet", "report", tmp_path / "now.db", "--format", "json", "--query", "select * from link")
     rows = json.loads(done.stdout)

@@ -102,7 +102,13 @@ class Store:
     def links(self) -> list[LinkRow]:
         """The pairs of nodes that measured the link between them, in the order of their rounds."""
         columns = "round, turn, node, partner, switch, partner_switch, figure, value, unit, reason"
-        return [LinkRow(*row) for row in self._rows(f"select {columns} from link order by round, turn, rowid")]
+        rows = [LinkRow(*row) for row in self._rows(f"select {columns} from link order by round, turn, rowid")]
+        for row in rows:
+            texts = (row.node, row.partner, row.switch, row.partner_switch, row.figure, row.unit, row.reason)
+            numbers = type(row.round) is int is type(row.turn) and isinstance(row.value, (float, int, type(None)))
+            if not numbers or not all(isinstance(text, str) for text in texts):
+                raise self._damaged("a row of links has values of the wrong kind")
+        return rows
 
     def duplicates(self) -> list[Duplicate]:
         """What came twice, machines under one name, and GPUs on several nodes."""
