@@ -140,7 +140,8 @@ def read(package: str, rows: Iterable[dict[str, Any]], builds: dict[str, str], a
             source = ""
         else:
             beside = f" and {how.through}" if derived else ""
-            source = f"PyPI: metadata and names of the wheels of {_all_of(package)}{beside} (read {day})"
+            inside = ", and of the libraries in them" if libraries else ""
+            source = f"PyPI: metadata and names of the wheels of {_all_of(package)}{beside}{inside} (read {day})"
             _complete(package, release, fields, majors_of(text), derived, rows, builds)
         confidence = "derived" if derived else "measured"
         result.append(Found("extensions", (package, release.version), fields, source, confidence))

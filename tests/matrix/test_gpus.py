@@ -82,6 +82,31 @@ def test_one_device_id_two_products(m: Matrix) -> None:
     assert [row.name for row in m.gpu(name="NVIDIA A2", pci_device_id="25B6").rows] == ["NVIDIA A2"]
 
 
+@for_each(
+    ("device", "subsystem", "name"),
+    [
+        ("1E30", "1028:129E", "Quadro RTX 8000"),
+        ("1E30", "103C:129E", "Quadro RTX 8000"),
+        ("1E30", "1028:12BA", "Quadro RTX 6000"),
+        ("2BB3", "1028:227A", "NVIDIA RTX PRO 5000 72GB Blackwell"),
+        ("2BB3", "17AA:204D", "NVIDIA RTX PRO 5000 Blackwell"),
+        ("249C", "1028:0A61", "NVIDIA GeForce RTX 3080 Laptop GPU"),
+        ("249C", "1D05:1194", "NVIDIA GeForce RTX 3060 Laptop GPU"),
+        ("25A0", "103C:8928", "NVIDIA GeForce RTX 3050 Ti Laptop GPU"),
+        ("25A2", "1028:0BAF", "NVIDIA GeForce RTX 3050 Ti Laptop GPU"),
+        ("25A2", "1028:0A61", "NVIDIA GeForce RTX 3050 Laptop GPU"),
+    ],
+)
+def test_vendors_have_subsystems_of_their_own(m: Matrix, device: str, subsystem: str, name: str) -> None:
+    """As NVIDIA's README lists them: the same board has a subsystem of each vendor that sells it."""
+    assert [row.name for row in m.gpu(pci_device_id=device, pci_subsystem_id=subsystem).rows] == [name]
+
+
+def test_mig_profiles_name_gpus_of_the_table(m: Matrix) -> None:
+    names = {row.name for row in m.gpus}
+    assert {name for row in m.mig_profiles for name in row.gpu.split(" / ")} <= names
+
+
 def test_memory_tells_equal_names_apart(m: Matrix) -> None:
     assert len(m.gpu(name="Orin (nvgpu)").rows) == 4
     small = m.gpu(name="Orin (nvgpu)", memory_mib=7620)
