@@ -72,17 +72,20 @@ def _compare(folder: Path) -> None:
         save(folder, machine, name=name)
 
 
+def _links(folder: Path) -> None:
+    """What `prove --links --teach --ddp --device cpu --nproc 4` measured once, on a busy machine of two cores."""
+    shutil.copy(ROOT / "tests" / "fixtures" / "links_cpu.json", folder / "links.json")
+
+
 def _nothing(folder: Path) -> None:
     """The command needs no file."""
 
 
 SAMPLES: dict[str, Callable[[Path], None]] = {
     "sample": _nothing, "explain": _nothing, "fit": _nothing, "image": _image, "topo": _topo, "fleet": _fleet,
-    "compare": _compare, "which": _nothing,
+    "compare": _compare, "which": _nothing, "links": _links,
 }  # fmt: skip
 """Mark to what lays out the files that its command reads."""
-MEASURED = "measured"
-"""The mark of a block that shows what was measured once: no second run prints the same."""
 
 
 class Block(Struct, frozen=True):

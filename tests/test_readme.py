@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from .rows import Faults, for_each
-from .samples import MEASURED, SAMPLES, pages, printed
+from .samples import SAMPLES, pages, printed
 from .samples import blocks as shown
 
 ROOT = Path(__file__).parents[1]
@@ -118,8 +118,8 @@ def test_an_output_that_is_shown_is_what_is_printed(mark: str, folder: Path) -> 
 
 
 def test_every_output_that_is_shown_is_marked() -> None:
-    marked = [block for block in shown() if block.mark in (*SAMPLES, MEASURED)]
-    assert {block.mark for block in marked} == {*SAMPLES, MEASURED}
+    marked = [block for block in shown() if block.mark in SAMPLES]
+    assert {block.mark for block in marked} == {*SAMPLES}
     for language in {block.language for block in marked}:
         there = sum(page.read_text("utf-8").count(f"\n```{language}\n") for page in pages())
         assert sum(block.language == language for block in marked) == there
@@ -127,13 +127,19 @@ def test_every_output_that_is_shown_is_marked() -> None:
 
 @pytest.mark.skipif(not shutil.which("jq"), reason="jq is not here")
 def test_examples_with_jq(folder: Path) -> None:
-    _run("gpudoctor check --no-import --format json -o report.json", folder)
+    """On a report with findings, and on one without any: what to run here is then nothing, not an error of jq."""
     (text,) = blocks("run: jq")
     with Faults() as faults:
-        for line in text.splitlines():
-            with faults.of(line):
-                done = _run(line, folder)
-                assert done.stderr == "" and done.returncode in (0, 1 if "jq -e" in line else 0)
+        for flags, finds in (("", True), (" --expect any --only looked-at-in-part", False)):
+            _run(f"gpudoctor check --no-import --format json -o report.json{flags}", folder)
+            found = json.loads((folder / "report.json").read_text("utf-8"))["findings"]
+            assert finds or found == []
+            for line in text.splitlines():
+                with faults.of(line + flags):
+                    done = _run(line, folder)
+                    assert done.stderr == "" and done.returncode in (0, 1 if "jq -e" in line else 0)
+                    assert finds or "findings" not in line or done.stdout == ""
+                    assert "" not in done.stdout.splitlines()
 
 
 def test_every_link_leads_to_a_file() -> None:
