@@ -33,7 +33,7 @@ _LISTED = {"verbose": "List every changed fact, however many a group has."}
 )  # fmt: skip
 @options(
     [
-        *report_flags("text", "json", "markdown", "html"),
+        *report_flags("text", "json", "markdown", "html", quiet="Print only the verdict, one sentence (text output)."),
         *(flag._replace(help=_LISTED.get(flag.dest, flag.help)) for flag in _FLAGS),
     ]
 )

@@ -76,9 +76,9 @@ def answer_flags(*formats: str, words: str = "Default: text.") -> tuple[Flag, ..
     return (named, *((_JSON,) if "json" in formats else ()), OUTPUT, _ASCII, _NO_COLOR)
 
 
-def report_flags(*formats: str, words: str = "Default: text.") -> tuple[Flag, ...]:
-    """The same for a report, which has a verdict and steps."""
-    return (*answer_flags(*formats, words=words), _QUIET)
+def report_flags(*formats: str, words: str = "Default: text.", quiet: str = "") -> tuple[Flag, ...]:
+    """The same for a report, which has a verdict and steps. `quiet`: help text for a -q that prints anything else."""
+    return (*answer_flags(*formats, words=words), _QUIET._replace(help=quiet) if quiet else _QUIET)
 
 
 _NO_REDACT = Flag(
@@ -134,7 +134,10 @@ CHECK = (
 )
 PROVE = (
     Flag(("--quick",), "quick", "on", "Check results and rates, but not what limits training.", default=False),
-    Flag(("--full",), "full", "on", "Run every measurement; takes several minutes.", default=False),
+    Flag(
+        ("--full",), "full", "on", "Measure more, and longer (not --links, not --soak); takes several minutes.",
+        default=False,
+    ),
     Flag(("--links",), "links", "on", "Run collectives with one process per GPU (torchrun).", default=False),
     Flag(
         ("--nproc",), "nproc", "text",

@@ -55,7 +55,7 @@ def show(table: str | None, where: tuple[str, ...], path: str | None, **flags: A
     "--arch",
     type=click.Choice(("x86_64", "aarch64")),
     default="x86_64",
-    help="CPU architecture, for build and packages. Default: x86_64.",
+    help="CPU architecture, for build, packages and questions with 'for'. Default: x86_64.",
 )
 @click.option("--forward-compat", is_flag=True, help="build: also list builds that need a cuda-compat package.")
 @click.option("--sources", is_flag=True, help="Show all sources of the answer (default: the first, shortened).")
@@ -76,7 +76,8 @@ def query(words: tuple[str, ...], path: str | None, **flags: Any) -> int:
     framework tensorflow 2.15     its CUDA, cuDNN, Pythons; also jax, onnxruntime-gpu, cupy, paddlepaddle
     vllm 0.33.0, flash-attn 2.8.3 what a package release works with
     driver for cuda 12.8          which driver works with CUDA 12.8? On either side of 'for': driver, cuda, torch,
-    torch for gpu "GTX 1080"      gpu, python, cudnn, nccl or a package; without a value, the newest is meant:
+    torch for gpu "GTX 1080"      gpu, cudnn, nccl or a package, and python with torch or a package; without a value
+                                  (only gpu needs one), the newest is meant:
     torchaudio for torch, torchvision for torch 2.4.1, python for tensorflow 2.15, gpu for driver 470
 
     Exit codes: 0 an answer (it may be 'unknown'), 2 wrong usage, or the matrix lists no such subject.

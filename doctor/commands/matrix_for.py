@@ -65,7 +65,9 @@ def answer_for(m: Matrix, wanted: str, words: Sequence[str], options: Mapping[st
     if question is None and _question(m, wanted, "gpu") and m.gpus_like(" ".join(words)).rows:
         kind, value = "gpu", " ".join(words)  # 'driver for RTX 5090'
         question = _question(m, wanted, kind)
-    if question is None or (not value and kind == "gpu"):
+    if question and not value and kind == "gpu":
+        raise click.UsageError(f"matrix query {wanted} for gpu: name the GPU, such as 'RTX 4090', or its capability")
+    if question is None:
         kinds = [one for one in _KINDS if _question(m, wanted, one)]
         if not kinds:
             raise click.UsageError(f"matrix query cannot say which {wanted!r} works with {kind!r}")

@@ -29,7 +29,10 @@ WHAT = {
     help="Expected GPUs: gpu (default), any, none, 8, H100 or 8xH100. Not for pre-commit and spec.",
 )
 @click.option(
-    "--matrix", metavar="PATH", help="Look up the GPU model in this matrix (see matrix export), for newer GPUs."
+    "--matrix",
+    metavar="PATH",
+    help="Look up the GPU model in this matrix (see matrix export), for newer GPUs. The printed file does not "
+    "pass it on: where the GPUs differ, the check then exits 2, not 1.",
 )
 @click.option(
     "--image", metavar="REF", help="For kubernetes, kubernetes-fleet and compose: an image that contains gpudoctor."

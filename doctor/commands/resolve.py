@@ -33,7 +33,13 @@ FORMATS = ("text", "json", "markdown", "html", "requirements", "pyproject", "doc
 )
 @click.option("--explain-all", is_flag=True, help="Show every build that fits, and why the other builds are rejected.")
 @click.option("--verify", is_flag=True, help="Try the first command with pip or uv (a dry run on the index).")
-@options(report_flags(*FORMATS, words="Default: text; edited: the changed file from -r."))
+@options(
+    report_flags(
+        *FORMATS,
+        words="Default: text; edited: the changed file from -r.",
+        quiet="Print only the command, or why nothing fits (text output).",
+    )
+)
 @options((MATRIX,))
 @click.option(
     "--timeout",

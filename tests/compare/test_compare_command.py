@@ -76,6 +76,14 @@ def test_nothing_that_matters(tmp_path: Path) -> None:
     assert same == "✓ Nothing that matters changed (exit 0).\n"
 
 
+def test_what_the_help_says_of_a_quiet_comparison(pair: tuple[Path, Path]) -> None:
+    """The verdict without a step, as docs/compare.md says too: the whole comparison ends with the same sentence."""
+    whole, short = (gpudoctor("compare", *pair, *more).stdout.decode() for more in ((), ("-q",)))
+    assert "  Why: " in whole and short == "✗ 1 new failure (exit 1).\n" == whole[whole.rindex("\n\n") + 2 :]
+    said = " ".join(gpudoctor("compare", "--help").stdout.decode().split())
+    assert "--quiet Print only the verdict, one sentence" in said
+
+
 def test_a_lost_gpu_matters_even_if_no_check_fails_for_it(tmp_path: Path) -> None:
     before = healthy(*["h100"] * 4)
     after = before.replace(

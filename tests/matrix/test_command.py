@@ -84,7 +84,7 @@ def test_query(capsys: Capture, question: str, words: list[str]) -> None:
         ("query framework tensorflow", "NAME VERSION"),
         ("query framework tensorflow 9.9", "not listed"),
         ("query framework keras 3.0", "listed: cupy-cuda11x"),
-        ("query driver for gpu", "KIND is one of cuda, gpu, torch"),
+        ("query driver for gpu", "driver for gpu: name the GPU"),
         ("query cuda 12.7", "never published: only driver branch 565 reports it"),
         ("query vllm 0.26.5", "(nearest listed: 0.26.0 and 0.27.0"),
         ("query vllm 99.0", "newer than this matrix"),
