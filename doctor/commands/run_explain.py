@@ -69,10 +69,11 @@ def explain_text(data: bytes, name: str, flags: dict[str, Any]) -> int:
     snapshot = read(part, name)
     snapshot = snapshot.replace({"target": replace(snapshot.target, name=os.path.basename(name))})  # noqa: PTH119
     if not judgeable(snapshot) and flags["format_"] == "text" and not flags["brief"]:
-        from ..text.unread import nothing
+        from ..text.unread import no_text
 
-        write(nothing(data, part).encode(), flags["output"])
-        return 3
+        if line := no_text(data):
+            write(line.encode(), flags["output"])
+            return 3
     policy = make_policy(saved=base_policy(flags), **policy_flags(flags))
     return print_report(snapshot, policy, flags, masks=masks)
 

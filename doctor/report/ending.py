@@ -30,10 +30,10 @@ def verdict(report: Report, width: int, verbose: int, alone: bool = False) -> li
     word, style = _VERDICT[report.verdict]
     count = tally(report)
     if report.text is not None:
-        from . import pasted
+        from . import pasted_ending
 
-        count = count if verbose else pasted.counted(report)
-        return [*_first(report, word, style, count, width), *wrap(pasted.next_step(report), width)]
+        count = count if verbose else pasted_ending.counted(report)
+        return [*_first(report, word, style, count, width), *wrap(pasted_ending.next_step(report), width)]
     return [*_first(report, word, style, count, width), *_next(report, width, verbose, alone)]
 
 
@@ -41,13 +41,13 @@ def in_short(report: Report, width: int) -> list[Line]:
     """The verdict and the first step alone."""
     if report.text is None:
         return verdict(report, width, 0, alone=True)
-    from . import pasted
+    from . import pasted, pasted_ending
 
     word, style = _VERDICT[report.verdict]
-    rows = _first(report, word, style, pasted.counted(report), width)
+    rows = _first(report, word, style, pasted_ending.counted(report), width)
     first = pasted.suspect(report) or next((f for f in report.findings if f.status == report.verdict), None)
-    if first is None:
-        return [*rows, *wrap(pasted.next_step(report), width)]
+    if first is None or (report.verdict == "unknown" and not report.likely):
+        return [*rows, *pasted_ending.open_in_short(report, width)]
     rows += wrap(f"{first.title.rstrip('.')}.", width, style="bold")
     if not first.fixes:
         return [*rows, *wrap(f"Cause and fixes: gpudoctor explain {first.id}", width)]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..findings import Finding, Layer
 from ..judge.report import Report
 from ..snapshot import known
-from . import facts, pasted
+from . import facts, pasted, pasted_ending
 from .blocks import SIGNS, alike, families, marks, seen, show
 from .clean import printable
 from .everything import walk
@@ -105,7 +105,7 @@ def _page(report: Report, layers: Mapping[str, Layer], titles: Mapping[str, str]
         "about": " · ".join(pasted.named(s) if report.text else words),
         "verdict": report.verdict,
         "verdict_word": report.verdict.upper(),
-        "counted": f"{f'{code}; ' if code else ''}{pasted.counted(report) if report.text else tally(report)}",
+        "counted": f"{f'{code}; ' if code else ''}{pasted_ending.counted(report) if report.text else tally(report)}",
         "answers": report.text.answers if report.text else (),
         "open": pasted.open_page(report, titles),
         "suspect": _cause(first, [], report) if first else None,

@@ -3,12 +3,12 @@ decide it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..findings import Finding, Quote
-from ..judge.report import ProgramMessage, Report, TextReport
-from ..snapshot import Snapshot
+from ..judge.report import PossibleCause, ProgramMessage, Report, TextReport
+from ..snapshot import Similar, Snapshot, known
 from . import facts
 from .lines import Line, Span, command, line, wrap
 
@@ -18,11 +18,16 @@ _LONGEST = 160
 _WORTH_TELLING = 0.1
 _AFTER_ALL = 0.2
 """Probability from which a cause is reported for a text that seems sound."""
-_UNKNOWN_ERROR = "Unrecognized error on line {}"
+_LEADS_FROM = 0.3
+"""Probability above which a cause that is not proven is the headline."""
+_MOST_SIMILAR = 2
+"""Solved threads that are shown without -v."""
+UNKNOWN_ERROR = "Unrecognized error on line {}"
 _OPEN = {
     "not-proven": "This text does not prove the cause", "undecided": "This text is not enough to find the cause",
-    "unknown-error": _UNKNOWN_ERROR, "sound": "No environment problem found in this text",
+    "unknown-error": UNKNOWN_ERROR, "sound": "No environment problem found in this text",
 }  # fmt: skip
+_QUIET = "No known error in this text, but it is not enough to rule out a problem"
 _DECIDE = "Run this on that machine, append its output to the text, and run gpudoctor explain again:"
 
 
@@ -70,9 +75,25 @@ def _own(message: ProgramMessage) -> str:
     return f"Line {message.line}: {message.means}. {message.fix}"
 
 
-def _title(report: Report) -> str:
+def open_words(report: Report, titles: Mapping[str, str] | None = None) -> str:
+    """The headline of what a text leaves open: its likeliest cause, by its title where that is given; else its kind."""
     text = report.text
-    return _OPEN[text.open].format(*text.unknown_errors[:1]) if text and text.open else ""
+    if not text or not text.open:
+        return ""
+    words = _OPEN[text.open].format(*text.unknown_errors[:1])
+    if first := leading_cause(report):
+        cause = f"Most likely, but not proven: {(titles or {}).get(first.id, first.id)} ({percent(first.probability)})"
+        return f"{words}. {cause}" if text.open == "unknown-error" else cause
+    own = {message.line for message in text.of_program}
+    complains = any(quote.line not in own for quote in text.errors) or worth_telling(report)
+    fails = known(report.snapshot.torch_run.cuda_available) is False
+    return words if complains or fails or text.open != "undecided" else _QUIET
+
+
+def leading_cause(report: Report) -> PossibleCause | None:
+    """The cause that the headline of a text names: likely enough to lead, and not yet reported as likely."""
+    first = report.text.possible[0] if report.text and report.text.possible else None
+    return first if first and not report.likely and first.probability > _LEADS_FROM else None
 
 
 def leaves_open(report: Report) -> bool:
@@ -118,14 +139,14 @@ def possible(report: Report, titles: Mapping[str, str]) -> list[Possible]:
     shown = [
         (
             chance,
-            Possible(_percent(chance), name, words, _quoted(Quote(line=one.line, text=one.text)) if one.line else ""),
+            Possible(percent(chance), name, words, _quoted(Quote(line=one.line, text=one.text)) if one.line else ""),
         )
         for chance, name, words, one in rows
         if name != report.likely and chance >= least
     ]
     if shown and report.text.nothing >= _WORTH_TELLING:
         chance = report.text.nothing
-        shown.append((chance, Possible(_percent(chance), "", "not an environment problem", "")))
+        shown.append((chance, Possible(percent(chance), "", "not an environment problem", "")))
     quoted = set() if suspect(report) else {_quoted(quote) for quote in report.text.errors}  # already shown above
     found = []
     for _, one in sorted(shown, key=lambda row: -row[0]):
@@ -149,7 +170,7 @@ def known_causes(report: Report, titles: Mapping[str, str]) -> list[str]:
     return found[:_MOST_LINES]
 
 
-def _percent(chance: float) -> str:
+def percent(chance: float) -> str:
     return f"{100 * chance:.0f} %"
 
 
@@ -160,7 +181,7 @@ def _possible_words(report: Report) -> str:
 def open_lines(report: Report, titles: Mapping[str, str], width: int) -> list[Line]:
     """What the text allows, likeliest first, and the commands whose output would decide it."""
     text = report.text or TextReport()
-    rows = wrap(_title(report), width, first=Span("? UNKNOWN  ", "unknown"), style="title")
+    rows = wrap(open_words(report, titles), width, first=Span("? UNKNOWN  ", "unknown"), style="title")
     for quote in () if suspect(report) else text.errors:
         rows += wrap(_quoted(quote), width, "  ", style="dim")
     for message in text.of_program:
@@ -183,12 +204,18 @@ def open_lines(report: Report, titles: Mapping[str, str], width: int) -> list[Li
     return rows
 
 
-def similar_lines(report: Report, width: int) -> list[Line]:
-    """Solved threads whose text is like this one, with what helped there."""
-    if report.text is None or not report.text.similar:
+def similar(report: Report, verbose: int) -> Sequence[Similar]:
+    """Solved threads whose text is like this one: two where the cause stays open, all of them with -v."""
+    found = report.text.similar if report.text else ()
+    return found if verbose else found[:_MOST_SIMILAR] if leaves_open(report) else ()
+
+
+def similar_lines(report: Report, width: int, verbose: int) -> list[Line]:
+    """Those threads, with what helped there."""
+    if not (found := similar(report, verbose)):
         return []
     rows = [line(Span("Solved threads like this one:", "bold"))]
-    for one in report.text.similar:
+    for one in found:
         rows += wrap(f"{one.title} ({one.cause}, {100 * one.score:.0f} % alike)", width, "    ", first="- ")
         rows += wrap(one.fix, width, "      ") if one.fix else []
         rows += [line(Span(f"      {one.url}", "dim"))]
@@ -212,6 +239,12 @@ def open_markdown(report: Report, titles: Mapping[str, str], escape: Any, fenced
     rows += [page["decide"], ""]
     for need in page["needs"]:
         rows += [escape(need.why), "", *fenced(need.command), ""]
+    if page["similar"]:
+        rows += ["Solved threads like this one:", ""]
+        for one in page["similar"]:
+            fix = f" {escape(one.fix)}" if one.fix else ""
+            rows.append(f"- {escape(one.title)} (`{one.cause}`):{fix} {escape(one.url)}")
+        rows.append("")
     return rows
 
 
@@ -221,7 +254,7 @@ def open_page(report: Report, titles: Mapping[str, str]) -> dict[str, Any]:
     if not leaves_open(report):
         return {}
     return {
-        "title": _title(report),
+        "title": open_words(report, titles),
         "quotes": [] if suspect(report) else [_quoted(quote) for quote in text.errors],
         "of_program": [(_own(message), message.command) for message in text.of_program],
         "possible": possible(report, titles),
@@ -229,34 +262,5 @@ def open_page(report: Report, titles: Mapping[str, str]) -> dict[str, Any]:
         "known_causes": known_causes(report, titles),
         "decide": "To be sure, run on that machine:" if text.open == "sound" else _DECIDE,
         "needs": report.needs,
+        "similar": similar(report, 0),
     }
-
-
-def counted(report: Report) -> str:
-    """`1 failed, 10 passed of 125 checks; 68 need more facts`."""
-    found = {status: sum(c.status == status for c in report.checks) for status in ("fail", "warn", "pass", "unknown")}
-    words = [
-        f"{found[status]} {word}"
-        for status, word in (("fail", "failed"), ("warn", "warned"), ("pass", "passed"))
-        if found[status]
-    ]
-    text = f"{', '.join(words) or 'none decided'} of {len(report.checks)} checks"
-    return text + (f"; {found['unknown']} need more facts" if found["unknown"] else "")
-
-
-def next_step(report: Report) -> str:
-    """What to do after the report on a text."""
-    if report.verdict == "fail":
-        return "Apply the fix at the top, then run on that machine: gpudoctor check"
-    if report.text and report.text.answers:
-        return "Run gpudoctor check on that machine to examine everything."
-    if report.verdict == "unknown":
-        return "The text alone is not enough to decide."
-    if report.text and (numbers := report.text.unknown_errors):
-        return f"{_UNKNOWN_ERROR.format(numbers[0])}. Run gpudoctor check on that machine to examine the rest."
-    if report.verdict == "warn":
-        return (
-            "No failure found in the text, but it has warnings. Run gpudoctor check on that machine to examine "
-            "the rest."
-        )
-    return "The text shows nothing wrong. Run gpudoctor check on that machine to examine the rest."

@@ -139,7 +139,7 @@ def _text_causes(report: Report, titles: Mapping[str, str], width: int, verbose:
         rows += _also(index)
         block = cause(root, under, width, verbose, pasted.lines_of(root))
         rows += [*block, *_matrix(report, root, width, verbose), BLANK]
-    return [*rows, *alike, BLANK] if verbose and (alike := pasted.similar_lines(report, width)) else rows
+    return [*rows, *alike, BLANK] if (alike := pasted.similar_lines(report, width, verbose)) else rows
 
 
 def _matrix(report: Report, root: Finding, width: int, verbose: int) -> list[Line]:

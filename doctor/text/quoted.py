@@ -12,8 +12,11 @@ from ..fixes.ending import with_condition
 from ..judge import CheckResult, Report
 from ..judge.report import ProgramMessage, TextReport
 from ..snapshot import Missing, Snapshot, known
+from .suspects import ruled_out
 
 _MOST = 3
+SOUND_FROM, CAUSE_FROM = 0.8, 0.3
+"""A text seems sound above the first probability that nothing is wrong, if no cause is likelier than the second."""
 _OF_EACH = 2
 """Lines that a fact is shown by; more say the same."""
 
@@ -101,12 +104,13 @@ def _text(report: Report) -> TextReport:
     }
     by_line = {x.line: x for x in symptoms if x.of_program}  # one for a line: what compares its numbers comes last
     own = {x.means: x for x in by_line.values()}
+    denied = ruled_out(report.snapshot, report.checks)
     return replace(
         report.text or TextReport(),
         open=_open(report) if report.verdict == "unknown" else "",
         errors=tuple(errors.values())[:_MOST],
         unknown_errors=tuple(x.line for x in symptoms if x.unknown),
-        similar=report.snapshot.similar,
+        similar=tuple(one for one in report.snapshot.similar if not denied(one.cause)),
         of_program=tuple(
             ProgramMessage(line=x.line, means=x.means, fix=with_condition(x.fix, x.command), command=x.command)
             for x in list(own.values())[:_MOST]
@@ -124,8 +128,7 @@ def _open(report: Report) -> Literal["not-proven", "undecided", "unknown-error",
         return "undecided"
     if any(x.unknown for x in s.symptoms):
         return "unknown-error"
-    sick = _complains(s) or (report.text and _likelier_sick(report.text))
-    return "undecided" if sick else "sound"
+    return "sound" if report.text and _is_sound(report.text) and not _complains(s) else "undecided"
 
 
 def _complains(s: Snapshot) -> bool:
@@ -134,5 +137,6 @@ def _complains(s: Snapshot) -> bool:
     return any(x.suggests and not x.mention and x.line not in own for x in s.symptoms)
 
 
-def _likelier_sick(text: TextReport) -> bool:
-    return bool(text.possible) and text.possible[0].probability >= text.nothing
+def _is_sound(text: TextReport) -> bool:
+    """Whether the words make it likely enough that nothing is wrong, and no cause likely."""
+    return text.nothing > SOUND_FROM and not any(one.probability > CAUSE_FROM for one in text.possible)

@@ -83,11 +83,8 @@ def left_open(s: Snapshot, findings: tuple[Finding, ...], results: Iterable[Chec
         if one.cause != NOTHING and chance >= _LEAST
     )
     nothing = next((chance for one, chance in chances if one.cause == NOTHING), 0.0)
-    if (
-        causes
-        and causes[0].probability < _UNASKED
-        and not any(x.suggests or x.decides or x.unknown for x in s.symptoms)
-    ):
+    complains = any(x.suggests or x.decides or x.unknown for x in s.symptoms)
+    if causes and not complains and causes[0].probability < _UNASKED:
         return Open((), nothing)
     return Open(causes[:_MOST_POSSIBLE], nothing)
 

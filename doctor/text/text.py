@@ -127,13 +127,21 @@ def read(data: bytes | str | Excerpt, name: str = "text") -> Snapshot:
     s, heard = _understood(lines, text, part, name)
     if question := question_of(text):
         s = s.replace({"question": question})
-    if not heard or lists_files(lines):
+    if lists_files(lines) or not (heard or _on_the_subject(lines)):
         return s
     from .ranker import ranked  # large files, for a text alone
     from .solved import nearest
 
     ranks, vector = ranked(lines, heard)
     return s.replace({"ranked": ranks, "similar": nearest(vector)})
+
+
+def _on_the_subject(lines: list[Line]) -> bool:
+    """Whether a short text that no reader and no message understood names our subject: its words may tell a cause."""
+    if len(lines) > _SHORT:
+        return False
+    words = Words(lines)
+    return any(words.may_hold(word) for word in _SUBJECT)
 
 
 def heard(data: str) -> tuple[Snapshot, list[Line], frozenset[int]]:

@@ -13,7 +13,6 @@ from .encoding import utf8_of
 
 if TYPE_CHECKING:
     from ..snapshot import Unread
-    from .excerpt import Excerpt
 
 _CUT = "cut the text down to the part around the error, and run gpudoctor explain again."
 _ONE_LINE = (
@@ -21,18 +20,17 @@ _ONE_LINE = (
     "drivers or CUDA."
 )
 _TOO_MANY = f" There are too many such words to read them all: {_CUT}"
+_GIVE = "Give the error, a log or the output of a command: gpudoctor explain FILE"
 _ID = "required-fact-missing"
 
 
-def nothing(data: bytes, part: Excerpt) -> str:
-    """The line for a text that contains nothing to judge."""
-    if part.unread and part.unread.left:
-        return f"The part of this text that was read names no GPU, driver, torch or known error. {words(part.unread)}\n"
+def no_text(data: bytes) -> str:
+    """The line for an input that contains no text, with what to give instead; '' for any other."""
     if not data.strip():
-        return "The text is empty.\n"
+        return f"The text is empty. {_GIVE}\n"
     if not utf8_of(data):
-        return "This is not text but binary data.\n"
-    return "The text names no GPU, driver, torch or known error.\n"
+        return f"This is not text but binary data. {_GIVE}\n"
+    return ""
 
 
 def with_unread(report: Report, unread: Unread) -> Report:

@@ -86,17 +86,15 @@ def test_an_open_cause_exits_3_with_what_would_decide() -> None:
 @for_each(
     ("text", "words"),
     [
-        ("", "The text is empty.\n"),
-        ("\n\n", "The text is empty.\n"),
-        (
-            "at com.example.Main.run(Main.java:12)\nnothing of ours\n",
-            "The text names no GPU, driver, torch or known error.\n",
-        ),
+        ("", "The text is empty. Give the error"),
+        ("\n\n", "The text is empty. Give the error"),
+        ("at com.example.Main.run(Main.java:12)\nnothing of ours\n", "No known error in this text, but"),
     ],
 )
 def test_nothing_to_judge(text: str, words: str) -> None:
     done = gpudoctor("explain", "-", stdin=text)
-    assert done.code == 3 and done.out.startswith(words)
+    assert done.code == 3 and words in done.out
+    assert "gpudoctor check" in done.out or "gpudoctor explain FILE" in done.out, "the next step"
 
 
 def test_a_folder_and_a_text_that_is_too_large(tmp_path: Path) -> None:

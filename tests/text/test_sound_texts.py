@@ -89,7 +89,8 @@ def test_memory_that_nobody_holds_is_a_cause_where_it_is_in_use() -> None:
 )
 def test_harmless_messages_are_told_as_such(text: str) -> None:
     plain = render_terminal(report(read(text)), LAYERS)
-    assert "No environment problem found in this text" in plain and "No action needed" in plain
+    assert "No action needed" in plain and "not enough to find the cause" not in plain
+    assert "No environment problem found in this text" in plain or "No known error in this text" in plain
 
 
 def test_the_place_rules_causes_out() -> None:
