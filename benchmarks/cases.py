@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import case_file
+from doctor.findings.renamed import current
 
 CASES = Path(__file__).parent / "cases" / "public.jsonl"
 """The public cases."""
@@ -79,8 +80,16 @@ class Answer(NamedTuple):
 def load_cases(where: Path = CASES) -> list[dict[str, Any]]:
     """The cases of a set, sorted by id: a file of JSON Lines, or a folder with one JSON file per case."""
     if where.is_dir():
-        return [json.loads(path.read_text("utf-8")) for path in sorted(where.glob("*.json"))]
-    return [*case_file.read(where).values()]
+        found = [json.loads(path.read_text("utf-8")) for path in sorted(where.glob("*.json"))]
+    else:
+        found = [*case_file.read(where).values()]
+    return [_of_today(case) for case in found]
+
+
+def _of_today(case: dict[str, Any]) -> dict[str, Any]:
+    """The case with the ids that its causes have today."""
+    cause = {**case["root_cause"], "slug": current(case["root_cause"]["slug"])}
+    return {**case, "root_cause": cause, "also": [*map(current, case.get("also") or ())]}
 
 
 def renderer(where: Path = CASES) -> Callable[[dict[str, Any]], str]:

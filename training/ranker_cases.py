@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from doctor.findings.renamed import current
 from doctor.judge.report import Report
 from doctor.text.ranker import NOTHING
 from doctor.text.text import heard
@@ -82,14 +83,14 @@ def may_teach(example: Example, left_out: str) -> bool:
 def _example(case: dict[str, Any], text: str) -> Example:
     url: str = case["source"]
     found = re.match(r"https?://([^/]+/[^/]+/[^/#?]+)", url.lower())
-    cause: str = case["root_cause"]["slug"]
+    cause = current(case["root_cause"]["slug"])
     return Example(
         id=case["id"],
         url=url,
         repository=found[1] if found else url,
         title=case["title"],
         cause=cause,
-        right=frozenset((cause, *(case.get("also") or ()))),
+        right=frozenset((cause, *map(current, case.get("also") or ()))),
         fix=case["fix"],
         decidable=case["decidable"] == "yes",
         text=text,
@@ -141,6 +142,7 @@ def frozen() -> dict[str, Frozen]:
     """Of the cases for which it is known."""
     found = {}
     for row in map(json.loads, FROZEN.read_text("utf-8").splitlines()):
+        row |= {"first": current(row["first"]), "possible": [*map(current, row["possible"])]}
         likely = row["status"] == "warn" and row["first"] in row["possible"]
         proven = row["status"] in ("fail", "warn") and not likely
         found[row["case"]] = Frozen(row["first"] if proven else "", tuple(row["possible"]))

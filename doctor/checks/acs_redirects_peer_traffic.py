@@ -1,4 +1,4 @@
-"""ACS sends traffic between two devices on the same PCIe switch up to the host bridge and back.
+"""ACS or the IOMMU sends traffic between two devices up to the host bridge and back.
 
 What is wrong: the switch's ports have P2P Request Redirect turned on (PCI Access Control Services). Traffic between two
 GPUs, or between a GPU and a network card, then no longer stays within the switch: it goes up to the root complex,
@@ -10,11 +10,13 @@ Symptoms: peer-to-peer copies are slow, hang or give wrong data; NCCL's collecti
 Why it happens: the firmware and the kernel turn ACS on together with the IOMMU, so that a virtual machine can be given
 its own device. If you do not pass devices through to virtual machines, you do not need it.
 
-How to fix it: on bare metal, turn ACS off in the firmware, or with setpci at each boot. In a virtual machine, the
+How to fix it: on bare metal, turn ACS and the IOMMU off in the firmware, or ACS with setpci at each boot; or run with
+NCCL_P2P_DISABLE=1. In a virtual machine, the
 hypervisor controls ACS and it has to stay on, so nothing is reported there.
 
 It is only a note if NVLink connects the GPUs, or if only a network card shares the switch. Only root can read the
-registers; for other users the result of this check is unknown.
+registers; for other users the result of this check is unknown. In pasted text it is a failure if copies between GPUs
+hang or arrive corrupted.
 
 Source: NCCL user guide, troubleshooting, PCI Access Control Services; PCI Express Base Specification, 7.7.11.
 """
@@ -28,7 +30,7 @@ from ._seen import not_on_pci, nvidia_cards
 
 CHECK = Check(
     __name__,
-    title="ACS reroutes traffic between devices on the same PCIe switch",
+    title="ACS or the IOMMU reroutes traffic between PCIe devices",
     sound="No PCIe switch reroutes traffic between its devices",
     severity="warning",
     layer="hardware",

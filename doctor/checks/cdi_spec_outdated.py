@@ -4,7 +4,7 @@ What is wrong: a specification under /etc/cdi or /var/run/cdi mounts driver libr
 loaded driver has a different version.
 
 Symptoms: containers with `--device nvidia.com/gpu=all` do not start (`no such file or directory` for
-libcuda.so.VERSION), or find no driver.
+libcuda.so.VERSION or another driver file), or find no driver. Then it is a failure; until then it is a warning.
 
 Why it happens: the driver was updated after `nvidia-ctk cdi generate`.
 

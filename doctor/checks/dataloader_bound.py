@@ -3,8 +3,8 @@
 What is wrong: batches arrive more slowly than the GPU processes them. The loader's workers or the disk are at their
 limit, or one thread prepares the batches itself.
 
-Symptoms: GPU utilization that jumps between 0 and 100 %; workers at 100 % or in disk sleep (D) while the training
-waits; the number of workers changes the speed.
+Symptoms: in the training log, the data time is nearly as long as the whole step; GPU utilization that jumps between 0
+and 100 %; workers at 100 % or in disk sleep (D) while the training waits; the number of workers changes the speed.
 
 Why it happens: too few workers or cores, decoding on the processor, a slow or remote disk, many small files; a /dev/shm
 that is too small; workers that get in each other's way (locks, threads inside each worker).
@@ -15,13 +15,14 @@ a small data set on the GPU as one tensor.
 Threshold: loader_scaling_percent (40): the workers' combined speed, as a percentage of one worker's speed times the
 number of workers. Both are measured under the same Python, so its version makes no difference. Two hardware threads per
 core alone reduce it to about 60 %, passing the batches through one main process reduces it further, and 40 leaves room
-for both. This check only warns; it never fails. If only large batches take longer to prepare than their step takes, it
-is a note.
+for both. A measurement only warns; in pasted text, figures that show it are a failure. If only large batches take
+longer to prepare than their step takes, it is a note.
 
 What was examined: CPU time of the main process and of its loader workers, their number, and their time in disk sleep;
 not which files were read, nor how fast the disk is.
 
-Source: processes and GPU use from `gpudoctor watch`; DataLoader throughput by number of workers from `gpudoctor prove`.
+Source: PyTorch documentation, torch.utils.data; processes and GPU use from `gpudoctor watch`; DataLoader throughput by
+number of workers from `gpudoctor prove`.
 """
 
 from __future__ import annotations

@@ -4,14 +4,17 @@ What is wrong: the host has a driver, GPUs and a container engine that responds,
 Toolkit's hook nor an NVIDIA runtime nor a CDI specification for the GPUs.
 
 Symptoms: `could not select device driver "" with capabilities: [[gpu]]`, `unknown or invalid runtime name: nvidia`,
-`unresolvable CDI devices nvidia.com/gpu=all` from `docker run --gpus all` or `podman run --device nvidia.com/gpu=all`.
+`unresolvable CDI devices nvidia.com/gpu=all`, `stat nvidia.com/gpu=0: no such file or directory` from `docker run
+--gpus all` or `podman run --device nvidia.com/gpu=all`; `no runtime for "nvidia" is configured` in Kubernetes.
 
-Why it happens: the toolkit was never installed, or the engine was reinstalled after the toolkit.
+Why it happens: the toolkit was never installed, or the engine was reinstalled or not restarted after it; Docker comes
+from snap or runs rootless with a different configuration; the engine is too old for --gpus or CDI.
 
 How to fix it: install nvidia-container-toolkit and register it with the engine. Docker needs the toolkit's hook, which
 it looks for when its daemon starts (so restart it); Podman needs a CDI specification.
 
-This is a warning, because programs that run on the host itself are not affected.
+On a host this is a warning, because programs that run on the host itself are not affected. In pasted text it is a
+failure if an engine's error shows that a container did not start.
 
 Source: NVIDIA Container Toolkit, installation guide.
 """
@@ -30,6 +33,7 @@ CHECK = Check(
     severity="warning",
     layer="container",
     tags=("container",),
+    downstream_of=("no-nvidia-gpu", "driver-not-installed"),
 )
 
 

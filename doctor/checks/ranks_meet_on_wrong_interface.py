@@ -4,8 +4,8 @@ What is wrong: unless GLOO_SOCKET_IFNAME or NCCL_SOCKET_IFNAME names a different
 host's own name resolves to, and NCCL uses the first interface that looks usable. On this machine that is the loopback
 interface, or a Docker or libvirt bridge.
 
-Symptoms: a training run on several nodes hangs at startup; `Connection refused`, `Connect timeout`, or gloo's
-`connectFullMesh failed` with 127.0.0.1 in it.
+Symptoms: a training run on several nodes hangs at startup; `Connection refused`, `No route to host`, `Connect
+timeout`, or gloo's `connectFullMesh failed` with 127.0.0.1 in it; in NCCL's log `NET/Socket : Using [0]docker0`.
 
 Why it happens: /etc/hosts maps this host's name to 127.0.1.1 (Debian's default) or 127.0.0.1; docker0 or virbr0 exists
 on every node with the same address.
@@ -14,8 +14,9 @@ How to fix it: set GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME to the interface th
 
 This is a failure if one of these variables names the wrong interface and the ranks did not reach each other. It is also
 a failure if they did not reach each other and MASTER_ADDR is the loopback address, so that each node waits for itself.
-Judged only on several nodes. If the data arrived over that interface anyway (several nodes on one machine), the check
-passes. For gloo, `prove --links` itself uses the interface that reaches the address in `--nodes`.
+Judged only on several nodes, or from NCCL's own log in pasted text. If the data arrived over that interface anyway
+(several nodes on one machine), the check passes. For gloo, `prove --links` itself uses the interface that reaches the
+address in `--nodes`.
 
 Source: NCCL's log and the host's own addresses in `gpudoctor prove --links --nodes`; NCCL user guide,
 NCCL_SOCKET_IFNAME.

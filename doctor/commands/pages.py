@@ -6,6 +6,7 @@ import re
 from pkgutil import get_data
 from typing import Any
 
+from ..findings.renamed import current
 from .assess import known_ids, load_known
 from .suggest import did_you_mean
 
@@ -15,7 +16,7 @@ WRITTEN = ("power",)
 
 def page(text: str) -> str | None:
     """The page for an id or an error's number or name; None if there is none."""
-    word = text.strip().lower().replace("_", "-")
+    word = current(text.strip().lower().replace("_", "-"))
     if word in known_ids():
         return _check(word)
     if word in WRITTEN:

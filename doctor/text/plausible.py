@@ -10,11 +10,19 @@ from ..formats.lazy import lazy
 from ..judge.report import Need
 from ..snapshot import Missing, Snapshot, known
 
-_CONTAINERS = ("container-", "k8s-", "apptainer-", "nvml-unknown-error-container")
+_CONTAINERS = (
+    "container-",
+    "engine-lacks-",
+    "cdi-spec-",
+    "rootless-engine-",
+    "k8s-",
+    "apptainer-",
+    "nvml-unknown-error-container",
+)
 _HOST_MODULES = ("uvm-", "kernel-module-", "secure-boot-", "open-kernel-", "other-kernel-", "driver-not-loaded",
                  "device-nodes-", "dgpu-hidden-", "fabric-manager-")  # fmt: skip
 _LINUX_ONLY = (*_CONTAINERS, *_HOST_MODULES, "driver-libs-not-on-", "libcuda-stub-", "ld-library-path-", "libc-",
-               "shm-", "memlock-", "p2p-blocked-", "wsl-", "jetson-", "triton-libcuda-")  # fmt: skip
+               "shm-", "memlock-", "acs-redirects-", "wsl-", "jetson-", "triton-libcuda-")  # fmt: skip
 AT_A_KERNEL = frozenset(("no-kernel-image", "torch-not-compatible", "torch-gpu-too-old", "kernel-image-in-extension"))
 """Messages of a CUDA that has started: it found the GPU and had no code for it."""
 _BEFORE_A_KERNEL = frozenset(
@@ -29,7 +37,7 @@ _ALWAYS_HELD = (6, 1)
 _GSP, _OPEN_ONLY = (7, 5), (10, 0)
 """The open kernel module drives GPUs from Turing on; from Blackwell on no other does."""
 _OWN_MEMORY = frozenset(("program-fills-gpu", "program-fills-gpu-newer", "smi-process-listed"))
-_GIVEN_NO_GPU = ("container-no-gpu-flag", "container-runtime-not-configured", "k8s-runtimeclass-missing",
+_GIVEN_NO_GPU = ("container-no-gpu-flag", "engine-lacks-gpu-support", "k8s-runtimeclass-missing",
                  "k8s-gpu-not-advertised", "apptainer-without-nv", "container-device-permission-denied")  # fmt: skip
 _OWN_HEADER = lazy(r"fatal error: \S{1,200}\.(?:hpp|hxx|hh): No such file")
 """Of a C++ project: neither the C library, Python nor CUDA's compiler brings headers of such names."""

@@ -97,7 +97,7 @@ def test_one_named_check_that_was_judged_is_enough_beside_one_that_does_not_appl
 
 
 def test_a_cause_of_texts_is_not_examined_on_a_machine() -> None:
-    found = only(healthy(), "p2p-blocked-by-iommu-acs")
+    found = only(healthy(), "imex-not-working")
     assert found.exit_code == 3 and "gpudoctor explain" in found.findings[0].title
 
 

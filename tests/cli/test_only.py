@@ -60,7 +60,7 @@ def test_a_proof_what_if_and_explain(tmp_path: Path) -> None:
     changed = ("what-if", "--from", save(tmp_path, NO_GPU), "--torch", "none", "--only", "gpu-too-hot")
     assert gpudoctor(*changed).returncode == 3
     text = b"torch 2.8.0+cu128 on an H100, driver 580.82.07"
-    for check in ("gpu-too-hot", "p2p-blocked-by-iommu-acs"):
+    for check in ("gpu-too-hot", "imex-not-working"):
         done = gpudoctor("explain", "-", "--only", check, data=text)
         assert done.returncode == 3 and f"{check} was not checked" in done.stdout.decode(), done
 

@@ -89,7 +89,7 @@ def test_what_explain_decides_by_the_line_alone_stands_without_parentheses(text:
 def test_the_line_decides_by_all_messages_in_it_and_by_what_it_tells_of_the_place() -> None:
     index = {text: plain for text, plain, _ in every_row()}
     shown = {
-        'could not select device driver ""': "container-runtime-not-configured",
+        'could not select device driver ""': "engine-lacks-gpu-support",
         '"/dev/nvidia-uvm-tools": lstat': "uvm-device-missing",
         "/usr/lib/wsl/lib/libnvidia-ml.so.1]": "wsl-linux-driver-installed",
     }

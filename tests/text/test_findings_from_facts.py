@@ -57,12 +57,12 @@ TEXTS = (
     ("CUDA_VISIBLE_DEVICES=0,1\nSLURM_JOB_GPUS=4\n", "cuda-visible-devices-wrong", "fail"),
     ("CUDA_VISIBLE_DEVICES=0\nSLURM_JOB_GPUS=4\n", "cuda-visible-devices-wrong", ""),
     ("CUDA_VISIBLE_DEVICES=0,1\nSLURM_JOB_GPUS=4-5\n", "cuda-visible-devices-wrong", ""),
-    (MATRICES.format(enabled=" 0.21"), "p2p-blocked-by-iommu-acs", "fail"),
-    (MATRICES.format(enabled="26.10"), "p2p-blocked-by-iommu-acs", ""),
-    (COPY.format(line="x.to('cuda:1')", values="0., 0., 0., 0."), "p2p-blocked-by-iommu-acs", "fail"),
-    (COPY.format(line="x.to('cuda:1')", values="1., 1., 1., 1."), "p2p-blocked-by-iommu-acs", ""),
-    (COPY.format(line="x.to('cuda:1') + 1", values="1., 1., 1., 1."), "p2p-blocked-by-iommu-acs", ""),
-    (COPY.format(line="torch.zeros(4, device='cuda:1')", values="0., 0., 0., 0."), "p2p-blocked-by-iommu-acs", ""),
+    (MATRICES.format(enabled=" 0.21"), "acs-redirects-peer-traffic", "fail"),
+    (MATRICES.format(enabled="26.10"), "acs-redirects-peer-traffic", ""),
+    (COPY.format(line="x.to('cuda:1')", values="0., 0., 0., 0."), "acs-redirects-peer-traffic", "fail"),
+    (COPY.format(line="x.to('cuda:1')", values="1., 1., 1., 1."), "acs-redirects-peer-traffic", ""),
+    (COPY.format(line="x.to('cuda:1') + 1", values="1., 1., 1., 1."), "acs-redirects-peer-traffic", ""),
+    (COPY.format(line="torch.zeros(4, device='cuda:1')", values="0., 0., 0., 0."), "acs-redirects-peer-traffic", ""),
 )
 """Text, check, and its status there ('': it finds nothing)."""
 

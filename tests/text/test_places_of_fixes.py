@@ -47,7 +47,7 @@ PLACES = {
     "fedora": ("OS: Fedora Linux 40", r"Restart-Computer|apt-get"),
 }
 """Place: a line that tells it, and what its user cannot do or would not type there."""
-ENGINE = ("container-runtime-not-configured", "container-device-permission-denied", "device-nodes-missing")
+ENGINE = ("engine-lacks-gpu-support", "container-device-permission-denied", "device-nodes-missing")
 """Causes that the engine tells before a container exists: its user stands on the host."""
 ELSEWHERE = {
     "apptainer": (*ENGINE, "container-no-gpu-flag", "container-driver-capabilities-missing"),
@@ -261,13 +261,13 @@ def test_an_old_gpu_gets_a_build_that_the_matrix_lists_for_it() -> None:
 )
 def test_the_toolkit_is_set_up_for_engine_and_system(text: str, engine: str, said: str) -> None:
     error = f'{engine}: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].'
-    fix = fix_of(f"{text}\n{error}", "container-runtime-not-configured")
+    fix = fix_of(f"{text}\n{error}", "engine-lacks-gpu-support")
     assert said in commands(fix) and fix.possible_here
 
 
 def test_docker_of_snap_is_replaced() -> None:
     text = 'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]]. (snap)'
-    fix = fix_of(f"OS: Ubuntu 22.04\n{text}", "container-runtime-not-configured")
+    fix = fix_of(f"OS: Ubuntu 22.04\n{text}", "engine-lacks-gpu-support")
     assert fix.steps[0].command.startswith("sudo snap remove docker") and fix.steps[0].destructive
 
 

@@ -166,10 +166,12 @@ def test_lightning_s_report_is_read() -> None:
 
 def test_words_that_hang_elsewhere_accuse_no_iommu() -> None:
     assert (
-        "p2p-blocked-by-iommu-acs"
+        "acs-redirects-peer-traffic"
         not in report(read("RTX 3060, driver 535.104.05: apt update hangs in the shell")).possible
     )
-    assert "p2p-blocked-by-iommu-acs" in report(read("2x RTX 3090: DDP training hangs in init_process_group")).possible
+    assert (
+        "acs-redirects-peer-traffic" in report(read("2x RTX 3090: DDP training hangs in init_process_group")).possible
+    )
 
 
 LOGS = {
@@ -242,7 +244,7 @@ def test_a_gpu_s_node_that_may_not_be_opened_and_a_full_limit_of_files_are_still
         )
     lo = "n0:1:1 [0] NCCL INFO NET/Socket : Using [0]lo:127.0.0.1<0>\n"
     refused = "n0:1:2 [0] NCCL INFO Call to connect returned Connection refused, retrying"
-    assert ids(read(lo + refused), status="fail") == ["nccl-wrong-interface"]
+    assert ids(read(lo + refused), status="fail") == ["ranks-meet-on-wrong-interface"]
 
 
 @for_each("text", LOGS.values(), ids=LOGS)

@@ -13,7 +13,7 @@ from ...fixes.images import disable_require, newer_driver_for, older_image
 from ...fixes.libcuda import drop_folder, library_path, purge_image_driver, remove_compat, without_folders
 from ...fixes.limits import less_shm, more_files, more_shm, unlimited_memlock
 from ...fixes.machine import driver_platform
-from ...fixes.toolkit import install_toolkit, no_cgroups
+from ...fixes.toolkit import cdi_again, install_toolkit, no_cgroups
 from ...fixes.where import (
     MANAGED,
     batch_job,
@@ -26,6 +26,7 @@ from ...snapshot import known
 from .parts import Builder, Evidence
 from .written import written
 
+_CDI = "/etc/cdi/nvidia.yaml"
 _COMPAT = "/usr/local/cuda/compat/libcuda.so.1"
 
 
@@ -64,6 +65,17 @@ def _runtime(t: Evidence) -> Iterable[Fix]:
         )
     lower = t.text.lower()
     return install_toolkit(t.s, _engine(t), rootless="rootless" in lower, snap="snap" in lower)
+
+
+def _stale(t: Evidence) -> Iterable[Fix]:
+    """A CDI specification of another driver: its toolkit is there."""
+    if _at_provider(t):
+        return (other_host(t.s, "whose CDI specification was generated for its driver"),)
+    return (cdi_again(t.s, _CDI),)
+
+
+def _rootless(t: Evidence) -> Iterable[Fix]:
+    return allow_access(t.s) if _at_provider(t) else (no_cgroups(t.s, _engine(t)),)
 
 
 def _requirement(t: Evidence) -> Iterable[Fix]:
@@ -123,8 +135,6 @@ def _permission(t: Evidence) -> Iterable[Fix]:
         return (_in_reach(written(t.s, "allow-device-rules", engine=_engine(t))),)
     if any(symptom.id == "cli-privileges" for symptom in t.s.symptoms) and not _at_provider(t):
         return (_in_reach(written(t.s, "start-with-cdi")),)
-    if t.symptom.id == "cli-bpf-denied" and not _at_provider(t):
-        return (no_cgroups(t.s, _engine(t)),)
     return allow_access(t.s)
 
 
@@ -201,7 +211,8 @@ def _memory_limit(t: Evidence) -> Iterable[Fix]:
 FIXES: dict[str, Builder] = {
     "cgroup-memory-too-small": _memory_limit,
     "host-memory-exhausted": lambda t: (written(t.s, "need-less-main-memory"),),
-    "apptainer-without-nv": _apptainer, "container-runtime-not-configured": _runtime,
+    "apptainer-without-nv": _apptainer, "engine-lacks-gpu-support": _runtime,
+    "cdi-spec-outdated": _stale, "rootless-engine-needs-no-cgroups": _rootless,
     "container-require-cuda-unsatisfied": _requirement, "container-image-ships-driver-libs": _image_driver,
     "container-driver-capabilities-missing": _capabilities, "container-device-permission-denied": _permission,
     "uvm-device-missing": _uvm, "device-nodes-missing": _nodes, "libcuda-stub-loaded": _stub,

@@ -196,6 +196,6 @@ def _pipeline(t: Evidence) -> Iterable[Fix]:
 FIXES = {
     "bundled-cuda-libs-missing": _bundled, "mixed-cuda-wheels": _mixed, "nccl-version-conflict": _pinned_again,
     "ld-library-path-shadows-cuda-libs": _shadowed, "cudnn-shadowed-or-mismatched": _cudnn,
-    "cudnn-dropped-old-gpu": _cudnn_old_gpu, "nccl-wrong-interface": _interface,
-    "p2p-blocked-by-iommu-acs": _peers, "input-pipeline-bottleneck": _pipeline,
+    "cudnn-dropped-old-gpu": _cudnn_old_gpu, "ranks-meet-on-wrong-interface": _interface,
+    "acs-redirects-peer-traffic": _peers, "dataloader-bound": _pipeline,
 }  # fmt: skip

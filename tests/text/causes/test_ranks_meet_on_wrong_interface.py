@@ -1,11 +1,11 @@
-"""nccl-wrong-interface."""
+"""ranks-meet-on-wrong-interface."""
 
 from __future__ import annotations
 
 from ...rows import for_each
 from .texts import assert_not_told, commands, the_only_failure
 
-ID = "nccl-wrong-interface"
+ID = "ranks-meet-on-wrong-interface"
 
 
 @for_each(

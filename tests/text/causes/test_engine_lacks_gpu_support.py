@@ -1,11 +1,11 @@
-"""container-runtime-not-configured."""
+"""engine-lacks-gpu-support."""
 
 from __future__ import annotations
 
 from ...rows import for_each
 from .texts import assert_not_told, commands, the_only_failure
 
-ID = "container-runtime-not-configured"
+ID = "engine-lacks-gpu-support"
 
 
 @for_each(

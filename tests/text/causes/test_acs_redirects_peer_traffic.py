@@ -1,11 +1,11 @@
-"""p2p-blocked-by-iommu-acs."""
+"""acs-redirects-peer-traffic."""
 
 from __future__ import annotations
 
 from ...rows import for_each
 from .texts import assert_not_told, commands, the_only_failure
 
-ID = "p2p-blocked-by-iommu-acs"
+ID = "acs-redirects-peer-traffic"
 
 
 @for_each(

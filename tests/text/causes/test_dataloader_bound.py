@@ -1,11 +1,11 @@
-"""input-pipeline-bottleneck."""
+"""dataloader-bound."""
 
 from __future__ import annotations
 
 from ...rows import for_each
 from .texts import assert_not_told, commands, the_only_failure
 
-ID = "input-pipeline-bottleneck"
+ID = "dataloader-bound"
 
 
 @for_each(
