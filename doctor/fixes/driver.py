@@ -17,6 +17,8 @@ from .machine import capabilities, cards, driver_platform
 from .where import another_machine, container_kind, cuda_changes, driver_changes, guest, host_sudo, on_host, reboot_step
 from .windows import update_windows_driver
 
+_FIRST_OPEN = 515
+"""The first branch that has the open kernel module."""
 DOCS = "docs.nvidia.com/datacenter/tesla/driver-installation-guide"
 
 
@@ -81,6 +83,8 @@ class Offer(Struct, frozen=True):
 
 def offer(s: Snapshot, m: Matrix, floor: int = 0, today: str = "", gpus: Sequence[str] | None = None) -> Offer | None:
     """The branch to install for these GPUs (those that are here); None where each that would do has ended."""
+    if floor and _stays(s, m):
+        return None
     every = _capabilities_here(s, m) if gpus is None else gpus
     row = m.branch_to_install(every, floor, today, driver_platform(s))
     if row is None and gpus is None and (every := capabilities(s, m)):  # none for all cards: for those of programs
@@ -122,11 +126,32 @@ def last_branch(s: Snapshot, m: Matrix) -> int:
     return min((row.last_driver for row in rows if row.last_driver), default=0)
 
 
+def _legacy(s: Snapshot, m: Matrix) -> int:
+    """The branch of the driver here, if no GPU is known and it is the last branch for some; else 0."""
+    branch = (known(s.driver.version) or known(s.driver.kernel_version) or "").partition(".")[0]
+    lasts = {row.last_driver for row in m.capabilities if row.last_driver}
+    return int(branch) if branch.isdecimal() and int(branch) in lasts and not _capabilities_here(s, m) else 0
+
+
+def _stays(s: Snapshot, m: Matrix) -> bool:
+    """Whether a legacy driver stays: Arch has it in the AUR alone, for GPUs that no newer one drives."""
+    return known(s.host.os_id) in ARCH and 0 < _legacy(s, m) < _FIRST_OPEN
+
+
 def install_compatible(
     s: Snapshot, m: Matrix, today: str = "", flavour: str = "", newer: bool = False
 ) -> tuple[Fix, ...]:
-    """The distribution's driver; where later branches have dropped a GPU here, one that still drives it."""
+    """The distribution's driver; where later branches have dropped a GPU here, one that still drives it.
+
+    Where no GPU is known and the driver here is the last one for some, its branch stays.
+    """
     last = last_branch(s, m)
+    kept = 0 if last or driver_platform(s) == "windows" else _legacy(s, m)
+    if newer and _stays(s, m):
+        return ()
+    if kept and not newer:
+        flavour = "proprietary" if kept < _FIRST_OPEN else known(s.driver.kernel_flavour) or ""
+        return install_driver(s, kept, flavour, last=True)
     if not last or driver_platform(s) == "windows":
         return install_driver(s, None, flavour, newer=newer)
     return install_offered(s, offer(s, m, 0, today)) or older_driver(s, last)
