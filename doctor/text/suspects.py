@@ -17,6 +17,7 @@ from ..judge.report import CheckResult, MessageCauses, Need, PossibleCause
 from ..snapshot import Ranked, Snapshot, known
 from .messages import worded_by_people
 from .plausible import in_its_shell, is_answered, is_ruled_out
+from .success import is_cleared
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -72,7 +73,8 @@ def left_open(s: Snapshot, findings: tuple[Finding, ...], results: Iterable[Chec
     everything, elsewhere = in_any_container(s), outside_messages(s)
 
     def is_open(one: Ranked) -> bool:
-        return not (denied(one.cause) or one.cause in found_already or elsewhere(one))
+        ruled_out = denied(one.cause) or one.cause in found_already or elsewhere(one)
+        return not (ruled_out or (one.line and is_cleared(s, one.line, one.text)))
 
     ranks = [one for one in everything if one.cause == NOTHING or is_open(one)]
     whole = 1 - sum(one.share for one in everything if one not in ranks)

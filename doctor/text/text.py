@@ -21,6 +21,7 @@ from .search import Haystack
 from .shapes import read_shapes
 from .short_question import is_about_speed, question_of
 from .statement import Line, Statement
+from .success import without_success
 from .unknown_errors import unknown_errors
 from .unwrap import unwrapped
 from .where import read_log_origins, read_where
@@ -170,7 +171,7 @@ def _understood(lines: list[Line], text: str, part: Excerpt, name: str) -> tuple
     more = {found.path for found in statements if found.path.startswith(("jetson", "raised."))}
     if len({line.number for line in lines}) <= _SHORT:
         more.add("short-text")
-    found = symptoms(hits, s, more)
+    found = without_success(symptoms(hits, s, more), hits)
     found = (*found, *xid_symptoms(haystack, {x.line for x in found if x.decides}))
     found = (*quantity_symptoms(lines, s, found), *found)
     if not any(x.decides or x.suggests for x in found):
