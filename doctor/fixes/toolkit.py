@@ -50,8 +50,8 @@ def install_toolkit(s: Snapshot, engine: str, *, rootless: bool = False, snap: b
     title = "Set up the NVIDIA Container Toolkit"
     fix = Fix(id="configure-container-toolkit", title=title, steps=tuple(steps), note=_try(engine), source=_DOCS)
     if known(s.host.system) == "windows":
-        return (_desktop(),)
-    return (fix, _desktop()) if known(s.host.wsl) == 2 and engine == "docker" else (fix,)
+        return (docker_desktop(),)
+    return (fix, docker_desktop()) if known(s.host.wsl) == 2 and engine == "docker" else (fix,)
 
 
 def _docker(s: Snapshot, root: str) -> str:
@@ -107,7 +107,8 @@ def _try(engine: str) -> str:
     return f"Then this lists the GPUs:\n  {runs[engine]}" if engine in runs else ""
 
 
-def _desktop() -> Fix:
+def docker_desktop() -> Fix:
+    """For engines that Docker Desktop runs, which bring the toolkit themselves."""
     text = (
         "Docker Desktop does not need the toolkit: update Docker Desktop, and choose the WSL 2 engine (Settings > "
         "General) and Linux containers. Close what runs in WSL, and update WSL."

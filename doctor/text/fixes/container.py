@@ -13,7 +13,7 @@ from ...fixes.images import disable_require, newer_driver_for, older_image
 from ...fixes.libcuda import drop_folder, library_path, purge_image_driver, remove_compat, without_folders
 from ...fixes.limits import less_shm, more_files, more_shm, unlimited_memlock
 from ...fixes.machine import driver_platform
-from ...fixes.toolkit import cdi_again, install_toolkit, no_cgroups
+from ...fixes.toolkit import cdi_again, docker_desktop, install_toolkit, no_cgroups
 from ...fixes.where import (
     MANAGED,
     batch_job,
@@ -55,6 +55,8 @@ def _apptainer(t: Evidence) -> Iterable[Fix]:
 
 
 def _runtime(t: Evidence) -> Iterable[Fix]:
+    if t.symptom.id == "cuda-symbol-not-found":  # the toolkit is there, and older than the driver of Windows
+        return (docker_desktop(),)
     if t.symptom.id == "k8s-runtime-handler":  # the pod was scheduled: the node offers its GPU
         return (default_runtime(t.s),)
     if _at_provider(t):
