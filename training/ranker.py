@@ -93,6 +93,7 @@ def head_of(examples: Sequence[Example], ranks: Sequence[Ranks]) -> dict[str, An
         "threshold_calls": found.calls,
         "threshold_right": found.right,
         "threshold_of": found.silent,
+        "threshold_causes": found.causes,
         "decidable": len(ranks),
         "first": right_within(ranks, 1),
         "first_three": right_within(ranks, 3),

@@ -13,6 +13,8 @@ from training.ranker_cases import Example, Frozen, speaks
 _BINS = 40
 _LEAST = 0.01
 """Share of a cause that is counted."""
+OF_ITS_OWN = 10
+"""Calls of a cause from which on it has a figure of its own."""
 RIGHT = 0.9
 """Share of right calls above the threshold."""
 
@@ -76,6 +78,8 @@ class Threshold(NamedTuple):
     right: int
     silent: int
     """Decidable cases on which the rules, as they were then, were silent."""
+    causes: dict[str, tuple[int, int]]
+    """Of each cause with enough calls: how many were right, and how many there were."""
 
 
 def threshold(
@@ -90,10 +94,16 @@ def threshold(
     for one in silent:
         first, share = next(iter(one.shares(sharpness).items()))
         if first != NOTHING and speaks(one.example.text):
-            calls.append((round(probability(share), 2), first in one.example.right))
-    best = Threshold(1.0, 0, 0, len(silent))
-    for least in sorted({value for value, _ in calls}, reverse=True):
-        made = [right for value, right in calls if value >= least]
-        if sum(made) >= RIGHT * len(made):
-            best = Threshold(least, len(made), sum(made), len(silent))
+            calls.append((round(probability(share), 2), first, first in one.example.right))
+    best = Threshold(1.0, 0, 0, len(silent), {})
+    for least in sorted({value for value, *_ in calls}, reverse=True):
+        made = [(first, right) for value, first, right in calls if value >= least]
+        right = sum(is_right for _, is_right in made)
+        if right >= RIGHT * len(made):
+            best = Threshold(least, len(made), right, len(silent), _by_cause(made))
     return best
+
+
+def _by_cause(made: Sequence[tuple[str, bool]]) -> dict[str, tuple[int, int]]:
+    found = {name: [is_right for first, is_right in made if first == name] for name in sorted({row[0] for row in made})}
+    return {name: (sum(calls), len(calls)) for name, calls in found.items() if len(calls) >= OF_ITS_OWN}

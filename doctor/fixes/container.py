@@ -170,6 +170,17 @@ Missed = Literal["uvm", "control", "all"]
 def give_nodes(s: Snapshot, what: Missed) -> tuple[Fix, ...]:
     """Make the device nodes on the host, or pass them into the container."""
     root = host_sudo(s)
+    if container_kind(s) == "lxc":
+        start = start_with(
+            s,
+            "start-with-nodes",
+            "Pass every NVIDIA device node into the LXC container",
+            "On the host, add the nodes to the container's configuration (LXD and Incus: add the device gpu), and "
+            "restart the container.",
+            "pct set <ID> --dev0 /dev/nvidiactl --dev1 /dev/nvidia-uvm --dev2 /dev/nvidia0 && pct reboot <ID>",
+            "host",
+        )
+        return (start, _make_nodes(s, root))
     if container_kind(s):
         nodes = {"uvm": "/dev/nvidia-uvm", "control": "/dev/nvidiactl --device /dev/nvidia-uvm"}.get(
             what, "/dev/nvidiactl --device /dev/nvidia-uvm --device /dev/nvidia0"

@@ -14,6 +14,7 @@ from ..findings import Ends, Finding, Fix, Step
 from ..findings.patterns import lazy
 from ..snapshot import Snapshot, known
 from .machine import is_hidden
+from .tried import is_tried
 from .where import host_sudo
 
 HOST: Ends = "all jobs on this host"
@@ -174,12 +175,14 @@ def safely(s: Snapshot, finding: Finding) -> Finding:
         return replace(finding, fixes=fixes)
     if _is_not_of_this_session(s, finding.subject):
         return replace(finding, fixes=(leave_to_operator(finding.title, fixes),))
-    return replace(finding, fixes=tuple(_drained(s, fix, finding.id) for fix in _mildest_first(fixes)))
+    return replace(finding, fixes=tuple(_drained(s, fix, finding.id) for fix in _mildest_first(s, fixes)))
 
 
-def _mildest_first(fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
-    """Sort those that can be carried out here by how much they stop; the others keep their places."""
-    here = iter(sorted((fix for fix in fixes if fix.possible_here), key=lambda fix: _RANK.index(worst(fix))))
+def _mildest_first(s: Snapshot, fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
+    """Sort those that can be carried out here by how much they stop, the tried ones last; the others keep their
+    places."""
+    found = [fix for fix in fixes if fix.possible_here]
+    here = iter(sorted(found, key=lambda fix: (is_tried(fix, s), _RANK.index(worst(fix)))))
     return tuple(next(here) if fix.possible_here else fix for fix in fixes)
 
 

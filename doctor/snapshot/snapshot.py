@@ -56,6 +56,8 @@ class Snapshot(Section, frozen=True, kw_only=True, omit_defaults=True):
     """A short pasted text that reports no error, unchanged: it may be answered by the matrix alone."""
     similar: tuple[Similar, ...] = ()
     """Solved threads that are like a pasted text, the nearest first."""
+    tried: tuple[str, ...] = ()
+    """Commands that a pasted text shows as carried out, without sudo and quotes."""
     outside: Outside | None = None
     """The host of a container that was looked into from there."""
     unread: Unread | None = None

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pkgutil import get_data
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -165,13 +165,17 @@ def suspected(s: Snapshot, m: Matrix, left: Open, catalogue: Iterable[Registered
     from .fixes.offer import made, suspected_fixes
 
     text = first.text.removesuffix(".")
-    shown = f"{trained['threshold_right']} of {trained['threshold_calls']}"
-    detail = (
-        f"Line {first.line}: {text}. The text does not prove this; in solved cases, {shown} such guesses were right."
-    )
+    detail = f"Line {first.line}: {text}. The text does not prove this; in solved cases, {_record(trained, first.id)}."
     facts = {"line": first.line, "probability": first.probability}
     named = about.warn(f"Likely: {about.title}", detail, facts=facts, downstream_of=(), direct=False)
     return made(named, lambda: offered(s, m, replace(named, fixes=suspected_fixes(named, first.text, s, m))))
+
+
+def _record(trained: dict[str, Any], cause: str) -> str:
+    """How often such guesses were right: of this cause if the model's head has its figure, else of all causes."""
+    if own := trained["threshold_causes"].get(cause):
+        return f"{own[0]} of {own[1]} such guesses of this cause were right"
+    return f"{trained['threshold_right']} of {trained['threshold_calls']} such guesses (of any cause) were right"
 
 
 def _by_cuda_alone(s: Snapshot, first: PossibleCause) -> bool:

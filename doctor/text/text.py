@@ -22,6 +22,7 @@ from .shapes import read_shapes
 from .short_question import is_about_speed, question_of
 from .statement import Line, Statement
 from .success import without_success
+from .tried import commands_tried
 from .unknown_errors import unknown_errors
 from .unwrap import unwrapped
 from .where import read_log_origins, read_where
@@ -179,7 +180,7 @@ def _understood(lines: list[Line], text: str, part: Excerpt, name: str) -> tuple
         facts = [(one.line, "") for one in statements if not one.path.startswith("raised.")]
         found = (*found, *unknown_errors(lines, [*known_lines, *facts]))
     heard = frozenset((*(one.line for one in statements), *(hit.line.number for hit in hits)))
-    return s.replace({"symptoms": found, "unread": part.unread}), heard
+    return s.replace({"symptoms": found, "unread": part.unread, "tried": commands_tried(lines)}), heard
 
 
 def _spoken(lines: list[Line]) -> Haystack | None:

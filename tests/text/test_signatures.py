@@ -69,7 +69,10 @@ def test_r_s_torch_has_no_build_for_this_cuda(line: str) -> None:
 
 
 @for_each("error", ["Network is unreachable", "Connection timed out", "Invalid argument", "No such device"])
-@for_each("index", ["NCCL_IB_GID_INDEX=1\n", "export NCCL_IB_GID_INDEX=3\n", "NCCL INFO NCCL_IB_GID_INDEX set by environment to 1.\n"])
+@for_each(
+    "index",
+    ["NCCL_IB_GID_INDEX=1\n", "export NCCL_IB_GID_INDEX=3\n", "NCCL INFO NCCL_IB_GID_INDEX set by environment to 1.\n"],
+)
 def test_a_gid_index_that_connects_nothing(index: str, error: str) -> None:
     found = report(read(index + QP.format(error))).findings[0]
     assert (found.id, found.status) == ("ranks-meet-on-wrong-interface", "fail")

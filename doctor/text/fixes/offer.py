@@ -15,6 +15,7 @@ from ...guard import traced
 from ...snapshot import Snapshot, Symptom, known
 from ..decided import leading
 from ..torch_cleared import NO_CODE, OF_NO_CODE
+from ..tried import tried_last
 from .parts import Builder, Evidence
 
 _AGAIN = {"torch_run.first_call_code": RECHECK, "torch_run.cuda_available": RECHECK, "driver.nvml_init": RECHECK}
@@ -81,7 +82,7 @@ def made(finding: Finding, make: Callable[[], Finding]) -> tuple[Finding, ...]:
 def doable(finding: Finding, s: Snapshot, m: Matrix) -> Finding:
     """The finding with fixes for the place the text comes from; those that this user can carry out come first."""
     fixes = _offered(finding, s, m) or finding.fixes
-    fixes = tuple(sorted(map(_host_of_others(s), fixes), key=lambda fix: not fix.possible_here))
+    fixes = tried_last(map(_host_of_others(s), fixes), s)
     if known(s.host.system) == "windows":
         fixes = tuple(in_powershell(fix) for fix in fixes)
     return finding if fixes == finding.fixes else replace(finding, fixes=fixes)
@@ -95,7 +96,7 @@ def suspected_fixes(finding: Finding, line: str, s: Snapshot, m: Matrix) -> tupl
     symptom = Symptom(id="ranked", line=int(finding.facts["line"]), text=line)
     lines = "\n".join((line, *(other.text for other in s.symptoms)))
     found = [fix for fix in build(Evidence(s, m, symptom, lines)) if fix is not None and fix.steps]
-    fixes = tuple(_forgetting(fix, {"symptoms": (), "ranked": ()}) for fix in found)
+    fixes = tried_last((_forgetting(fix, {"symptoms": (), "ranked": ()}) for fix in found), s)
     return tuple(in_powershell(fix) for fix in fixes) if known(s.host.system) == "windows" else fixes
 
 
