@@ -10,7 +10,7 @@ from ..findings import Fix, Matrix, Step
 from ..snapshot import Distribution, Snapshot, known
 from .extensions import without_libraries
 from .install import Install, step
-from .machine import wheel_platform
+from .machine import names_no_system, wheel_platform
 from .packages import installed, site_packages, uninstall_command, with_distributions
 from .pins import pin_of, requires
 from .where import recheck_run
@@ -36,7 +36,8 @@ def install_companion(s: Snapshot, m: Matrix, version: str, d: Distribution) -> 
     url = ""
     row = m.torch_build(parts.base, parts.tag or "cpu", wheel_platform(s))
     index = m.index_url(parts.tag or parts.local) if parts.local and d.name in COMPILED else None
-    if index and not (row and row.pypi_default) and (pinned is None or pinned.relation in ("==", ">=")):
+    plain = row is not None and row.pypi_default and not names_no_system(s)
+    if index and not plain and (pinned is None or pinned.relation in ("==", ">=")):
         url = index.url
     new = not installed(s, (d.name,))
     request = Install(packages=(f"{d.name}=={target}",), index=url, again=() if new else (d.name,), deps=new)

@@ -13,7 +13,7 @@ from compat_matrix.versions import numbers, torch_version
 from ..findings import Fix, Matrix, Step
 from ..snapshot import ABSENT, Distribution, Missing, Snapshot, known
 from .install import Install, note, step
-from .machine import wheel_platform
+from .machine import names_no_system, wheel_platform
 from .origin import both_installers
 from .packages import installed, site_packages, uninstall_command, with_distributions
 from .pins import Pin, absent_pins, applies, cuda_pins, library_of, requires
@@ -127,8 +127,10 @@ def install_again_of(s: Snapshot, m: Matrix) -> tuple[str, str]:
     if parts is None:
         return "torch", ""
     row = m.torch_build(parts.base, parts.tag or parts.local or "cpu", wheel_platform(s))
-    index = m.index_url(parts.tag or parts.local) if parts.local else None
-    return f"torch=={parts.base}", index.url if index and not (row and row.pypi_default) else ""
+    tag = parts.local or (m.pypi_tag(parts.base, wheel_platform(s)) if names_no_system(s) else "")
+    index = m.index_url(parts.tag or tag) if tag else None
+    plain = row is not None and row.pypi_default and not names_no_system(s)
+    return f"torch=={parts.base}", index.url if index and not plain else ""
 
 
 _WHEEL_OF = {

@@ -176,6 +176,13 @@ def wheel_platform(s: Snapshot) -> str:
     return "linux_aarch64" if known(s.host.architecture) in ("aarch64", "arm64") else "linux_x86_64"
 
 
+def names_no_system(s: Snapshot) -> bool:
+    """Whether a text says nothing about its system: a plain install of torch differs between Linux and Windows, where
+    it brings the CPU build; one from the index of a CUDA version does not."""
+    facts = (s.host.system, s.host.os_id, s.host.wsl, s.host.kernel, s.container.kind, s.host.provider)
+    return s.is_text and all(known(fact) is None for fact in facts)
+
+
 def glibc(s: Snapshot) -> str:
     """'2.35' of a Linux with glibc; '' where that is not known."""
     name, _, version = (known(s.host.libc) or "").partition(" ")

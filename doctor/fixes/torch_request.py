@@ -12,6 +12,7 @@ from ..findings import Matrix
 from ..snapshot import ABSENT, Distribution, Snapshot, known
 from .extensions import without_libraries
 from .install import Install, name_of
+from .machine import names_no_system
 from .packages import installed, site_packages, with_distributions
 from .where import RECHECK, recheck_run
 
@@ -29,7 +30,8 @@ def request_for(s: Snapshot, m: Matrix, build: RankedBuild, names: Sequence[str]
     A companion without a pin on torch comes from the default index: which of torch's carries it is not known.
     """
     lines, index = build.requirements, build.index_url
-    if build.tagged and not index and any(_same(s, line) for line in lines if name_of(line) in old):
+    same = any(_same(s, line) for line in lines if name_of(line) in old)
+    if build.tagged and not index and (same or names_no_system(s)):
         lines, index = build.tagged, build.tagged_index_url
     packages, beside = [lines[0]], False
     listed = {name_of(line): line for line in lines}

@@ -15,7 +15,7 @@ from ...fixes.install import Install
 from ...fixes.interpreter import executable
 from ...fixes.jetson import jetson_build
 from ...fixes.libraries import reinstall_torch
-from ...fixes.machine import capabilities, driver_platform, python_version, torch_cuda
+from ...fixes.machine import capabilities, driver_platform, names_no_system, python_version, torch_cuda
 from ...fixes.packages import installed
 from ...fixes.python import new_python_fix
 from ...fixes.torch import install_torch
@@ -96,7 +96,16 @@ def torch_again(t: Evidence, why: str) -> Fix:
     """Reinstall torch with everything that it pins; the same build if its version is known."""
     if torch_version(known(t.s.torch.version) or ""):
         return reinstall_torch(t.s, t.m, why)
-    return written(t.s, "reinstall-torch", why=why)
+    request = Install(packages=("torch",), all_again=True, index=_any_index(t))
+    return written(t.s, "reinstall-torch", request, why=why)
+
+
+def _any_index(t: Evidence) -> str:
+    """The index of the torch build that is usual, for a text that names no system; '' for any other."""
+    if not names_no_system(t.s):
+        return ""
+    found = which_torch(t.s, t.m, gpus=tuple(capabilities(t.s, t.m)) or usual_gpus(t.s, t.m))
+    return (found.build.index_url or found.build.tagged_index_url) if found else ""
 
 
 def _companion(t: Evidence) -> Iterable[Fix | None]:
@@ -108,7 +117,7 @@ def _companion(t: Evidence) -> Iterable[Fix | None]:
     if torch_version(version) and named:
         fixes = [install_companion(t.s, t.m, version, _of(t, name)) for name in named]
         return (_joined([fix for fix in fixes if fix]),)
-    url, caps = "", re.search(r"PyTorch has CUDA Version=(\d{2})\.(\d)", t.text)
+    url, caps = _any_index(t), re.search(r"PyTorch has CUDA Version=(\d{2})\.(\d)", t.text)
     if caps:  # the driver serves that CUDA
         url = f"https://download.pytorch.org/whl/cu{caps[1]}{caps[2]}"
     request = Install(packages=("torch", *(names or ["torchvision"])), all_again=True, index=url)
