@@ -424,7 +424,7 @@ def _three_specs(tmp_path: Path) -> tuple[Path, dict[str, str]]:
     (own / "gpudoctor.toml").write_text('torch = ">=2.8"\n')
     (repository / "gpudoctor.toml").write_text('torch = "<2.6"\n')
     env = {"HOME": str(home), "XDG_CONFIG_HOME": "", "XDG_STATE_HOME": ""}
-    return repository, env | {"VIRTUAL_ENV": os.environ.get("VIRTUAL_ENV", "")}
+    return repository, env | {"VIRTUAL_ENV": sys.prefix}
 
 
 def test_specs_of_several_places_add_up_or_are_refused_and_the_flag_replaces_them(tmp_path: Path) -> None:
