@@ -69,6 +69,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "compat_matrix",
         "msgspec",
         "ClusterShell",
+        "ray",
     },
     "doctor/compare": {
         "doctor",

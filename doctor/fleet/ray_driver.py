@@ -133,20 +133,20 @@ class Tasks:
         self.ray, self.say = ray, say
         self.open: dict[str, Any] = {}
 
-    def start(self, asked: dict[str, Any]) -> None:
+    def start(self, wanted: dict[str, Any]) -> None:
         """One on each of these nodes, and on no other node."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         task = self.ray.remote(examine)
-        script = self.ray.put(asked["script"].encode())
-        for node in asked["start"]:
+        script = self.ray.put(wanted["script"].encode())
+        for node in wanted["start"]:
             self.open[node] = task.options(
                 name="gpudoctor",
                 num_cpus=0,
                 max_retries=0,
                 num_returns="streaming",
                 scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
-            ).remote(asked["command"], script, asked["limit_s"])
+            ).remote(wanted["command"], script, wanted["limit_s"])
 
     def cancel(self, nodes: Collection[str], force: bool = False) -> None:
         """End them; `force`: with their workers."""
@@ -188,11 +188,11 @@ class Tasks:
         self.say(ended=node, **found)
 
 
-def listen(asked: queue.SimpleQueue[Any], connected: threading.Event) -> None:
-    """Take what is asked; at the end of stdin, None."""
+def listen(wanted: queue.SimpleQueue[Any], connected: threading.Event) -> None:
+    """Take what is wanted; at the end of stdin, None."""
     for line in sys.stdin.buffer:
-        asked.put(json.loads(line))
-    asked.put(None)
+        wanted.put(json.loads(line))
+    wanted.put(None)
     if not connected.is_set():  # Ray may look for its cluster for minutes
         os._exit(0)
 
@@ -207,10 +207,10 @@ def main() -> None:
         out.write(json.dumps(what) + "\n")
         out.flush()
 
-    asked: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    wanted: queue.SimpleQueue[Any] = queue.SimpleQueue()
     connected = threading.Event()
-    threading.Thread(target=listen, args=(asked, connected), daemon=True).start()
-    address = asked.get()["address"]
+    threading.Thread(target=listen, args=(wanted, connected), daemon=True).start()
+    address = wanted.get()["address"]
     try:
         import ray
 
@@ -227,7 +227,7 @@ def main() -> None:
     try:
         while True:
             with suppress(queue.Empty):
-                one = asked.get_nowait()
+                one = wanted.get_nowait()
                 if one is None:
                     break
                 if "start" in one:
