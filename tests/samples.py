@@ -63,6 +63,13 @@ def _fleets() -> str:
     return made
 
 
+def _links(folder: Path) -> None:
+    """The database of a run with --links."""
+    from tests.fleet.link_fleets import page_s_example
+
+    page_s_example(folder)
+
+
 def _compare(folder: Path) -> None:
     """A machine yesterday, and today after `pip install -U`."""
     from tests.cli.command import save

@@ -14,8 +14,6 @@ from .nodesets import in_order
 
 ROUNDS = 3
 """That every node takes part in."""
-TURNS = 2
-"""Of the fourth round: each suspect gets two good partners, one after the other."""
 _MOSTLY = 0.8
 _CANDIDATES = 64
 """Rounds of the circle method that are compared with each other."""
@@ -61,8 +59,8 @@ def first_rounds(nodes: Collection[str], switches: Switches) -> tuple[Turn, ...]
 def fourth_round(
     suspects: Suspects, good: Collection[str], switches: Switches, before: Collection[Pair]
 ) -> tuple[Turn, ...]:
-    """Two turns, in which suspect nodes meet good ones, slow paths are measured again, and the good nodes that are
-    left form pairs to compare with. good: nodes that are not suspect; before: all earlier pairs. Empty if nothing is
+    """Two turns, so that each suspect node meets two good ones. Slow paths are measured again, and the good nodes that
+    are left form pairs to compare with. good: nodes that are not suspect; before: all earlier pairs. Empty if nothing is
     suspect."""
     if not any(suspects):
         return ()
@@ -103,30 +101,30 @@ def _crossing(pairs: Collection[_Names], switches: Switches) -> int:
 
 
 def _best_two(order: Sequence[str], near: Collection[_Names], switches: Switches) -> list[list[_Names]]:
-    places: list[str | None] = [*order, *([None] if len(order) % 2 else [])]
-    number = {name: at for at, name in enumerate(places)}
-    count = len(places) - 1
+    seats: list[str | None] = [*order, *([None] if len(order) % 2 else [])]
+    number = {name: at for at, name in enumerate(seats)}
+    count = len(seats) - 1
     resting = set(order) - {name for pair in near for name in pair}
     taken = {_round_of(number[one], number[other], count) for one, other in near}
     taken |= {_round_of(number[name], count, count) for name in resting}  # the same one would rest twice
     free = [index for index in range(count) if index not in taken]
     some = free[:: max(1, len(free) // _CANDIDATES)]
-    rounds = [_circle(places, index) for index in some]
+    rounds = [_circle(seats, index) for index in some]
     best = sorted(range(len(rounds)), key=lambda index: -_crossing(rounds[index], switches))[: ROUNDS - 1]
     return [rounds[index] for index in best]
 
 
 def _round_of(one: int, other: int, count: int) -> int:
-    """In which round of the circle these two places meet; place `count` is the middle."""
+    """In which round of the circle these two seats meet; place `count` is the middle."""
     total = 2 * min(one, other) if count in (one, other) else one + other
     return total * ((count + 1) // 2) % count  # (count + 1) / 2 is the inverse of 2
 
 
-def _circle(places: Sequence[str | None], index: int) -> list[_Names]:
+def _circle(seats: Sequence[str | None], index: int) -> list[_Names]:
     """Round `index`: the middle with the place of that number, the others mirrored at it. None rests."""
-    count = len(places) - 1
-    pairs = [(places[count], places[index])]
-    pairs += [(places[(index + step) % count], places[(index - step) % count]) for step in range(1, count // 2 + 1)]
+    count = len(seats) - 1
+    pairs = [(seats[count], seats[index])]
+    pairs += [(seats[(index + step) % count], seats[(index - step) % count]) for step in range(1, count // 2 + 1)]
     return [(one, other) for one, other in pairs if one is not None and other is not None]
 
 

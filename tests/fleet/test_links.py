@@ -5,11 +5,9 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 import sqlite3
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
-from datetime import datetime
 from io import StringIO
 from pathlib import Path
 from time import monotonic
@@ -21,24 +19,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from doctor.fleet.gather import Event, Probe, Roster, Wish
-from doctor.fleet.kinds import LinkRow
 from doctor.fleet.link_answer import Measured, read_measured
 from doctor.fleet.link_run import LinkLimits, measure_links
 from doctor.fleet.rounds import Pair, first_rounds
-from doctor.fleet.store.draft import Draft
-from doctor.fleet.store.growing import Growing
 from doctor.fleet.store.read import open_store
 from doctor.report.schema import fleet_schema
 
 from ..cli.command import gpudoctor, one_line
 from ..drawn import drawn
 from ..rows import for_each
-from . import fleets, spool
+from . import fleets
+from .link_fleets import database, links_of, names_of
 
 PROBE = Probe("abc", "", b"", 60, "/opt/gpudoctor/bin/gpudoctor")
 BEGAN = Event("", "began")
 OVER = Event("", "ended")
-NAMES = [f"n{number}" for number in range(1, 9)]
+NAMES = names_of(8)
+N16 = names_of(16)
 
 
 def printed(value: object = 46.0, **more: Any) -> list[bytes]:
@@ -248,55 +245,12 @@ def test_any_bytes_are_no_number(lines: list[bytes]) -> None:
     assert read_measured([b"{", *lines]) is None or not lines
 
 
-def database(folder: Path, rows: Collection[LinkRow], names: int | list[str] = 16) -> Path:
-    """Of healthy nodes that all answered, n1 to n16."""
-    path = folder / "now.db"
-    names = [f"n{number}" for number in range(1, names + 1)] if isinstance(names, int) else names
-    with Draft(str(path)) as draft:
-        growing = Growing(draft, names, "Slurm")
-        for number, name in enumerate(names):
-            report = spool.report(spool.machine(number))
-            made = datetime.fromisoformat(json.loads(report)["generated_at"].replace("Z", "+00:00"))
-            growing.answered(name, made.timestamp(), report)
-        for row in rows:
-            growing.link(row)
-        growing.end()
-    return path
-
-
-def links_of(
-    slow: Callable[[Pair], float | None], names: int | list[str] = 16, ports: int = 4, why: str = "no route to n1"
-) -> list[LinkRow]:
-    """What a run on that many nodes would store, four per switch."""
-    names = [f"n{number}" for number in range(1, names + 1)] if isinstance(names, int) else names
-    switches = {name: f"leaf{at // ports}" for at, name in enumerate(names)}
-    engine = Pairs(lambda *pair: [])
-    found: dict[Pair, float | None] = {}
-
-    class Keeping(Kept):
-        def link(self, pair: Pair, one: Measured) -> None:
-            found[pair] = one.value
-
-    def script(one: str, other: str) -> list[Event | str]:
-        number = next(at for at, pairs in enumerate(engine.started) if pairs is engine.started[-1]) + 1
-        value = slow(Pair(min(number, 4), 1, one, other))
-        return [*said(printed(value))] if value is not None else [BEGAN, Event("", "ended", reason=why)]
-
-    engine.script = script
-    measure_links(engine, engine.nodes(Wish()), names, switches, PROBE, LinkLimits(60, None), Keeping())
-    return [
-        LinkRow(*pair, switches.get(pair.one, ""), switches.get(pair.other, ""), "all_reduce", value, "GB/s",
-                "" if value is not None else why)
-        for pair, value in found.items()
-    ]  # fmt: skip
-
-
 def slow_n3(pair: Pair) -> float | None:
     return None if pair.round == 2 and "n5" in pair else 20.5 if "n3" in pair else 46.25
 
 
 def test_the_report_names_a_slow_node(tmp_path: Path) -> None:
-    path = database(tmp_path, links_of(slow_n3))
+    path = database(tmp_path, links_of(slow_n3, N16), N16)
     found, code = fleets.report(path)
     links = found["links"]
     assert code == 0 and found["verdict"] == "pass" and found["counts"]["slow"] == 1
@@ -316,7 +270,7 @@ def test_the_report_names_a_slow_node(tmp_path: Path) -> None:
 
 
 def test_every_format_has_the_links(tmp_path: Path) -> None:
-    path = database(tmp_path, links_of(slow_n3))
+    path = database(tmp_path, links_of(slow_n3, N16), N16)
     for name in ("markdown", "html"):
         said_ = gpudoctor("fleet", "report", path, "--format", name).stdout.decode()
         for text in ("Slow links", "Links not measured", "no route to n1", "in 4 rounds", "4, turn 2", "ibstat"):
@@ -337,7 +291,7 @@ def test_the_report_names_a_path_and_a_switch(tmp_path: Path) -> None:
         own = [names[name] == "leaf1" for name in pair[2:]]
         return 20.0 if any(own) and not all(own) else 46.0
 
-    path = database(tmp_path, links_of(of_switch))
+    path = database(tmp_path, links_of(of_switch, N16), N16)
     found, _ = fleets.report(path)
     (switch,) = found["links"]["switches"]
     assert (switch["switch"], switch["nodes"], switch["confirmed"]) == ("leaf1", ["n5", "n6", "n7", "n8"], True)
@@ -346,8 +300,8 @@ def test_the_report_names_a_path_and_a_switch(tmp_path: Path) -> None:
     )
     text = gpudoctor("fleet", "report", path).stdout.decode()
     assert "leaf1  switch  4 nodes 20 GB/s" in text and "Check the uplinks of these switches" in text
-    paths = links_of(lambda pair: 20.0 if {names[name] for name in pair[2:]} == {"leaf0", "leaf2"} else 46.0)
-    path = database(tmp_path, paths)
+    paths = links_of(lambda pair: 20.0 if {names[name] for name in pair[2:]} == {"leaf0", "leaf2"} else 46.0, N16)
+    path = database(tmp_path, paths, N16)
     found, _ = fleets.report(path)
     (one,) = found["links"]["paths"]
     assert one["ends"] == ["leaf0", "leaf2"] and one["switches"] and one["confirmed"] and found["counts"]["slow"] == 0
@@ -357,7 +311,7 @@ def test_the_report_names_a_path_and_a_switch(tmp_path: Path) -> None:
 
 
 def test_what_was_not_measured_is_not_healthy(tmp_path: Path) -> None:
-    path = database(tmp_path, links_of(lambda pair: None if "n4" in pair else 46.0))
+    path = database(tmp_path, links_of(lambda pair: None if "n4" in pair else 46.0, N16), N16)
     found, code = fleets.report(path)
     assert code == 3 and found["links"]["unmeasured"] == ["n4"] and found["counts"]["unknown"] == 1
     (row,) = [one for one in found["nodes"] if one["node"] == "n4"]
@@ -366,7 +320,7 @@ def test_what_was_not_measured_is_not_healthy(tmp_path: Path) -> None:
 
 
 def test_too_few_nodes_are_not_compared(tmp_path: Path) -> None:
-    path = database(tmp_path, links_of(lambda pair: 46.0 if "n1" in pair else 20.0, 3), 3)
+    path = database(tmp_path, links_of(lambda pair: 46.0 if "n1" in pair else 20.0, N16[:3]), N16[:3])
     found, _ = fleets.report(path)
     assert not found["links"]["nodes"] and found["links"]["measured"] == 3
     assert "Too few nodes to compare" in gpudoctor("fleet", "report", path).stdout.decode()
@@ -374,40 +328,22 @@ def test_too_few_nodes_are_not_compared(tmp_path: Path) -> None:
 
 def test_distant_pairs_may_be_slower(tmp_path: Path) -> None:
     names = {f"n{number}": f"leaf{(number - 1) // 4}" for number in range(1, 17)}
-    rows = links_of(lambda pair: 46.0 if names[pair.one] == names[pair.other] else 30.0)
-    text = gpudoctor("fleet", "report", database(tmp_path, rows)).stdout.decode()
+    rows = links_of(lambda pair: 46.0 if names[pair.one] == names[pair.other] else 30.0, N16)
+    text = gpudoctor("fleet", "report", database(tmp_path, rows, N16)).stdout.decode()
     assert "Distant nodes reach 30 GB/s, neighbors 46 GB/s." in text
     assert "No node, path or switch is slow" in text
 
 
 def test_masks_hide_nodes_switches_and_reasons(tmp_path: Path) -> None:
-    path = database(tmp_path, links_of(slow_n3))
+    path = database(tmp_path, links_of(slow_n3, N16), N16)
     for name in ("text", "json", "markdown", "html", "csv"):
         said_ = gpudoctor("fleet", "report", path, "--mask-nodes", "--format", name).stdout.decode()
         assert "no route to n1" not in said_ and "leaf" not in said_ and "n3" not in said_.split(), name
 
 
-def test_the_page_s_example(tmp_path: Path) -> None:
-    """64 nodes, 8 per switch: one is slow to all, one path between two switches is slow, one pair hung."""
-    names = [f"gpu-{number:03}" for number in range(1, 65)]
-    leaf = {name: at // 8 for at, name in enumerate(names)}
-
-    def rate(pair: Pair) -> float | None:
-        usual = 45.4 + (sum(map(ord, pair.one + pair.other)) % 13) / 10
-        slow = 0.67 if "gpu-017" in pair else 0.5 if {leaf[name] for name in pair[2:]} == {4, 6} else 1.0
-        return None if pair.round == 1 and "gpu-033" in pair else usual * slow
-
-    path = database(tmp_path, links_of(rate, names, 8, "no answer in 300 s"), names)
-    shown = gpudoctor("fleet", "report", path).stdout.decode()
-    section = "Links: " + shown.partition("\nLinks: ")[2].partition("\n\n")[0] + "\n"
-    page = (Path(__file__).parents[2] / "docs" / "fleet.md").read_text("utf-8")
-    (example,) = re.findall(r"<!-- links -->\n```text\n(.*?)```", page, re.S)
-    assert example == section, section
-
-
 def test_the_table_of_links(tmp_path: Path) -> None:
-    rows = links_of(slow_n3)
-    path = database(tmp_path, rows)
+    rows = links_of(slow_n3, N16)
+    path = database(tmp_path, rows, N16)
     with closing(open_store(str(path))) as store:
         assert sorted(store.links()) == sorted(rows)
     query = "select count(*) as pairs, max(value) as most from link where node = 'n3' or partner = 'n3'"

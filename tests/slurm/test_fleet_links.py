@@ -94,8 +94,9 @@ def state(found: dict[str, Any], node: str) -> tuple[str, str]:
 def nothing_left(cluster: Cluster) -> None:
     jobs = cluster.run("squeue", "-h", "-o", "%j %T").stdout.splitlines()
     assert not [job for job in jobs if "gpudoctor" in job and "COMPLETING" not in job], jobs
-    lines = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout.splitlines()
-    assert not [line for line in lines if line.startswith("srun --job-name=gpudoctor") or "43217" in line]
+    lines = subprocess.run(["ps", "-eww", "-o", "args"], capture_output=True, text=True, check=True).stdout.splitlines()
+    own = [line for line in lines if line.startswith("srun --job-name=gpudoctor") and str(cluster.folder) in line]
+    assert not own and not [line for line in lines if "43217" in line]
 
 
 def test_all_pairs_are_alike(cluster: Cluster, tmp_path: Path) -> None:
@@ -203,7 +204,8 @@ def test_four_nodes_measure_their_links_over_gloo(cluster: Cluster, tmp_path: Pa
     real = tmp_path / "gpudoctor"
     root = Path(__file__).parents[2]
     real.write_text(
-        f"#!/bin/sh\ncd {root}; PATH={os.environ['PATH']}\n"
+        f'#!/bin/sh\ntest "$1" = fleet && exec {cluster.folder}/reports/gpudoctor "$@"\n'
+        f"cd {root}; PATH={os.environ['PATH']}\n"
         f'exec {sys.executable} -m doctor "$@" --device cpu --python {with_torch}\n'
     )
     real.chmod(0o755)
