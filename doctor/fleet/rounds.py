@@ -60,8 +60,8 @@ def fourth_round(
     suspects: Suspects, good: Collection[str], switches: Switches, before: Collection[Pair]
 ) -> tuple[Turn, ...]:
     """Two turns, so that each suspect node meets two good ones. Slow paths are measured again, and the good nodes that
-    are left form pairs to compare with. good: nodes that are not suspect; before: all earlier pairs. Empty if nothing is
-    suspect."""
+    are left form pairs to compare with. good: nodes that are not suspect; before: all earlier pairs. Empty if there is
+    nothing to decide."""
     if not any(suspects):
         return ()
     met = {frozenset((pair.one, pair.other)) for pair in before}
