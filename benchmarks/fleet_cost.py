@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,7 +40,9 @@ def measure(folder: Path, nodes: int, size: int, judge: bool = False) -> Iterato
     page = folder / "page.html"
     load = cost("fleet", "load", spool, "-o", str(database))
     report = cost("fleet", "report", str(database))
-    since = cost("fleet", "report", str(database), "--since", str(database))
+    earlier = Path(shutil.copy(database, folder / "earlier.db"))
+    since = cost("fleet", "report", str(database), "--since", str(earlier))
+    earlier.unlink()
     html = cost("fleet", "report", str(database), "--format", "html", "-o", str(page))
     again = cost("fleet", "load", spool, "-o", str(judged), "--judge") if judge else None
     per_node = database.stat().st_size / nodes

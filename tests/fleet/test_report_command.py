@@ -163,7 +163,9 @@ def test_since_an_earlier_database(fleet: Fleet, tmp_path: Path) -> None:
     changed = {one["fact"]: one["nodes"] for one in since["changed"]}
     odd = {one["about"]: one["nodes"] for one in fleet.truth["planted"] if one["kind"] == "odd"}
     assert {fact: changed.get(fact) for fact in odd} == odd
-    cured, _ = fleets.report(old, "--since", str(fleet.database))
+    (tmp_path / "later").mkdir()
+    later = fleets.loaded(before, tmp_path / "later", start=fleets_start() + 7 * 86400)
+    cured, _ = fleets.report(later, "--since", str(fleet.database))
     assert {node for nodes in cured["since"]["cured"].values() for node in nodes} == set(fleet.nodes("fail"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -88,6 +89,7 @@ def commands(tmp_path: Path) -> dict[str, list[tuple[str, ...]]]:
     for name, one in (("n1", sound), ("n2", bad), ("n3", odd)):
         (spool / f"{name}.json").write_bytes(Path(one).read_bytes())
     assert run(["fleet", "load", str(spool), "-o", database, "--nodes", "n[1-4]"]) == 0
+    earlier = shutil.copy(database, tmp_path / "earlier.db")
     return {
         "check": [("check", *one) for one in reports],
         "healthcheck": [("healthcheck", *reports[0]), ("healthcheck", *reports[2])],
@@ -104,7 +106,7 @@ def commands(tmp_path: Path) -> dict[str, list[tuple[str, ...]]]:
         "topo": [("topo", "--from", str(save(tmp_path, hung(), name="hung.json")))],
         "compare": [("compare", sound, bad), ("compare", bad, odd), ("compare", f"{database}:n1", sound), ("compare", odd, sound)],
         "fix": [("fix", *one) for one in reports],
-        "fleet report": [("fleet", "report", database), ("fleet", "report", database, "--since", database)],
+        "fleet report": [("fleet", "report", database), ("fleet", "report", database, "--since", str(earlier))],
         "image": [("image", str(layout.folder), "--driver", "535.183.01", "--gpu", "RTX 5090")],
         "list-checks": [("list-checks",)],
         "explain": [("explain", "driver 535, torch 2.8.0+cu129"), ("explain", str(log))],
