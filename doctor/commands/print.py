@@ -32,7 +32,7 @@ WHAT = {
     "--matrix",
     metavar="PATH",
     help="Look up the GPU model in this matrix (see matrix export), for newer GPUs. The printed file does not "
-    "pass it on: where the GPUs differ, the check then exits 2, not 1.",
+    "pass it on: a node with other GPUs and an older matrix reports an error in one line, not a finding.",
 )
 @click.option(
     "--image", metavar="REF", help="For kubernetes, kubernetes-fleet and compose: an image that contains gpudoctor."
