@@ -52,6 +52,7 @@ def run_answer(flags: dict[str, Any]) -> int:
     from ..snapshot.redact import redact
     from .local_names import local_names
 
+    list(_lines(b"", flags["run"]))  # a name that cannot be sent is refused before anything is examined
     _end_with_reader()
     with ending_children():
         snapshot = _facts(flags)

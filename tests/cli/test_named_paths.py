@@ -33,6 +33,8 @@ NO_PATH = {
     ("matrix sources", "key"),
     ("print", "image"),
     ("fleet run", "image"),
+    ("fleet run", "command"),
+    ("fleet answer", "run"),
 }
 OUTPUTS = {"output", "plot", "restore_file", "file", "folder"}
 """Parameters that are written to (tests/cli/test_where_it_writes.py)."""
