@@ -76,7 +76,7 @@ def _own(message: ProgramMessage) -> str:
 
 
 def open_words(report: Report, titles: Mapping[str, str] | None = None) -> str:
-    """The headline of what a text leaves open: its likeliest cause, by its title where that is given; else its kind."""
+    """The headline of what a text leaves open: its most likely cause (by title, if titles are given), or its kind."""
     text = report.text
     if not text or not text.open:
         return ""

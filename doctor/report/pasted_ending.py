@@ -54,7 +54,7 @@ def next_step(report: Report) -> str:
 
 
 def open_in_short(report: Report, width: int) -> list[Line]:
-    """Of a report that leaves the cause open: what is likeliest, and the command that decides it."""
+    """Of a report that leaves the cause open: what is most likely, and the command that decides it."""
     if not leaves_open(report):
         return wrap(next_step(report), width)
     rows = wrap(f"{open_words(report)}.", width, style="bold")

@@ -17,7 +17,7 @@ from ..snapshot import Snapshot
 from .statement import Line
 
 _PROMPT = lazy(r"^\s{0,8}(?:[\w.@:~/\-\[\]() ]{0,80}[$#❯➜%]\s|[>+] )\s{0,4}(?=[a-z./])")
-_TOLD = lazy(
+_PROSE = lazy(
     r"\b(?:already|I|we|I've|I have|after|tried(?: to)?|by|have) (?:already |also |then )?(?:ran|run|running|tried|did"
     r"|doing|executed|executing|used|using|re-?installed|re-?installing|rebooted|rebooting|restarted|purged|set)\b"
     r".{0,200}",
@@ -46,8 +46,8 @@ def _in_line(text: str) -> Iterator[str]:
         yield plain(text[at_prompt.end() :])
     elif _NOT_YET.search(text):
         return
-    elif told := _TOLD.search(text):
-        yield plain(told[0])
+    elif in_prose := _PROSE.search(text):
+        yield plain(in_prose[0])
     if _REBOOTED.search(text):
         yield "reboot"
 
