@@ -68,7 +68,11 @@ def load(**flags: Any) -> int:
     "--selector", metavar="LABELS", help="Kubernetes: the nodes with these labels, such as nvidia.com/gpu.present=true."
 )
 @click.option("--namespace", metavar="NAME", help="Kubernetes: where the pods run. Default: that of kubectl's context.")
-@click.option("--image", metavar="REF", help="Kubernetes: an image with python3 and a shell. Default: python:3-slim.")
+@click.option(
+    "--image",
+    metavar="REF",
+    help="Kubernetes: an image with a shell and python3 (--command: gpudoctor). Default: python:3-slim.",
+)
 @click.option("--runtime-class", metavar="NAME", help="Kubernetes: the runtime class of the pods, such as nvidia.")
 @click.option("--print", is_flag=True, help="Kubernetes: only print the objects that a run creates, as YAML.")
 @click.option("--address", metavar="HOST:PORT", help="Ray: the head node. Default: auto, this node's cluster.")

@@ -21,6 +21,7 @@ WANTED = {
     "doctor/report/page.html.j2",
     "doctor/report/page.js",
     "doctor/commands/printed/systemd.txt",
+    "doctor/fleet/configmap.yaml",
     "doctor/fleet/daemonset.yaml",
     "gpudoctor/py.typed",
 }
