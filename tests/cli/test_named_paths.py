@@ -34,6 +34,7 @@ NO_PATH = {
     ("print", "image"),
     ("fleet run", "image"),
     ("fleet run", "command"),
+    ("fleet run", "address"),
     ("fleet answer", "run"),
 }
 OUTPUTS = {"output", "plot", "restore_file", "file", "folder"}
