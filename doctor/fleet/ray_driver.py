@@ -1,7 +1,7 @@
 """The driver of `fleet run --on ray`: it connects to the cluster, starts a task on each node, and says what comes back.
 
-It is started with `python -c`, in a process of its own. `examine` then belongs to `__main__`, so Ray sends its code to
-the nodes, which need no gpudoctor; and neither what Ray prints nor how long it waits for a cluster reaches the report.
+It is started as a script, in a process of its own. `examine` then belongs to `__main__`, so Ray sends its code to the
+nodes, which need no gpudoctor; and neither what Ray prints nor how long it waits for a cluster reaches the report.
 
 Its stdin has a JSON object per line: {"address": "auto"}; then any number of {"start": [NODE_ID], "command": TEXT,
 "script": TEXT, "limit_s": SECONDS} and {"cancel": [NODE_ID]}. Its stdout answers in the same form: {"nodes": [...]} or
@@ -22,6 +22,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -199,7 +200,8 @@ def listen(wanted: queue.SimpleQueue[Any], connected: threading.Event) -> None:
 
 def main() -> None:
     """Run until stdin ends."""
-    sys.path[:] = [folder for folder in sys.path if folder not in ("", ".")]
+    here = str(Path(__file__).resolve().parent)
+    sys.path[:] = [folder for folder in sys.path if folder not in ("", ".", here)]  # Ray would give it to the nodes
     out = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)  # what Ray prints is not an answer
 

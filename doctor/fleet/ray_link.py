@@ -10,7 +10,7 @@ import sys
 import tempfile
 from contextlib import suppress
 from importlib.util import find_spec
-from pkgutil import get_data
+from pathlib import Path
 from shutil import which
 from time import monotonic
 from typing import Any
@@ -19,6 +19,7 @@ from ..extra import extra_line
 from ..guard import Refusal
 from ..targets.environment import absolute, current_folder
 
+_DRIVER = str(Path(__file__).with_name("ray_driver.py"))
 _STOP_S = 12.0
 """Over what the driver gives its tasks to end."""
 _EXIT_S = 5.0
@@ -29,10 +30,9 @@ class Link:
     """A driver. address: HOST:PORT, or auto."""
 
     def __init__(self, address: str) -> None:
-        text = (get_data(__package__, "ray_driver.py") or b"").decode()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         self._child = subprocess.Popen(
-            [python_with_ray(), "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
+            [python_with_ray(), _DRIVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
             cwd="/", env=absolute(os.environ, current_folder()), start_new_session=True,
         )  # fmt: skip
         self._buffer = b""

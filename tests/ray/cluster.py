@@ -86,9 +86,7 @@ class Cluster:
                     line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
                     environ = (entry / "environ").read_bytes()
                     ours = f"RAY_TMPDIR={self.folder}".encode() in environ
-                    if ours and (
-                        "76543" in line or "@gpudoctor1" in line or " -I -S " in line or "SimpleQueue" in line
-                    ):
+                    if ours and ("76543" in line or "@gpudoctor1" in line or " -I -S " in line or "ray_driver" in line):
                         found.append(line[:200])
         return found
 
