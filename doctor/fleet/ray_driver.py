@@ -79,8 +79,8 @@ def talk(child: subprocess.Popen[bytes], script: bytes, until: float) -> tuple[b
             os.set_blocking(stream.fileno(), False)  # type: ignore[union-attr]
             selector.register(stream, event)  # type: ignore[arg-type]
         while time.monotonic() < until and len(out) <= _MOST_BYTES and silent < 2:
-            read = False
-            for key, _ in selector.select(_STEP_S):
+            ended, read = child.poll() is not None, False  # asked first: what it wrote before its end is then there
+            for key, _ in selector.select(0 if ended else _STEP_S):
                 if key.fileobj is child.stdin:
                     try:
                         rest = rest[os.write(key.fd, rest[:65536]) :]
@@ -95,7 +95,7 @@ def talk(child: subprocess.Popen[bytes], script: bytes, until: float) -> tuple[b
                     selector.unregister(key.fileobj)
                     key.fileobj.close()  # type: ignore[union-attr]
                     silent += key.fileobj is not child.stdin
-            if not read and child.poll() is not None:
+            if ended and not read:
                 break
     while child.poll() is None and time.monotonic() < until and silent == 2:
         time.sleep(_MOMENT_S)
