@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import _thread
 import os
+import subprocess
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from doctor.fleet.ray_driver import examine
+from doctor.fleet.ray_driver import examine, talk
 
 from ..rows import for_each
 
@@ -29,20 +32,24 @@ def test_what_a_probe_wrote_is_all_there(what: str) -> None:
     assert began is None and answer == given
 
 
-def test_the_end_of_a_probe_meets_a_read(tmp_path: Path) -> None:
-    """Many at once on few cores: some end between a look at their pipes and a look at them."""
-    for number in range(40):
-        _, answer = examine(f"head -c {number * 1000} >/dev/null; echo the last line", b"x" * 200_000, 60.0)
-        assert answer == (0, LAST, b""), number
+class EndsWhenAsked(subprocess.Popen[bytes]):
+    """It has just ended whenever somebody asks whether it has."""
+
+    def poll(self) -> int | None:
+        return self.wait()
+
+
+def test_a_probe_that_ends_after_a_look_at_its_pipes() -> None:
+    pipe = subprocess.PIPE
+    with EndsWhenAsked(["sh", "-c", "sleep 0.2; echo the last line"], stdin=pipe, stdout=pipe, stderr=pipe) as child:
+        assert talk(child, b"x", time.monotonic() + 60) == (LAST, b"")
 
 
 @pytest.mark.slow
 def test_a_cancelled_task_ends_its_probe(tmp_path: Path) -> None:
-    """As Ray does: the generator is closed, or raises."""
+    """As Ray does it: an interrupt in the main thread."""
     task = examine(f"echo $$ > {tmp_path}/pid; exec sleep 76543", b"", 60.0)
     assert next(task) is None
-    import _thread
-    import threading
 
     def interrupt() -> None:
         while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text().strip():
