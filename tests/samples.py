@@ -63,7 +63,7 @@ def _fleets() -> str:
     return made
 
 
-def _fleet_links(folder: Path) -> None:
+def _pairs(folder: Path) -> None:
     """The database of a run with --links."""
     from tests.fleet.link_fleets import page_s_example
 
@@ -90,7 +90,7 @@ def _nothing(folder: Path) -> None:
 
 SAMPLES: dict[str, Callable[[Path], None]] = {
     "sample": _nothing, "explain": _nothing, "fit": _nothing, "image": _image, "topo": _topo, "fleet": _fleet,
-    "compare": _compare, "which": _nothing, "links": _links, "fleet-links": _fleet_links,
+    "compare": _compare, "which": _nothing, "links": _links, "pairs": _pairs,
 }  # fmt: skip
 """Mark to what lays out the files that its command reads."""
 

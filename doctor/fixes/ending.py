@@ -30,6 +30,8 @@ MACHINE: Ends = "everything in that virtual machine"
 
 _RULES: tuple[tuple[re.Pattern[str], Ends], ...] = (
     (lazy(r"wsl(?:\.exe)? (?:--shutdown|--terminate|--set-version|-t)\b"), WSL),
+    (lazy(r"\b(?:pct|lxc|incus) (?:reboot|restart|shutdown|stop)\b"), CONTAINER),
+    (lazy(r"\bvirsh (?:reboot|reset|shutdown|destroy)\b|\bqm (?:reboot|reset|shutdown|stop)\b"), MACHINE),
     (
         lazy(
             r"(?<![-\w])(?:reboot|shutdown|poweroff|halt|kexec)(?![-\w])|Restart-Computer|Stop-Computer|\bipmitool\b|"

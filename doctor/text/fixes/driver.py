@@ -83,7 +83,7 @@ def _built(t: Evidence) -> Iterable[Fix]:
     if driver_platform(t.s) == "windows":
         return _no_wsl_gpu(t)
     if any(symptom.id == "module-source-too-old" for symptom in t.s.symptoms):
-        return install_compatible(t.s, t.m, newer=True)
+        return install_compatible(t.s, t.m, newer=True) or install_compatible(t.s, t.m)  # its package has patches
     fixes = build_module(t.s, t.m)
     if t.symptom.id == "dkms-source-gone":
         fixes = (_without_old(t), *fixes)
