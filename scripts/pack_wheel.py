@@ -1,5 +1,6 @@
 """A build hook of hatchling: the wheel once more, with its files packed as well as it can be done here, and the code
-without comments. Every line keeps its number, for tracebacks.
+without comments and the strings below constants and fields, which Python drops too. Every line keeps its number, for
+tracebacks.
 
 With the package `deflate` (libdeflate), which a release is built with, 2.5 % smaller than hatchling packs it; else with
 zlib's best level, half a percent.
@@ -7,6 +8,7 @@ zlib's best level, half a percent.
 
 from __future__ import annotations
 
+import ast
 import base64
 import csv
 import hashlib
@@ -73,14 +75,27 @@ def _row(line: str, data: dict[str, bytes]) -> str:
 
 
 def without_comments(code: bytes) -> bytes:
-    """Python code with the same lines and tokens but no comments (the first two lines keep theirs)."""
+    """Python code with the same lines, but no comments (the first two lines keep theirs) and no string that is a
+    statement of its own; docstrings stay."""
     lines = code.split(b"\n")
     for token in tokenize.tokenize(io.BytesIO(code).readline):
         row, column = token.start
         if token.type == tokenize.COMMENT and row > 2:
             text = lines[row - 1].decode("utf-8")
             lines[row - 1] = text[:column].rstrip().encode()
+    for string in below_names(ast.parse(code)):
+        lines[string.lineno - 1 : string.end_lineno] = [b""] * (string.end_lineno - string.lineno + 1)
     return b"\n".join(lines)
+
+
+def below_names(tree: ast.Module) -> list[ast.stmt]:
+    """The strings that are statements of their own and no docstring: each stands after another statement."""
+    bodies = [node.body for node in ast.walk(tree) if isinstance(node, (ast.Module, ast.ClassDef))]
+    return [one for body in bodies for one in body[1:] if isinstance(one, ast.Expr) and _is_string(one.value)]
+
+
+def _is_string(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _deflated(data: bytes) -> bytes:
