@@ -156,7 +156,7 @@ def _files(path: str) -> Iterator[str | _Recording | Refused]:
         kind = _kind(entry.name)
         if entry.is_dir(follow_symlinks=False):
             yield from _files(entry.path)
-        elif entry.is_symlink() and entry.is_dir():
+        elif entry.is_symlink() and os.path.isdir(entry.path):  # noqa: PTH112, is_dir of a link to itself raises
             yield Refused(entry.path, 0, FOLDER_LINK)
         elif kind == "other":
             yield Refused(entry.path, 0, OF_ANOTHER_KIND)
@@ -200,7 +200,8 @@ def _of_file(path: str, inside: bool) -> Iterator[Piece | Refused]:
     except Unopened as error:
         if not inside:
             raise Refusal(str(error)) from None
-        yield Refused(path, 0, str(error).replace(f"{path} ", "", 1), node)
+        reason = str(error).replace(f"cannot read {path}: ", "cannot be read: ", 1).replace(f"{path} ", "", 1)
+        yield Refused(path, 0, reason, node)
         return
     try:
         for one in _read(path, descriptor, inside):

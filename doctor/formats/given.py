@@ -44,7 +44,7 @@ def near_names(path: str) -> str:
     folder, name = os.path.split(path)
     try:
         with os.scandir(folder or ".") as entries:
-            names = [entry.name for entry in islice(entries, 2000)]
+            names = [entry.name for entry in islice(entries, 2000) if entry.name != name]  # a link to nothing has it
     except (OSError, ValueError):
         return ""
     close = get_close_matches(name, names, n=2, cutoff=0.75)

@@ -116,11 +116,15 @@ def test_what_cannot_be_opened_in_a_folder_is_refused(tmp_path: Path) -> None:
     (spool / "gone.json").symlink_to(spool / "nothing")
     (spool / "device.json").symlink_to("/dev/zero")
     (spool / "loop").symlink_to(spool)
+    (spool / "itself.json").symlink_to(spool / "itself.json")
     (spool / "folder.json").mkdir()
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(spool / "socket.jsonl"))
         found = refusals(tmp_path, spool)
-    assert set(found) == {"fifo.json:0", "gone.json:0", "device.json:0", "socket.jsonl:0", "loop:0"}
+    names = ("fifo.json", "gone.json", "device.json", "socket.jsonl", "loop", "itself.json")
+    assert set(found) == {f"{name}:0" for name in names}
+    assert found["gone.json:0"] == "cannot be read: No such file or directory"
+    assert found["itself.json:0"] == "cannot be read: Too many levels of symbolic links"
     assert found["loop:0"] == "is a link to a folder: it was not followed"
 
 
