@@ -57,7 +57,9 @@ def _page(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str
 
     found = [tuple(map(_text, row)) for row in rows]
     parts = [part(filter="Filter rows", sheets=[Sheet("", tuple(columns), found)])]
-    yield rendered("gpudoctor fleet: query", plain=plain("Query", f"{len(found):,} rows", parts))
+    yield rendered(
+        "gpudoctor fleet: query", plain=plain("Query", "1 row" if len(found) == 1 else f"{len(found):,} rows", parts)
+    )
 
 
 def _columns(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
