@@ -25,7 +25,7 @@ class Look(NamedTuple):
 def since_about(before: Look, after: Look, named: Callable[[str], str]) -> tuple[SinceAbout, frozenset[str]]:
     """The report's part, and the nodes that are slow for the second time. named: from a node's name to its own."""
     paths = _differing(before.store, after.store)
-    old, new = _look(before, paths), _look(after, paths)
+    old, new = _checked(before.store, _look(before, paths), after.store, _look(after, paths))
     found = since.changes(old, new)
     again = frozenset(one.node for one in found.slow_again)
     about = SinceAbout(
@@ -79,6 +79,24 @@ def _look(look: Look, paths: frozenset[str]) -> since.Summary:
         ),
         _Facts(look.store, paths),
     )
+
+
+def _checked(
+    before: Store, old: since.Summary, after: Store, new: since.Summary
+) -> tuple[since.Summary, since.Summary]:
+    """Both, with what their databases do not store. A failure that is not among the later root findings may follow from
+    another one there, be unreadable or skipped, and one that is new among them may have followed from another one."""
+    failed: dict[str, frozenset[str]] = {}
+    open_: dict[str, frozenset[str]] = {}
+    for node in sorted(old.answered & new.answered):
+        then, now = (look.failing.get(node, frozenset()) for look in (old, new))
+        gone, come = then - now - new.unknown.get(node, frozenset()), now - then
+        if come:
+            failed[node] = then | {id for id, said in before.said_of(node, come).items() if said == "fail"}
+        if gone:
+            left = {id for id, said in after.said_of(node, gone).items() if said != "sound"}
+            open_[node] = new.unknown.get(node, frozenset()) | left
+    return old._replace(failing={**old.failing, **failed}), new._replace(unknown={**new.unknown, **open_})
 
 
 class _Facts(Mapping[str, Mapping[str, str]]):

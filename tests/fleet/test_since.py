@@ -8,14 +8,17 @@ from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from doctor.fleet.since import Change, SlowOne, Summary, changes, was_slow
 from doctor.fleet.store.machines import seconds_of
 from doctor.fleet.times import moment
+from doctor.snapshot import Missing, Snapshot, known
 
 from ..cli.command import gpudoctor
 from ..drawn import drawn
 from ..rows import for_each
+from ..sickness import cuda_says
 from . import spool
 
 DRIVER, LIBCUDA = "driver.kernel_version", "driver.libcuda_version"
@@ -180,6 +183,55 @@ def test_only_an_earlier_database_is_compared_with(which: str, tmp_path: Path) -
     assert done.returncode == code, done
     assert (b"is newer than" in done.stderr and b"2026-11-27T10:00:00Z" in done.stderr) == (code == 2)
     assert done.stderr.count(b"\n") == (1 if code else 0)
+
+
+def ecc(number: int, faulty: bool) -> Snapshot:
+    """A machine whose first GPU has an uncorrectable memory error, or none."""
+    s = spool.machine(number)
+    first, *rest = (
+        replace(gpu, row_remap_failed=False, remapped_rows_uncorrectable=0, retired_pages=0, ecc_uncorrected_volatile=0)
+        for gpu in known(s.gpus) or ()
+    )
+    return s.replace({"gpus": (replace(first, ecc_uncorrected_volatile=int(faulty)), *rest)})
+
+
+def without_uvm(s: Snapshot) -> Snapshot:
+    nodes = known(s.driver.device_nodes) or ()
+    left = tuple(node for node in nodes if "uvm" not in node.path)
+    return cuda_says(s, 999).replace({"driver.device_nodes": left, "driver.modules": ("nvidia", "nvidia_modeset")})
+
+
+ECC = "gpu-hardware-ecc-fault"
+UNREADABLE = {"gpus": Missing("error", "NVML does not start")}
+NOW = {
+    "its error is gone": (ecc(0, False), spool.TODAY, True),
+    "it has the error and another cause first": (without_uvm(ecc(1, True)), spool.TODAY, False),
+    "its GPUs cannot be read": (ecc(2, True).replace(UNREADABLE), spool.TODAY, False),
+    "the check was skipped": (ecc(3, True), replace(spool.TODAY, skip=(ECC,)), False),
+    "other checks were asked for": (ecc(4, True), replace(spool.TODAY, only=("uvm-device-missing",)), False),
+}
+
+
+@for_each("which", NOW)
+def test_only_what_was_decided_is_cured(which: str, tmp_path: Path) -> None:
+    """A database stores root findings alone: what is not among them may have another cause now, or be unknown."""
+    now, policy, cured = NOW[which]
+    (tmp_path / "now.json").write_bytes(spool.envelope("n", spool.report(now, policy=policy)))
+    (tmp_path / "last.json").write_bytes(spool.envelope("n", spool.report(ecc(9, True))))
+    for name in ("now", "last"):
+        assert spool.load(tmp_path / f"{name}.json", to=tmp_path / f"{name}.db")[0] == 0
+    done = gpudoctor("fleet", "report", tmp_path / "now.db", "--since", tmp_path / "last.db", "--format", "json")
+    assert json.loads(done.stdout)["since"]["cured"] == ({ECC: ["n"]} if cured else {})
+
+
+def test_what_failed_before_with_another_cause_is_no_new_failure(tmp_path: Path) -> None:
+    before, now = without_uvm(ecc(0, True)), ecc(0, True)
+    for name, s in (("now", now), ("last", before)):
+        (tmp_path / f"{name}.json").write_bytes(spool.envelope("n", spool.report(s)))
+        assert spool.load(tmp_path / f"{name}.json", to=tmp_path / f"{name}.db")[0] == 0
+    done = gpudoctor("fleet", "report", tmp_path / "now.db", "--since", tmp_path / "last.db", "--format", "json")
+    since = json.loads(done.stdout)["since"]
+    assert ECC not in since["failed"] and "uvm-device-missing" in since["cured"]
 
 
 @for_each("given", ["now.db", "./now.db", "link.db", "hard.db"])

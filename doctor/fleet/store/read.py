@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,6 +16,9 @@ from ..kinds import Cohort, Duplicate, GpuKind, LinkRow, Measured, Node, NodeFin
 from .machines import seconds_of
 from .opened import DAMAGE, connect
 from .slots import Figure, picker
+
+if TYPE_CHECKING:
+    from .decided import Said
 
 _COHORT = "n.state = 'answered' and n.model is ? and n.gpus is ? and n.memory_gib is ? and n.arch is ?"
 _LOST_GPU = re.compile(r"\(GPU (\d{1,3})\)")
@@ -91,6 +94,13 @@ class Store:
             if gpu is None and subject and (lost := _LOST_GPU.search(title)):
                 gpu = int(lost[1])
             yield NodeFinding(node, name, id_, status, layer, subject, title, "", bool(users), fixes.get(number), gpu)
+
+    def said_of(self, name: str, checks: Collection[str]) -> dict[str, Said]:
+        """Check id to what it says of the node's report, also where another finding is its cause. Raises Refusal if the
+        report is damaged."""
+        from .decided import said_of  # judges: what only reads a database does not load the checks
+
+        return said_of(self._path, name, checks)
 
     def refused(self) -> list[Refused]:
         return [Refused(*row) for row in self._rows("select file, line, reason from refused order by rowid")]
