@@ -194,6 +194,14 @@ def sick() -> Snapshot:
     return machine().replace({"driver.nvml_init": 18, "driver.cu_init": 803, "driver.nvml_library_version": "570.1.1"})
 
 
+@for_each("word, judged", [("fail", "there"), ("pass", "there"), ("", "here"), ("sound", "here"), ("FAIL", "here")])
+def test_a_word_that_is_no_verdict_is_judged_here(word: str, judged: str, tmp_path: Path) -> None:
+    data = json.dumps(json.loads(report(machine(1))) | {"verdict": word}).encode()
+    (tmp_path / "a.json").write_bytes(data)
+    _, db = load(tmp_path / "a.json", to=tmp_path / "f.db")
+    assert rows(db, "select judged from node") == [(judged,)]
+
+
 def test_verdicts_of_this_gpudoctor_count_and_others_are_judged_here(tmp_path: Path) -> None:
     """A verdict that somebody wrote into the report shows whose it is."""
     mine = json.loads(report(machine()))

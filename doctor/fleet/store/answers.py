@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, get_args
 
 from msgspec.structs import replace
 
-from ...judge.report import OURS, Tool
+from ...judge.report import OURS, Tool, Verdict
 from ...snapshot import known
 from ..envelope import Answer, Report
 from ..kinds import CLOCK_OFF_S
@@ -21,6 +21,7 @@ from .sections import Reader, Sections, real_snapshot
 from .tables import Tables, node_row
 
 _WORST = ("fail", "unknown", "warn", "pass")
+_VERDICTS = frozenset(get_args(Verdict))
 
 
 class Answers:
@@ -154,7 +155,7 @@ class Answers:
         """Its own verdict where that counts; else it is judged here, perhaps later."""
         ours = (report.tool, report.matrix.version) == (OURS, self.matrix)
         ours &= abs(_clock_off(report.generated_at, look.sent) or 0.0) <= CLOCK_OFF_S
-        if ours and not self._judge_all and sections.verdict:
+        if ours and not self._judge_all and sections.verdict in _VERDICTS:
             self._judged(look, sections, sections.findings, sections.verdict, "there")
         elif self._judges.alone or not self._judging.differ(sections):
             found = self._judging.judge(sections, replace(sections.policy, judged_on=_day(received)))
