@@ -92,9 +92,9 @@ def _checked(
         then, now = (look.failing.get(node, frozenset()) for look in (old, new))
         gone, come = then - now - new.unknown.get(node, frozenset()), now - then
         if come:
-            failed[node] = then | {id for id, said in before.said_of(node, come).items() if said == "fail"}
+            failed[node] = then | {id for id, decision in before.decisions_of(node, come).items() if decision == "fail"}
         if gone:
-            left = {id for id, said in after.said_of(node, gone).items() if said != "sound"}
+            left = {id for id, decision in after.decisions_of(node, gone).items() if decision != "sound"}
             open_[node] = new.unknown.get(node, frozenset()) | left
     return old._replace(failing={**old.failing, **failed}), new._replace(unknown={**new.unknown, **open_})
 

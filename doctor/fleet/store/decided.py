@@ -11,18 +11,18 @@ from ...judge.saved import Saved
 from .judged import our_matrix
 from .query import saved_of
 
-Said: TypeAlias = Literal["fail", "open", "sound"]
+Decision: TypeAlias = Literal["fail", "open", "sound"]
 """open: it could not be decided, or was not asked for."""
 
 
-def said_of(path: str, name: str, checks: Collection[str]) -> dict[str, Said]:
+def decisions_of(path: str, name: str, checks: Collection[str]) -> dict[str, Decision]:
     """Check id to what it says of the node's report in the database at `path`; of several machines with its name, the
     worst. Raises Refusal if the report is damaged."""
     reports = saved_of(path, name)
-    return {check: _worst(_said(check, one) for one in reports) for check in checks}
+    return {check: _worst(_decision(check, one) for one in reports) for check in checks}
 
 
-def _said(check: str, saved: Saved) -> Said:
+def _decision(check: str, saved: Saved) -> Decision:
     try:
         registered = load(check)
     except (KeyError, ImportError):  # of another version
@@ -37,6 +37,6 @@ def _is_open(one: Examined) -> bool:
     return one.status == "unknown" or skipped
 
 
-def _worst(said: Iterable[Said]) -> Said:
-    found = set(said)
+def _worst(several: Iterable[Decision]) -> Decision:
+    found = set(several)
     return "fail" if "fail" in found else "open" if "open" in found else "sound"

@@ -18,7 +18,7 @@ from .opened import DAMAGE, connect
 from .slots import Figure, picker
 
 if TYPE_CHECKING:
-    from .decided import Said
+    from .decided import Decision
 
 _COHORT = "n.state = 'answered' and n.model is ? and n.gpus is ? and n.memory_gib is ? and n.arch is ?"
 _LOST_GPU = re.compile(r"\(GPU (\d{1,3})\)")
@@ -95,12 +95,12 @@ class Store:
                 gpu = int(lost[1])
             yield NodeFinding(node, name, id_, status, layer, subject, title, "", bool(users), fixes.get(number), gpu)
 
-    def said_of(self, name: str, checks: Collection[str]) -> dict[str, Said]:
+    def decisions_of(self, name: str, checks: Collection[str]) -> dict[str, Decision]:
         """Check id to what it says of the node's report, also where another finding is its cause. Raises Refusal if the
         report is damaged."""
-        from .decided import said_of  # judges: what only reads a database does not load the checks
+        from .decided import decisions_of  # judges: what only reads a database does not load the checks
 
-        return said_of(self._path, name, checks)
+        return decisions_of(self._path, name, checks)
 
     def refused(self) -> list[Refused]:
         return [Refused(*row) for row in self._rows("select file, line, reason from refused order by rowid")]
