@@ -24,9 +24,10 @@ def rank(
     """Findings in the order of DESIGN rule 6; `downstream_of` of each is cut to the causes that were really found.
 
     `declared` maps each check id to the ids that it is downstream of. A cause that is itself no finding passes its
-    own causes on: c downstream of b downstream of a folds c under a where b did not fire. A warning never explains
-    a failure, and a fault of one board never explains what another GPU has: `gpus` maps the subjects that are GPUs
-    (key, UUID or PCI address) to one name each. Links have two ends: their findings fold under those of any GPU.
+    own causes on: c downstream of b downstream of a folds c under a where b did not fire. What a board itself reports
+    is passed on to other faults of hardware only. A warning never explains a failure, and a fault of one board never
+    explains what another GPU has: `gpus` maps the subjects that are GPUs (key, UUID or PCI address) to one name each.
+    Links have two ends: their findings fold under those of any GPU.
 
     A finding that others explain names its root `cause`, and keeps its fixes only where none of its causes has any.
     """
@@ -40,6 +41,7 @@ def _present_causes(
     finding: Finding, found: list[Finding], declared: Mapping[str, tuple[str, ...]], gpus: Mapping[str, str]
 ) -> tuple[str, ...]:
     present = {other.id for other in found if _explains(other, finding, gpus)}
+    boards = {other.id for other in found if other.layer == "hardware"}
     causes: list[str] = []
     seen = {finding.id}
     queue = [*finding.downstream_of, *(_ENVIRONMENT if _in_environment(finding) else ())]
@@ -49,7 +51,8 @@ def _present_causes(
             continue
         seen.add(cause)
         if cause in present:
-            causes.append(cause)
+            if finding.layer != "hardware" or cause in boards or cause in finding.downstream_of:
+                causes.append(cause)
         else:
             queue.extend(declared.get(cause, ()))
     return tuple(causes)

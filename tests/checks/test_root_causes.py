@@ -77,3 +77,13 @@ def test_each_rule_of_the_order_decides_where_those_before_it_do_not() -> None:
     assert order(base, replace(base, id="a-first")) == ["a-first", "z-last"]
     subjects = [f.subject for f in rank([replace(base, subject="GPU-1"), replace(base, subject="GPU-0")], {})]
     assert subjects == ["GPU-0", "GPU-1"]
+
+
+def test_what_a_board_reports_is_passed_on_to_hardware_alone() -> None:
+    """An ECC error is no consequence of a missing module, though a GPU that fell off the bus could be one."""
+    declared = {"gpu-fell-off-bus": ("uvm-device-missing", "gpu-link-lost"), "ranks": ("gpu-fell-off-bus",)}
+    error = finding("gpu-hardware-ecc-fault", "gpu-fell-off-bus", layer="hardware")
+    other = finding("ranks", "gpu-fell-off-bus", layer="libraries")
+    for cause, layer, explained in (("uvm-device-missing", "driver", False), ("gpu-link-lost", "hardware", True)):
+        found = {f.id: f.cause for f in rank([error, other, finding(cause, layer=layer)], declared)}
+        assert (found[error.id] == cause, found[other.id]) == (explained, cause)
