@@ -109,6 +109,8 @@ def _gather(
 
         def ask(probe: Probe, repeat: int = 1, only: list[str] | None = None) -> None:
             left_s = limits.run_s and limits.run_s - (monotonic() - began)
+            if left_s is not None and left_s <= 0:
+                raise Refusal("the deadline of the run came first")
             take = Take(growing, roster, probe, policy, flags, progress, left, repeat)
             collect(engine, roster, probe, limits._replace(run_s=left_s), take, only)
 
@@ -136,13 +138,15 @@ def _again(
 ) -> None:
     """Measure the nodes that look slow twice more, and no others."""
     from ..fleet.again import REPEATS, looking_slow
+    from ..fleet.nodesets import folded
 
     names = looking_slow(flags["output"])
     for repeat in REPEATS if names else ():
         try:
             ask(probe_of(flags, limits.node_s), repeat, names)
         except Refusal as error:
-            left.append(f"{len(names)} nodes that look slow were not measured again: {error}")
+            were = "was" if len(names) == 1 else "were"
+            left.append(f"{folded(names)} {were} not measured again ({repeat} of {REPEATS[-1]}): {error}")
             return
 
 

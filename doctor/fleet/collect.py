@@ -20,6 +20,8 @@ from .installed import why_failed
 _TICK_S = 0.2
 _STORE_S = 1.0
 _LONGEST = 400
+_NO_TURN = "the deadline of the run came before its turn"
+_NO_TIME = "the deadline of the run came before it answered"
 _CUT = "the run was ended before this node answered"
 
 
@@ -114,7 +116,7 @@ class _Run:
             self.take(_TICK_S)
             self._tick()
         for node in sorted(waiting):
-            self.fail(node, self._why_late(node, self._limits.run_s or 0.0))
+            self.fail(node, self._why_late(node, _NO_TIME))
         self.stop()
         self.take(None)
         return [name for name, one in self._contacts.items() if one.lost and name in self.open]
@@ -192,16 +194,16 @@ class _Run:
             self._engine.stop(self._job, late)
         for name in late_waiting:
             self._counts["late"] += 1
-            self.fail(name, self._why_late(name, limit))
+            self.fail(name, self._why_late(name, f"no answer in {limit:,.0f} s"))
             waiting.discard(name)
         for name in late:
             self._contacts[name].began = None
 
-    def _why_late(self, node: str, limit_s: float) -> str:
+    def _why_late(self, node: str, words: str) -> str:
         if self._contacts[node].began is None:
-            return "the deadline of the run came before its turn"
+            return _NO_TURN
         damage = next(iter(self._contacts[node].reader.rest()), "")
-        return f"no answer in {limit_s:,.0f} s" + (f" ({damage})" if damage else "")
+        return words + (f" ({damage})" if damage else "")
 
     def _tick(self) -> None:
         if monotonic() - self._stored < _STORE_S:

@@ -8,6 +8,7 @@ from contextlib import closing
 from ..guard import Refusal
 from ..targets.fed import run_fed
 from .nodesets import folded
+from .store.judged import is_users
 from .store.read import open_store
 
 _COMMAND_S = 60.0
@@ -21,7 +22,8 @@ def failed_nodes(database: str, gpus: Mapping[str, int]) -> Iterator[tuple[str, 
     with closing(open_store(database)) as store:
         failed = {node.id for node in store.nodes() if node.state == "answered" and node.verdict == "fail"}
         for one in store.findings():
-            if one.node in failed and one.status == "fail" and not one.users and gpus.get(one.name):
+            own = not one.users and not is_users(one.layer, one.id)
+            if one.node in failed and one.status == "fail" and own and gpus.get(one.name):
                 reasons.setdefault(one.name, f"gpudoctor: {one.id}: {one.title}"[:_MOST_REASON])
     same: dict[str, list[str]] = {}
     for name, reason in reasons.items():

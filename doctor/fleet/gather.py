@@ -11,8 +11,11 @@ BEGINS = b"@gpudoctor1-at"
 FAILS = b"@gpudoctor1-no"
 """`@gpudoctor1-no RUN` and the version of a Python that is too old, or nothing where there is no Python; the exit code
 of a gpudoctor that is installed there."""
-PATH = 'PATH="${PATH:-/usr/local/bin:/usr/bin:/bin}"; export PATH'
-"""For a shell that a scheduler starts without any."""
+PATH = (
+    'PATH="${PATH:-/usr/local/bin:/usr/bin:/bin}"; export PATH; '
+    'test -n "$HOME" || { HOME=$(getent passwd "$(id -u)" | cut -d: -f6); export HOME; }'
+)
+"""For a shell that a scheduler starts without these: `srun --export=NONE` gives a step no HOME."""
 
 CHUNK = 800
 """Characters of base64 in a line of an answer: `srun --label` cuts lines at 1,024."""

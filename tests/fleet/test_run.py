@@ -139,6 +139,7 @@ def test_deadlines_of_a_node_and_of_the_run() -> None:
     assert kept.reasons == {"hangs": "no answer in 0 s"}
     said: dict[str, list[list[Event | str]]] = {"hangs": [[BEGAN]], "waits": [[]], "good": [[*GIVEN]]}
     _, kept = gathered(said, Limits(60, 0.5, 1))
+    assert kept.reasons["hangs"] == "the deadline of the run came before it answered"
     assert set(kept.answered) == {"good"} and kept.reasons["waits"] == "the deadline of the run came before its turn"
 
 

@@ -199,6 +199,29 @@ class TestBySsh:
         assert sorted(calls) == sorted([*names, "n003", "n003", "n005", "n005"])
         assert {line.partition(" ")[2] for line in asked(own)} == {"--timeout=25 --prove=quick"}
 
+    def test_a_deadline_in_a_repeated_measurement_starts_no_other(self, tmp_path: Path) -> None:
+        own = canned_gpudoctor(tmp_path / "own")
+        wrapper, database = tmp_path / "gpudoctor", tmp_path / "now.db"
+        again = (
+            f"test $NODE = n003 && grep -q n003 {own.parent}/asked && echo again >> {tmp_path}/again && exec sleep 90"
+        )
+        wrapper.write_text(f'#!/bin/sh\n{again}\nexec {own} "$@"\n')
+        wrapper.chmod(0o755)
+        with ssh_nodes(tmp_path / "ssh", 8) as nodes:
+            for number, name in enumerate(nodes.names[:8], 1):
+                (own.parent / f"{name}.json").write_bytes(examined(number, 0.7 if name == "n003" else 1.0))
+                nodes.instead(name, nodes.own)
+            more = ("--command", wrapper, "--prove", "--deadline", "20s", "--expect", "any")
+            done = run(nodes, database, *more, names="n[001-008]")
+        found, _ = fleets.report(database)
+        assert done.returncode == 0 and found["answered"] == 8, done
+        assert done.stderr == (
+            "gpudoctor: n003 was not measured again (2 of 3): the deadline of the run came before it answered\n"
+            "gpudoctor: n003 was not measured again (3 of 3): the deadline of the run came first\n"
+        )
+        assert {one["node"] for one in found["once"]} == {"n003"} and not found["slow"]
+        assert (tmp_path / "again").read_text() == "again\n", "the third was not even started"
+
     @pytest.mark.torch_wheel
     def test_figures_are_measured_on_the_node_and_stored(self, nodes: Nodes, with_torch: Path, tmp_path: Path) -> None:
         """The real gpudoctor and torch, on the CPU: this machine has no GPU."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import signal
 import subprocess
 import time
@@ -117,6 +119,19 @@ def test_the_real_one_examines_and_a_busy_node_gets_time(cluster: Cluster, tmp_p
     assert code == 3 and not err and found["answered"] == 1, (out, err)
     assert reasons(found)["n02"].startswith("the probe got no GPU, but the scheduler counts 1 GPU there")
     nothing_left(cluster)
+
+
+def test_a_command_in_the_home_folder_and_its_variable(cluster: Cluster, tmp_path: Path) -> None:
+    """Slurm gives a step no HOME; the node's list of users knows it."""
+    home = pwd.getpwuid(os.getuid()).pw_dir
+    up = "../" * home.count("/") + str(cluster.folder)[1:]
+    own(cluster, "n02", f'test "$HOME" = {home} || exit 9\nexec {cluster.folder}/canned/gpudoctor "$@"')
+    line = [COMMAND, "fleet", "run", "--on", "slurm", "--command", f"~/{up}/gpudoctor", "--nodes", "n02"]
+    done = subprocess.run(
+        [*line, "--expect", "any", "-o", tmp_path / "now.db"],
+        env={**cluster.env, "HOME": "/nonexistent"}, capture_output=True, text=True, timeout=HANG_S, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -59,7 +59,7 @@ def node_verdict(findings: Sequence[Finding], word: str, snapshot: Snapshot, pol
     or a spec."""
     chosen = known(snapshot.python.chosen_because) or ""
     users_count = bool(policy.require or policy.spec) or chosen.startswith("--python")
-    marked = [(finding, not users_count and _is_users(finding)) for finding in findings]
+    marked = [(finding, not users_count and is_users(finding.layer, finding.id)) for finding in findings]
     own = [finding for finding, users in marked if not users]
     found = plain = verdict_of(own)
     if found in ("pass", "warn") and word == "unknown" and not any(f.status == "unknown" for f in findings):
@@ -71,10 +71,9 @@ def node_verdict(findings: Sequence[Finding], word: str, snapshot: Snapshot, pol
     )
 
 
-def _is_users(finding: Finding) -> bool:
-    if finding.layer in _USERS:
-        return True
-    return finding.layer == "libraries" and bool(_USERS_TAGS.intersection(_tags(finding.id)))
+def is_users(layer: str, check_id: str) -> bool:
+    """Whether a finding is about a Python environment, not about the node."""
+    return layer in _USERS or (layer == "libraries" and bool(_USERS_TAGS.intersection(_tags(check_id))))
 
 
 @lru_cache(maxsize=512)
