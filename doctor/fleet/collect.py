@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from ..guard import Refusal
 from ..targets.far_refusals import no_python
 from .answer import MARK, Reader
-from .gather import FAILS, Engine, Event, Limits, Probe, Roster
+from .gather import BEGINS, FAILS, Engine, Event, Limits, Probe, Roster
 from .installed import why_failed
 
 _TICK_S = 0.2
@@ -154,7 +154,7 @@ class _Run:
             if words[:2] == [FAILS, self._probe.run.encode()]:
                 one.failure = self._why_failed(words[2:], one.last)
                 self.fail(event.node, one.failure)
-            elif words and MARK.strip() not in words:
+            elif words and words[0] != BEGINS and MARK.strip() not in words:
                 one.last = event.data[:_LONGEST]
         elif event.kind == "ended" and event.node in waiting and not one.answered:
             damage = next(iter(one.reader.rest()), "")

@@ -146,6 +146,12 @@ class TestBySsh:
             time.sleep(0.2)
         assert not left
 
+    def test_a_command_that_fails_without_a_word(self, nodes: Nodes, tmp_path: Path) -> None:
+        nodes.instead("n001", nodes.own)
+        done = run(nodes, tmp_path / "now.db", "--command", "false", names="n001")
+        found, _ = fleets.report(tmp_path / "now.db")
+        assert done.returncode == 3 and reasons(found) == {"n001": "false ended with exit code 1"}
+
     def test_the_python_and_the_time_are_handed_on(self, nodes: Nodes, tmp_path: Path) -> None:
         own = canned_gpudoctor(tmp_path / "own")
         (own.parent / "n001.json").write_bytes(examined(1))
