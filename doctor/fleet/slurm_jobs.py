@@ -48,10 +48,10 @@ class Lot:
 
 
 class Job:
-    """All jobs of a run."""
+    """All jobs of a run. wait_s: how long busy nodes may take to become free."""
 
-    def __init__(self, probe: Probe) -> None:
-        self.probe = probe
+    def __init__(self, probe: Probe, wait_s: float = 0.0) -> None:
+        self.probe, self.wait_s = probe, wait_s
         self.lots: dict[str, Lot] = {}
         self.later: deque[Lot] = deque()
         self.events: list[Event] = []

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ..gather import Event, Probe, Roster, Wish
 from ..nodesets import folded
 from ..sinfo import SlurmNode, list_nodes, list_switches, run_command
-from ..slurm_jobs import Job, Lot, is_read, kill, queue, submit
+from ..slurm_jobs import Job, Lot, Queued, is_read, kill, queue, submit
 from ..slurm_lines import read
 
 _LOT = 256
@@ -23,6 +23,8 @@ _MOST_WAITING = 200
 _POLL_S = 2.0
 _PENDING_S = 10.0
 """After it, a job for free nodes still waits: some of them are not free any more."""
+_EPILOG_S = 120.0
+"""After it, nodes that still clean up after a job, perhaps one of this run, are not waited for any more."""
 _GONE_S = 5.0
 """After the end of a job, for the last lines of its srun, which may stay for a minute."""
 _STOP_S = 20.0
@@ -60,8 +62,8 @@ def nodes(wish: Wish) -> Roster:
 
 def start(roster: Roster, names: Collection[str], probe: Probe) -> Job:
     """A job for each lot of free nodes of one kind, and one for each busy node."""
-    job = Job(probe)
     own: _Own = roster.own
+    job = Job(probe, own.wait_s)
     lots: dict[tuple[str, int], list[str]] = {}
     for name in names:
         node = own.nodes[name]
@@ -192,19 +194,26 @@ def _poll(job: Job) -> None:
                 busy = f"busy: not free in {_PAIR_S:.0f} s" if lot.pair else _STILL_BUSY
                 _ended(job, lot, f"{busy} ({one.reason})")
             elif lot.waits_until is None and now - lot.began > _PENDING_S:
-                run_command(["scancel", one.id])
-                _without_busy(job, lot, one.reason)
+                _without_busy(job, lot, one)
 
 
-def _without_busy(job: Job, lot: Lot, reason: str) -> None:
-    """A job for free nodes that waits: it is submitted again without those that are free no more."""
+def _without_busy(job: Job, lot: Lot, queued: Queued) -> None:
+    """A job for free nodes that waits: it is submitted again without those that are free no more, but for an epilog,
+    which ends. Where there is time to wait, these then have jobs of their own."""
     now = list_nodes(lot.node.partition, folded(lot.nodes)).nodes
+    is_cleaning = any(node in now and now[node].state == "completing" for node in lot.nodes)
+    if is_cleaning and monotonic() - lot.began < _EPILOG_S:
+        return
+    run_command(["scancel", queued.id])
     free = tuple(node for node in lot.nodes if node in now and not now[node].why_not(False))
     if free == lot.nodes:
-        _ended(job, lot, f"Slurm lets the job wait: {reason}")
+        _ended(job, lot, f"Slurm lets the job wait: {queued.reason}")
         return
     lot.open -= set(free)
     for node in sorted(lot.open):
+        if job.wait_s and node in now and now[node].is_busy:
+            job.later.append(Lot("", (node,), now[node], monotonic() + job.wait_s))
+            continue
         why = now[node].why_not(False) if node in now else "Slurm does not list it any more"
         job.events.append(Event(node, "ended", reason=why))
     lot.open.clear()
