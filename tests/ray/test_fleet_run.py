@@ -236,6 +236,20 @@ def test_no_cluster_is_one_line(tmp_path: Path) -> None:
     assert "no Ray cluster runs on this machine" in done.stderr
 
 
+def test_a_cluster_that_ended_without_a_word_is_one_line_too(tmp_path: Path) -> None:
+    """Its file with the address is still there, and Ray waits for whoever has it."""
+    (tmp_path / "ray").mkdir()
+    (tmp_path / "ray" / "ray_current_cluster").write_text("127.0.0.1:9")
+    env = {**os.environ, "RAY_TMPDIR": str(tmp_path)}
+    words = [COMMAND, "fleet", "run", "--on", "ray", "-o", tmp_path / "now.db"]
+    done = subprocess.run(
+        ["unshare", "--pid", "--fork", "--mount-proc", *words],
+        env=env, capture_output=True, text=True, timeout=HANG_S, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done
+    assert "no Ray cluster " in done.stderr and "or add --address HOST:PORT" in done.stderr
+
+
 def test_each_node_has_an_answer_or_its_reason(cluster: Cluster, tmp_path: Path) -> None:
     """One hangs, one is removed while its task runs, one is without the GPUs that Ray counts, one has a broken python3.
     The last test: Ray lists the removed one from now on."""

@@ -24,6 +24,7 @@ _OVERTIME_S = 5.0
 _ON_PURPOSE = (1, 3, 4)
 """Why a node left: it was stopped, preempted or idle. Source: Ray's gcs.proto, NodeDeathInfo."""
 _VERSIONS = re.compile(r"Ray: (\S+)\s+Python: (\S+)")
+_NO_CLUSTER = "run gpudoctor on one of its nodes, or add --address HOST:PORT"
 _SUBMIT = "ray job submit -- gpudoctor fleet run --on ray -o FILE"
 _WORDS = {
     "NodeDiedError": "Ray lost the node",
@@ -145,7 +146,8 @@ def _connect(address: str) -> tuple[Link, list[dict[str, Any]]]:
                 raise Refusal(_refused(address, message["refused"], message["text"]))
         if link.ended:
             raise Refusal(f"the connection to Ray failed: {link.last_words() or 'its driver ended'}")
-        raise Refusal(f"no Ray cluster answers at {address} within {_CONNECT_S:.0f} s")
+        where, advice = ("here", f": {_NO_CLUSTER}") if address == "auto" else (f"at {address}", "")
+        raise Refusal(f"no Ray cluster answers {where} within {_CONNECT_S:.0f} s{advice}")
     except BaseException:
         link.kill()
         raise
@@ -161,7 +163,7 @@ def _refused(address: str, kind: str, text: str) -> str:
             f"the cluster's versions, or run gpudoctor there: {_SUBMIT}"
         )
     if "Could not find any running Ray instance" in text:
-        return "no Ray cluster runs on this machine: run gpudoctor on one of its nodes, or add --address HOST:PORT"
+        return f"no Ray cluster runs on this machine: {_NO_CLUSTER}"
     first = next((line.strip() for line in text.splitlines() if line.strip()), kind)
     return f"Ray cannot connect to {address}: {first[:300]}"
 
