@@ -48,9 +48,11 @@ class Judge:
     def reason(self, check: Registered, findings: Sequence[Finding]) -> Reason:
         """Why these findings of a check, which are in NEW (or OLD) alone, are there."""
         subjects = {self.pair.subject(finding.subject) for finding in findings}
-        rank = min(_RANKS[finding.status] for finding in findings)
         donor = self.pair.old if self._into_new else self.pair.new
         there = examine_by(check, donor, self._matrix, self._policy)
+        ranks = [_RANKS.get(f.status, 0) for f in apart(there.findings) if self.pair.subject(f.subject) in subjects]
+        rank = max(ranks, default=0) + 1  # a failure of which a warning is left is not gone
+        rank = min([rank, *(_RANKS[finding.status] for finding in findings)])
         open_there = there.status == "unknown" or there.skip == "not-examined"
         open_there |= any(f.status == "unknown" and f.subject in subjects for f in apart(there.findings))
 
@@ -80,7 +82,15 @@ class Judge:
         lone = self._as_units(lone, cures)
         single = {atom for unit in lone for atom in unit if not self._is_weak(atom)}
         more = [unit for unit in self.units if len(unit) > 1 and single.isdisjoint(unit) and cures([unit])]
-        return [(unit,) for unit in (*lone, *more)] or [smallest(self.units, cures)]
+        ways: list[tuple[Unit, ...]] = [(unit,) for unit in (*lone, *more)]
+        firm = [unit for unit in self.units if not all(map(self._is_weak, unit))]
+        if all(map(self._is_weak, (atom for unit in (*lone, *more) for atom in unit))):
+            if cures(firm):
+                return [smallest(firm, cures)]  # an answer is an explanation only if nothing else is
+            if not ways:
+                some = smallest(self.units, cures)
+                return [tuple(unit for unit in some if unit in firm) or some]
+        return ways
 
     def _as_units(self, lone: list[Unit], cures: Callable[[Iterable[Unit]], bool]) -> list[Unit]:
         """Several facts that changed together, each of which is enough, are one way."""

@@ -11,6 +11,7 @@ from .atoms import Atom, Pair
 from .packages import TORCH, Packages
 
 _DISTRIBUTIONS, _EXTENSIONS, _LIBRARIES = "python.distributions", "python.extensions", "cuda.libraries"
+_NODES = "driver.device_nodes"
 _OF_TORCH = ("torch.", "torch_run.", "python.patient.torch_version")
 
 
@@ -28,6 +29,8 @@ def units(pair: Pair, atoms: Sequence[Atom], packages: Packages) -> list[tuple[A
 def _lead(pair: Pair, atom: Atom, paths: Mapping[str, frozenset[int]], lead_of: Mapping[str, str]) -> str:
     if package := _package(pair, atom, lead_of):
         return f"{_DISTRIBUTIONS}[{package}]"
+    if atom.field == _NODES:  # whoever takes a GPU's nodes away, or opens them, does so to several
+        return _NODES
     return first_of(atom.path, paths)
 
 

@@ -20,6 +20,8 @@ _ALONE = 4
 """From this many on, packages that were only installed or removed are one sentence."""
 _LISTED = 12
 _MOST_WAYS = 5
+_MODES = ("driver.device_file_mode", "driver.device_nodes.mode")
+"""Permissions of files, which people write in octal."""
 _WORDS = {"fail": "failure", "warn": "warning"}
 
 
@@ -126,6 +128,8 @@ def _value(text: str, fact: FactChange) -> str:
         return '""' if fact.group == "environment variables" else "none"
     if _is_device(fact):
         return f"driver {text}"
+    if field_of(fact.path) in _MODES and text.isdecimal():
+        return f"{int(text):04o}"
     if fact.unit and text == "-1":  # of a limit
         return "unlimited"
     row = compared(fact.path)

@@ -15,7 +15,8 @@ from doctor.compare.atoms import Atom
 from doctor.compare.explain import Unit, smallest
 from doctor.findings import Policy
 from doctor.fleet.facts import field_of
-from doctor.snapshot import CodeLibrary, CodeSection, Distribution, EnvVar, Snapshot, known
+from doctor.report.compare_words import fact_text
+from doctor.snapshot import CodeLibrary, CodeSection, Distribution, EnvVar, Missing, Snapshot, known
 
 from ..healthy import healthy
 from ..rows import Faults, for_each
@@ -221,6 +222,41 @@ def test_two_changes_that_break_it_only_together_are_both_named(name: str) -> No
         facts = {fact.path for fact in named(finding)}
         assert facts and all(path.startswith(paths) for path in facts), finding
         assert all(any(path.startswith(begin) for path in facts) for begin in paths), finding
+
+
+def test_an_answer_is_no_explanation_where_a_fact_is() -> None:
+    """A driver that was upgraded without a reboot, and device nodes that were closed: not what NVML and cuInit said."""
+    number, folder = "580.95.05", "/usr/lib/x86_64-linux-gnu"
+    libraries = {
+        "driver.nvml_library_version": number,
+        "driver.nvml_library_path": f"{folder}/libnvidia-ml.so.{number}",
+        "driver.libcuda_version": number,
+        "driver.libcuda_path": f"{folder}/libcuda.so.{number}",
+    }
+    answers = {"driver.nvml_init": 18, "driver.cu_init": 803, "gpus": Missing("error"), "driver.cuda_devices": ()}
+    nodes = tuple(replace(n, mode=0o660, readable=False, writable=False) for n in known(BOX.driver.device_nodes) or ())
+    closed = {"driver.device_nodes": nodes, "driver.cu_init": 100, "driver.cuda_devices": ()}
+    rows = {
+        "driver-library-version-mismatch": (
+            not_asked(H100),
+            {**libraries, **answers},
+            ["driver.nvml_library_version", "driver.libcuda_version"],
+        ),
+        "container-device-permission-denied": (BOX, closed, ["driver.device_nodes[/dev/nvidia0].mode"]),
+    }
+    with Faults() as faults:
+        for name, (sound, changes, paths) in rows.items():
+            with faults.of(name):
+                before, after, _ = harmless(sound, 3)
+                (finding,) = answer(before, after.replace(changes)).appeared
+                assert (finding.id, finding.explained) == (name, "facts")
+                assert [[fact.path for fact in way.facts] for way in finding.ways] == [paths], finding.ways
+
+
+def test_permissions_are_octal() -> None:
+    before, after = BOX, BOX.replace({"driver.device_file_mode": 0o600})
+    found = answer(before.replace({"driver.device_file_mode": 0o666}), after)
+    assert [fact_text(fact) for fact in found.facts] == ["mode of device nodes: 0666 -> 0600"]
 
 
 def test_the_smallest_set_is_found_and_nothing_else() -> None:
