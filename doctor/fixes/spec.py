@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _WITH_TORCH = (*COMPANIONS, "triton")
 OF_TORCH = ("torch", "cuda", "cudnn", "nccl")
 """Keys that a torch build decides."""
+_OF_GPU = (*OF_TORCH[1:], "driver", "gpu")
+"""Keys of a spec for machines with GPUs: its torch is a CUDA build, also where this machine has no GPU."""
 
 
 def meet_spec(
@@ -162,10 +164,10 @@ def _environment(
 
 def _torch(s: Snapshot, m: Matrix, spec: Sequence[SpecLine], python: str, other_driver: bool) -> Fix | None:
     """A build within the spec: for the GPUs here; where none is known, its CPU build, or a CUDA build as wanted. One
-    whose cuDNN is known to be within it, if there is one."""
+    whose cuDNN and NCCL are known to be within it, if there is one."""
     also = [line.package for line in spec if line.package in COMPANIONS and not _met(s, line)]
     served = bool(gpus_to_serve(s, m))
-    by_cuda = any(line.key in OF_TORCH[1:] for line in spec) or isinstance(s.container.image_cuda, str)
+    by_cuda = any(line.key in _OF_GPU for line in spec) or isinstance(s.container.image_cuda, str)
     if served or by_cuda or known(s.torch.build) == "cuda":
         given: dict[str, Any] = {} if served else {"gpus": USUAL}
         given |= {"python": python, "any_driver": other_driver or not served, "also": also}
@@ -192,17 +194,21 @@ def _apart(one: Sequence[int], other: Sequence[int]) -> int:
 
 
 def _within(m: Matrix, s: Snapshot, spec: Sequence[SpecLine], certain: bool = False) -> Callable[[Candidate], bool]:
-    """Whether the spec allows a build. certain: not one whose cuDNN is unknown, if the spec names one,
-    and not one that requires another Triton."""
+    """Whether the spec allows a build. certain: not one whose cuDNN or NCCL is unknown, if the spec
+    names one, and not one that requires another Triton."""
+
+    newest = _newest_branch(m, s, [line for line in spec if line.key == "driver"])
 
     def within(one: Candidate) -> bool:
         build = one.build
+        if newest and m.driver_for_cuda(newest, tag_cuda(build.tag) or "").grade in _NOT_DRIVEN:
+            return False
         release = m.torch_release(build.torch).release
         brings = {"torch": f"{build.torch}+{build.tag}", "cuda": tag_cuda(build.tag) or ""}
         if release is not None:
             brings["cudnn"] = cudnn_of(release, build)
             brings["nccl"] = release.nccl if build.pypi_default else ""
-        if certain and not brings.get("cudnn") and any(line.key == "cudnn" for line in spec):
+        if certain and any(line.key in ("cudnn", "nccl") and not brings.get(line.key) for line in spec):
             return False
         if certain and any(_is_off_pin(m, build.torch, line) for line in spec):
             return False
@@ -211,6 +217,17 @@ def _within(m: Matrix, s: Snapshot, spec: Sequence[SpecLine], certain: bool = Fa
         )
 
     return within
+
+
+_NOT_DRIVEN = ("needs-forward-compat", "impossible")
+
+
+def _newest_branch(m: Matrix, s: Snapshot, lines: Sequence[SpecLine]) -> str:
+    """Of the driver branches that all lines allow; '' if there are no lines, or no such branch is known."""
+    if not lines or driver_platform(s) == "windows" or jetson(s, m):
+        return ""
+    allowed = [row.branch for row in m.drivers if all(meets(line, f"{row.branch}") is not False for line in lines)]
+    return f"{max(allowed)}" if allowed else ""
 
 
 def _is_off_pin(m: Matrix, torch: str, line: SpecLine) -> bool:

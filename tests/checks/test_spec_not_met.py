@@ -420,6 +420,29 @@ def test_a_build_whose_cudnn_is_known_comes_before_one_whose_cudnn_is_not() -> N
     assert row is not None and row.cudnn_per_build[tag or "cu130"].startswith("9.13."), step.command
 
 
+def test_no_torch_is_installed_that_the_specs_driver_cannot_run() -> None:
+    """CUDA 13 needs driver 580; the one that is here does not matter, because the spec forbids it."""
+    for allowed in ("<550", "==535.*"):
+        for machine in (healthy(), healthy(container=True), without_torch(healthy()).replace(NO_GPU)):
+            command = run(CHECK, machine, spec(torch=">=2.9", driver=allowed))[2][0].fixes[0].steps[-1].command
+            assert re.search(r"torch==2\.\d+\.\d+\+cu12\d ", command), command
+
+
+def test_a_spec_for_gpus_never_gets_the_cpu_build() -> None:
+    """On a laptop without a GPU, the steps are for the host that comes first."""
+    bare = without_torch(healthy()).replace(NO_GPU)
+    for lines in ({"gpu": "8xH100"}, {"driver": "==580.*"}):
+        fix = run(CHECK, bare, spec(torch="==2.8.*", **lines))[2][0].fixes[0]
+        assert [step.text for step in fix.steps][1:] == ["On that host, install torch 2.8.0 for CUDA 12.8."]
+
+
+def test_a_build_whose_nccl_is_known_comes_before_one_whose_nccl_is_not() -> None:
+    """2.8.0+cu129 brings NCCL 2.27.3 too: the step would change nothing."""
+    command = run(CHECK, healthy(), spec(nccl=">=2.28"))[2][0].fixes[0].steps[-1].command
+    row = matrix().torch_release(re.search(r"torch==([\d.]+)", command)[1]).release  # type: ignore[index]
+    assert row is not None and meets(SpecLine("nccl", ">=2.28"), row.nccl), command
+
+
 def test_torch_2_11_of_pypi_has_another_cudnn_than_pytorchs_list_of_builds() -> None:
     """Its wheel pins 9.19, and it is what the line installs; the other one is never promised."""
     machine = healthy(driver="580.82.07", cuda="13.0")
