@@ -278,6 +278,20 @@ def test_what_is_no_range_is_refused(allowed: str) -> None:
         SpecLine("torch", allowed)
 
 
+@for_each(
+    ("allowed", "hint"),
+    [
+        ("2.9", "for every 2.9, write ==2.9.*"),
+        ("2.9.1", "write ==2.9.1"),
+        ("580.82.07", "write ==580.82.07"),
+        (">=2.8.0+cu128", "a build such as +cu128 can only follow == or !="),
+    ],
+)
+def test_the_refusal_says_what_to_write(allowed: str, hint: str) -> None:
+    with pytest.raises(ValueError, match=rf"; {re.escape(hint)}$"):
+        SpecLine("torch", allowed)
+
+
 _NUMBERS = st.lists(st.integers(0, 12), min_size=1, max_size=4).map(lambda some: ".".join(map(str, some)))
 _CLAUSE = st.one_of(
     st.tuples(st.sampled_from((">=", "<=", ">", "<", "==", "!=")), _NUMBERS).map("".join),
