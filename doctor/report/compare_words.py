@@ -185,6 +185,9 @@ def _way(way: Way) -> str:
         return facts
     if any(is_answer(fact.path) for fact in way.facts):  # it may have another cause
         return f"{facts} ({leads} changed too)"
+    same = {(lead.before, lead.after) for lead in way.follows}
+    if all((fact.before, fact.after) in same for fact in way.facts):  # torch's version is that of its package
+        return leads
     return f"{leads} ({facts})"
 
 

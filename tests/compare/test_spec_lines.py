@@ -8,12 +8,14 @@ from msgspec.structs import replace
 
 from doctor.findings.spec import KEYS, SpecLine
 from doctor.judge.compared import compared
+from doctor.report.compare_words import blocks
 from doctor.snapshot import Missing
 
 from ..healthy import healthy
 from ..judging import POLICY, report
 from ..rows import Faults
 from ..scenarios.spec_copies import copies, printed
+from ..torches import with_torch
 from .machines import answer
 
 STAYS = SpecLine("package", "<2", "numpy")
@@ -58,3 +60,11 @@ def test_a_line_that_is_unknown_afterwards_is_not_cured() -> None:
     back = answer(healthy().replace(unread), healthy(), policy)
     (one,) = [one for one in back.appeared if one.id == "spec-not-met"]
     assert one.undecided and one.subjects == ("driver >=590",)
+
+
+def test_torchs_version_is_shown_once() -> None:
+    """It is the version of the package too."""
+    policy = replace(POLICY, spec=(SpecLine("torch", "==2.8.*"),))
+    found = answer(healthy(), with_torch(healthy(), "2.9.1", "cu130"), policy)
+    texts = [text for block in blocks(found) for text in block.texts]
+    assert "Why: package torch: 2.8.0+cu128 -> 2.9.1+cu130" in texts
