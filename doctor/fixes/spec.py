@@ -171,8 +171,8 @@ def _torch(s: Snapshot, m: Matrix, spec: Sequence[SpecLine], python: str, other_
     if served or by_cuda or known(s.torch.build) == "cuda":
         given: dict[str, Any] = {} if served else {"gpus": USUAL}
         given |= {"python": python, "any_driver": other_driver or not served, "also": also}
-        certain = install_torch(s, m, within=_within(m, s, spec, certain=True), **given)
-        return certain or install_torch(s, m, within=_within(m, s, spec), **given)
+        tries = (install_torch(s, m, within=_within(m, s, spec, certain), **given) for certain in _CERTAIN)
+        return next(filter(None, tries), None)
     lines = [line for line in spec if line.key == "torch"]
     made = [new_environment(s, python)] if python else []
     there = made[0][1] if made else s
@@ -193,9 +193,9 @@ def _apart(one: Sequence[int], other: Sequence[int]) -> int:
     return abs(one[1] - other[1]) if len(one) > 1 and len(other) > 1 and one[0] == other[0] else 99
 
 
-def _within(m: Matrix, s: Snapshot, spec: Sequence[SpecLine], certain: bool = False) -> Callable[[Candidate], bool]:
-    """Whether the spec allows a build. certain: not one whose cuDNN or NCCL is unknown, if the spec
-    names one, and not one that requires another Triton."""
+def _within(m: Matrix, s: Snapshot, spec: Sequence[SpecLine], certain: Sequence[str]) -> Callable[[Candidate], bool]:
+    """Whether the spec allows a build. certain: keys of what must be known of it, if the spec names
+    them; then it requires no other Triton either."""
 
     newest = _newest_branch(m, s, [line for line in spec if line.key == "driver"])
 
@@ -208,7 +208,7 @@ def _within(m: Matrix, s: Snapshot, spec: Sequence[SpecLine], certain: bool = Fa
         if release is not None:
             brings["cudnn"] = cudnn_of(release, build)
             brings["nccl"] = release.nccl if build.pypi_default else ""
-        if certain and any(line.key in ("cudnn", "nccl") and not brings.get(line.key) for line in spec):
+        if certain and any(line.key in certain and not brings.get(line.key) for line in spec):
             return False
         if certain and any(_is_off_pin(m, build.torch, line) for line in spec):
             return False
@@ -219,6 +219,8 @@ def _within(m: Matrix, s: Snapshot, spec: Sequence[SpecLine], certain: bool = Fa
     return within
 
 
+_CERTAIN = (("cudnn", "nccl"), ("cudnn",), ())
+"""What must be known of a build, one after the other until there is one."""
 _NOT_DRIVEN = ("needs-forward-compat", "impossible")
 
 
@@ -226,8 +228,8 @@ def _newest_branch(m: Matrix, s: Snapshot, lines: Sequence[SpecLine]) -> str:
     """Of the driver branches that all lines allow; '' if there are no lines, or no such branch is known."""
     if not lines or driver_platform(s) == "windows" or jetson(s, m):
         return ""
-    allowed = [row.branch for row in m.drivers if all(meets(line, f"{row.branch}") is not False for line in lines)]
-    return f"{max(allowed)}" if allowed else ""
+    branches = [f"{row.branch}" for row in m.drivers]
+    return max((one for one in branches if all(meets(line, one) is not False for line in lines)), key=int, default="")
 
 
 def _is_off_pin(m: Matrix, torch: str, line: SpecLine) -> bool:
