@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from doctor.snapshot import Missing, Snapshot
+from doctor.snapshot import Missing, Snapshot, TorchRun
 
 from ..rows import for_each
 from .spool import envelope, load, machine, report, rows
@@ -86,3 +86,22 @@ def test_the_same_bytes_twice_are_one_answer(tmp_path: Path) -> None:
     _, db = load(tmp_path / "a", tmp_path / "b", tmp_path / "a", to=tmp_path / "now.db")
     assert rows(db, "select node, state from node") == [("gpu-1", "answered")]
     assert rows(db, "select * from duplicate") == rows(db, "select * from refused") == []
+
+
+def test_a_driver_too_old_for_the_torch_there_fails_no_node(tmp_path: Path) -> None:
+    """It is about an environment, of which a node has many."""
+    names = (
+        "driver.nvml_driver_version",
+        "driver.kernel_version",
+        "driver.nvml_library_version",
+        "driver.libcuda_version",
+    )
+    driver = dict.fromkeys(names, "470.256.02")
+    old = machine().replace(
+        {**driver, "driver.cuda_version": "11.4", "driver.nvml_cuda_version": "11.4", "torch_run": TorchRun()}
+    )
+    put(tmp_path / "spool" / "gpu-1.json", report(old))
+    _, db = load(tmp_path / "spool", to=tmp_path / "now.db")
+    found = rows(db, "select id, status from finding where status = 'fail'")
+    assert ("driver-too-old-for-cuda-build", "fail") in found
+    assert rows(db, "select verdict from node") == [("pass",)]

@@ -15,7 +15,7 @@ from ...snapshot import Snapshot, known
 
 _USERS = ("python", "extension")
 _USERS_TAGS = frozenset(("torch", "cudnn", "framework", "extension", "triton"))
-"""Of checks in the layer of libraries: those that a Python environment brings."""
+"""Of checks of libraries and of what they ask of a driver: those that a Python environment brings."""
 
 
 class Verdict(NamedTuple):
@@ -73,7 +73,7 @@ def node_verdict(findings: Sequence[Finding], word: str, snapshot: Snapshot, pol
 
 def is_users(layer: str, check_id: str) -> bool:
     """Whether a finding is about a Python environment, not about the node."""
-    return layer in _USERS or (layer == "libraries" and bool(_USERS_TAGS.intersection(_tags(check_id))))
+    return layer in _USERS or (layer in ("libraries", "driver") and bool(_USERS_TAGS.intersection(_tags(check_id))))
 
 
 @lru_cache(maxsize=512)
