@@ -43,7 +43,8 @@ class Repair(NamedTuple):
 
 def order(findings: Iterable[NodeFinding], statuses: Collection[str] = ("fail",)) -> tuple[Repair, ...]:
     """The repairs, by the nodes that each cures when those before it are done, then by the nodes that have it, then the
-    one that ends less; those of users' Python environments stand last, counted by themselves.
+    one that ends less; those of users' Python environments stand last, counted by themselves. One cause with one fix
+    stands together and counts as one, also where its commands name another GPU on other nodes.
 
     Only root findings of these statuses count.
     """
@@ -59,16 +60,32 @@ def _ordered(findings: list[NodeFinding]) -> list[Repair]:
     for group in groups.values():
         for node in {one.name for one in group}:
             left[node] = left.get(node, 0) + 1
-    waiting = [_repair(group) for group in groups.values()]
-    found: list[Repair] = []
+    kinds: dict[tuple[str, str], list[Repair]] = {}
+    for group in groups.values():
+        kinds.setdefault((group[0].id, _same(group[0])[0]), []).append(_repair(group))
+    waiting, found = list(kinds.values()), list[Repair]()
     while waiting:
-        counted = [one._replace(cures=sum(left[node] == 1 for node in one.nodes)) for one in waiting]
-        best = min(counted, key=lambda one: (-one.cures, -len(one.nodes), _RANK.index(one.ends), one.id, one.title))
-        waiting = [one for one, with_count in zip(waiting, counted, strict=True) if with_count is not best]
-        for node in best.nodes:
-            left[node] -= 1
-        found.append(best)
+        best = min(waiting, key=lambda kind: _place(_cured(kind, left), kind))
+        waiting = [kind for kind in waiting if kind is not best]
+        while best:
+            first = min(best, key=lambda repair: _place(_cured([repair], left), [repair]))
+            best = [repair for repair in best if repair is not first]
+            found.append(first._replace(cures=_cured([first], left)))
+            for node in first.nodes:
+                left[node] -= 1
     return found
+
+
+def _cured(repairs: list[Repair], left: dict[str, int]) -> int:
+    """Nodes on which nothing that failed is left after these. left: failures of each node."""
+    done = Counter(node for one in repairs for node in one.nodes)
+    return sum(left[node] == count for node, count in done.items())
+
+
+def _place(cures: int, repairs: list[Repair]) -> tuple[int, int, int, str, str]:
+    nodes = {node for one in repairs for node in one.nodes}
+    mildest = min(repairs, key=lambda one: (_RANK.index(one.ends), one.id, one.title))
+    return -cures, -len(nodes), _RANK.index(mildest.ends), mildest.id, mildest.title
 
 
 def _same(one: NodeFinding) -> tuple[str, tuple[str, ...]]:

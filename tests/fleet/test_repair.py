@@ -87,6 +87,20 @@ def test_a_step_that_names_a_gpu_is_for_the_nodes_where_it_is_that_one() -> None
     assert len(repairs) == 3
 
 
+def test_one_fix_that_names_several_gpus_counts_as_one() -> None:
+    """Eight nodes with one fault come before five with another, whatever GPU it is on each."""
+    reset = [
+        Fix(id="reset", title="R", steps=(Step(text="R.", command=f"nvidia-smi -i {n} --gpu-reset", where="host"),))
+        for n in range(4)
+    ]
+    found = [finding(n, "a", reset[n % 4], subject=f"GPU {n % 4}") for n in range(8)]
+    found += [finding(n, "b", REBOOT) for n in range(8, 13)]
+    assert [(one.id, one.cures) for one in order(found)] == [("a", 2)] * 4 + [("b", 5)]
+    both = [*found, finding(0, "a", reset[1], subject="GPU 1")]
+    assert [(one.id, one.cures) for one in order(both)] == [("a", 2), ("a", 2), ("a", 2), ("a", 2), ("b", 5)]
+    assert sum(one.cures for one in order(both)) == 13
+
+
 def test_another_command_is_another_repair() -> None:
     apt, dnf = (
         Fix(id="driver", title="Install", steps=(Step(text="Install.", command=command, where="host"),))
