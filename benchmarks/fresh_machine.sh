@@ -24,7 +24,8 @@ base=$kept/fresh-$suite-$(dpkg --print-architecture).tar
 say() { printf '== %s\n' "$*"; }
 
 work=$(mktemp -d)
-trap 'umount -R "$work/root" 2>/dev/null || true; rm -rf --one-file-system "$work"' EXIT
+# A process that is still ending keeps the folder busy: -l takes it from the tree all the same. The status stays.
+trap 'umount -R -l "$work/root" 2>/dev/null || true; rm -rf --one-file-system "$work" || true' EXIT
 root=$work/root
 mkdir -p "$kept" "$root"
 

@@ -65,10 +65,10 @@ def _ordered(findings: list[NodeFinding]) -> list[Repair]:
         kinds.setdefault((group[0].id, _same(group[0])[0]), []).append(_repair(group))
     waiting, found = list(kinds.values()), list[Repair]()
     while waiting:
-        best = min(waiting, key=lambda kind: _place(_cured(kind, left), kind))
+        best = min(waiting, key=lambda kind: _order_key(_cured(kind, left), kind))
         waiting = [kind for kind in waiting if kind is not best]
         while best:
-            first = min(best, key=lambda repair: _place(_cured([repair], left), [repair]))
+            first = min(best, key=lambda repair: _order_key(_cured([repair], left), [repair]))
             best = [repair for repair in best if repair is not first]
             found.append(first._replace(cures=_cured([first], left)))
             for node in first.nodes:
@@ -82,7 +82,7 @@ def _cured(repairs: list[Repair], left: dict[str, int]) -> int:
     return sum(left[node] == count for node, count in done.items())
 
 
-def _place(cures: int, repairs: list[Repair]) -> tuple[int, int, int, str, str]:
+def _order_key(cures: int, repairs: list[Repair]) -> tuple[int, int, int, str, str]:
     nodes = {node for one in repairs for node in one.nodes}
     mildest = min(repairs, key=lambda one: (_RANK.index(one.ends), one.id, one.title))
     return -cures, -len(nodes), _RANK.index(mildest.ends), mildest.id, mildest.title
