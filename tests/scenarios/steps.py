@@ -8,6 +8,7 @@ from typing import get_args
 from doctor.findings import Ends, Finding, Fix, Step
 from doctor.fixes.ending import CONTAINER, CONTAINERS, GPU, GPUS, HOST, MACHINE, POD, SESSION, WSL, scheduler_of, worst
 from doctor.fixes.machine import is_hidden
+from doctor.fixes.tried import is_tried
 from doctor.fixes.where import batch_job
 from doctor.judge.report import Report
 from doctor.report.terminal import Display, render_terminal
@@ -78,7 +79,7 @@ def _reads(typed: str) -> bool:
 
 def _of_finding(report: Report, finding: Finding) -> list[str]:
     found, s = [], report.snapshot
-    here = [fix for fix in finding.fixes if fix.possible_here]
+    here = [fix for fix in finding.fixes if fix.possible_here and not is_tried(fix, s)]
     if here and any(ORDER.index(worst(fix)) < ORDER.index(worst(here[0])) for fix in here[1:]):
         found.append("a milder fix does not come first")
     found += [f"nothing of {fix.id} changes anything" for fix in finding.fixes if _only_looks(fix)]

@@ -47,7 +47,10 @@ PLACES = {
     "fedora": ("OS: Fedora Linux 40", r"Restart-Computer|apt-get"),
 }
 """Place: a line that tells it, and what its user cannot do or would not type there."""
-ENGINE = ("engine-lacks-gpu-support", "container-device-permission-denied", "device-nodes-missing")
+ENGINE = (
+    "engine-lacks-gpu-support", "cdi-spec-outdated", "rootless-engine-needs-no-cgroups",
+    "container-device-permission-denied", "device-nodes-missing",
+)  # fmt: skip
 """Causes that the engine tells before a container exists: its user stands on the host."""
 ELSEWHERE = {
     "apptainer": (*ENGINE, "container-no-gpu-flag", "container-driver-capabilities-missing"),
