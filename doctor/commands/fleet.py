@@ -132,7 +132,7 @@ def answer(**flags: Any) -> int:
     """Examine this machine for the fleet run of this name, and print the answer that it collects.
 
     This is what fleet run --command runs on each node. The answer is a report without findings, masked, compressed, and
-    printed in lines that survive login messages and log drivers. It ends as soon as nobody reads its output.
+    printed in lines that survive login messages and log drivers. It ends as soon as its output is no longer read.
 
     Exit codes: 0 answered, 2 wrong usage.
     """

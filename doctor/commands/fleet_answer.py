@@ -91,7 +91,7 @@ def _lines(answer: bytes, run: str) -> Iterator[bytes]:
 
 
 def _end_with_reader() -> None:
-    """End this process, its children first, once nobody reads its output: then the run was ended, or is not waiting
+    """End this process, its children first, once its output is not read: then the run was ended, or is not waiting
     for this node any more."""
     if not hasattr(select, "poll"):
         return

@@ -108,7 +108,7 @@ def versions(allowed: str) -> SpecifierSet:
 
     bare = re.fullmatch(r"[v=]?\s*(\d[\w.+]*?)(?:\.[*x])?", allowed.strip())
     hint = f"; for every {bare[1]}, write =={bare[1]}.*" if bare else ""
-    if bare and bare[1].count(".") >= _USUAL_WHOLE - 1:  # a release; nobody means every 2.2.6
+    if bare and bare[1].count(".") >= _USUAL_WHOLE - 1:  # a release; it does not mean every 2.2.6
         hint = f"; write =={bare[1]}"
     elif re.search(r"[<>~][^,]*\+", allowed):
         hint = "; a build such as +cu128 can only follow == or !="

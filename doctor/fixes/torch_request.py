@@ -109,7 +109,7 @@ def pinned_by_torch(m: Matrix, torch: str) -> dict[str, str]:
 
 
 def _brought(s: Snapshot, m: Matrix, build: RankedBuild) -> list[Distribution]:
-    """What pip installs with this build besides what it was told to, if its version is known. Only the wheels for Linux
+    """What pip installs with this build besides what was requested, if its version is known. Only the wheels for Linux
     x86_64 are known to require Triton."""
     if build.platform != "linux_x86_64":
         return []

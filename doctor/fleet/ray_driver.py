@@ -36,7 +36,7 @@ _MOMENT_S = 0.005
 _CANCEL_S = 4.0
 """For tasks to end by themselves, and again for those whose worker Ray then kills."""
 _GRACE_S = 2.0
-"""For the agent to end its children once nobody reads its answer; then it is killed."""
+"""For the agent to end its children once its answer is no longer read; then it is killed."""
 _MOST_BYTES = 32 << 20
 _MOST_TEXT = 4000
 _FIELDS = (

@@ -20,7 +20,7 @@ _CONNECT_S = 20.0
 """Ray itself looks for minutes."""
 _REACH_S = 5.0
 _OVERTIME_S = 5.0
-"""After the end of a node's time, its task ends by itself, if nobody ended it."""
+"""After the end of a node's time, its task ends by itself, if nothing else ended it."""
 _ON_PURPOSE = (1, 3, 4)
 """Why a node left: it was stopped, preempted or idle. Source: Ray's gcs.proto, NodeDeathInfo."""
 _VERSIONS = re.compile(r"Ray: (\S+)\s+Python: (\S+)")
@@ -115,7 +115,7 @@ def stop(job: _Job, names: Collection[str] | None = None) -> str:
 
 
 def _address(given: str) -> str:
-    """HOST:PORT, or auto. Raises Refusal at once where nobody answers, since Ray would wait for minutes."""
+    """HOST:PORT, or auto. Raises Refusal at once where nothing answers, since Ray would wait for minutes."""
     flag = "--address"
     if given == "auto" and (variable := os.environ.get("RAY_ADDRESS")):
         given, flag = variable, "RAY_ADDRESS"
