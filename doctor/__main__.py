@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from .targets.interrupts import leave, listen
+from .targets.interrupts import abandon_all, leave, listen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ def main() -> int:
 
         code = guarded(_interrupted, sys.argv[1:])
     leave()
+    abandon_all()
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -7,6 +7,8 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ..targets.interrupts import abandon_all
+
 
 class Ended(BaseException):
     """A signal that terminates this process."""
@@ -47,6 +49,7 @@ def ending_children() -> Iterator[None]:
     try:
         yield
     except Ended as ended:
+        abandon_all()
         signal.signal(ended.number, signal.SIG_DFL)
         os.kill(os.getpid(), ended.number)
     finally:

@@ -23,11 +23,8 @@ def begin(command: str, flags: dict[str, Any]) -> Started | None:
     if any(flags.get(name) for name in ("from_", "replay", "root", "target")) or flags.get("prove"):
         return None
     from ..probes.start import Started
-    from .watchdog import end_with_us
 
-    started = Started(options(health_flags(flags) if command == "healthcheck" else flags))
-    end_with_us(started.end)
-    return started
+    return Started(options(health_flags(flags) if command == "healthcheck" else flags))
 
 
 def health_flags(flags: dict[str, Any]) -> dict[str, Any]:

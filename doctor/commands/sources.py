@@ -36,10 +36,8 @@ def gather(flags: dict[str, Any], say: Say | None = None, meanwhile: Callable[[]
         return gather_far(flags, say)
     from ..probes.collect import Started, gather_all, snapshot_of
     from .preload import preload
-    from .watchdog import end_with_us
 
     started = flags.get("started") or Started(options(flags))
-    end_with_us(started.end)
     try:
         preload()
         if meanwhile and started.waits():

@@ -5,11 +5,12 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found]  # without the enums of `signal`
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from ..guard import last_answer
 from ..patient.movement import waited_s
+from ..targets.interrupts import end_all
 
 DEFAULT_S, PROVE_S = 10.0, 60.0
 LEAST_S = 0.05
@@ -18,14 +19,6 @@ _LEAVING_S, _LEAVING = 0.6, 0.1
 _AGAIN_S = 0.1
 """Python runs a handler between two of its own steps: an alarm right before a blocking read is lost, and the next one
 interrupts that read."""
-
-
-_children: list[Callable[[], None]] = []
-
-
-def end_with_us(end: Callable[[], None]) -> None:
-    """Call this, which stops children, when the time is up."""
-    _children.append(end)
 
 
 @contextmanager
@@ -49,8 +42,7 @@ def in_time(timeout_s: float | None, prove: bool, arguments: Sequence[str]) -> I
             _signal.setitimer(_signal.ITIMER_REAL, 0)
             why = "not enough processor time" if starved() else "--timeout"
             code = answer(f"no answer within {total_s:g} s ({why})")
-            for end in _children:
-                end()
+            end_all()
         finally:
             os._exit(code)
 
@@ -60,7 +52,6 @@ def in_time(timeout_s: float | None, prove: bool, arguments: Sequence[str]) -> I
         yield
     finally:
         answered()
-        _children.clear()
 
 
 def starved() -> bool:

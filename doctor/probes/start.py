@@ -13,6 +13,7 @@ from .. import __version__
 from ..patient.gather import gather, gather_devices
 from ..patient.interpreters import STARTS
 from ..targets.environment import absolute, current_folder
+from ..targets.interrupts import end_with_us, is_over
 from ..targets.local import Gathering
 from . import tools
 from .commands import driver_commands, torch_command
@@ -111,6 +112,8 @@ class Started:
         self._agents: dict[str, Any] = {}
         self._over = False
         self._devices: list[Line] = []
+        self._gathering: Gathering | None = None
+        end_with_us(self)
         gather_devices(self._devices.append, options.root)
         notice, patience_s = self._notice if options.live else None, options.patience * options.deadline_s
         deadline_s = _DEEP_S if options.deep else options.deadline_s
@@ -121,7 +124,7 @@ class Started:
     def lines(self, say: Say | None = None) -> list[Line]:
         """What the files said; waits for it."""
         self._say = say
-        return self._devices + self._gathering.wait()
+        return self._devices + self._files()
 
     def answers(self, say: Say) -> dict[str, AgentResult]:
         """Wait for all children, each to its deadline."""
@@ -159,12 +162,17 @@ class Started:
         with self._lock:
             self._over = True
             self.end()
+        is_over(self)
 
     def end(self) -> None:
         """The same of a process that leaves at once, whoever holds the lock."""
         for agent in list(self._agents.values()):
             agent.kill()
-        self._gathering.kill()
+        if self._gathering is not None:
+            self._gathering.kill()
+
+    def _files(self) -> list[Line]:
+        return [] if self._gathering is None else self._gathering.wait()
 
     def _answers(self, say: Say) -> dict[str, AgentResult]:
         from ..targets.process import wait_agents
@@ -178,7 +186,7 @@ class Started:
         results = dict(zip(agents, wait_agents(*agents.values()), strict=True))
         if not self._known.wait(max(0.0, self.options.deadline_s - (monotonic() - self._began))):
             say("files")  # nothing is known of the Python yet: a disk that is slow, or dead
-            self._gathering.wait()
+            self._files()
         for name in ("python", "torch"):
             if name in self._agents and name not in results:
                 say("torch import")

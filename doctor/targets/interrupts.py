@@ -1,6 +1,7 @@
 """Ctrl-C that Python lost: an import by C code, or the callback of an import's lock, may swallow KeyboardInterrupt.
 
-Whoever is about to wait asks `heard` first, so that an interrupt is late at most, and never without effect.
+Whoever is about to wait asks `heard` first, so that an interrupt is late at most, and never without effect. And the
+runs whose children end with this process: a signal may come before whoever started a run can stop it.
 """
 
 from __future__ import annotations
@@ -13,12 +14,23 @@ from time import sleep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Protocol
+
+    class Run(Protocol):
+        """What has children of its own."""
+
+        def abandon(self) -> None:
+            """End them, and start no more."""
+
+        def end(self) -> None:
+            """End them; nothing else of this process runs any more."""
+
 
 _MOMENT_S = 0.01
 """After it the main thread is out of what swallowed the interrupt."""
 _came: list[int] = []
 """The thread that was interrupted."""
+_runs: list[Run] = []
 
 
 def listen() -> None:
@@ -50,6 +62,29 @@ def heard() -> None:
 def forget() -> None:
     """It was answered, and work goes on."""
     _came.clear()
+
+
+def end_with_us(run: Run) -> None:
+    """This one has children from now on; it says so before it starts the first."""
+    _runs.append(run)
+
+
+def is_over(run: Run) -> None:
+    """It has none any more."""
+    if run in _runs:
+        _runs.remove(run)
+
+
+def abandon_all() -> None:
+    """This process ends."""
+    for run in list(_runs):
+        run.abandon()
+
+
+def end_all() -> None:
+    """The same at once, in the handler of a signal: nothing is waited for."""
+    for run in list(_runs):
+        run.end()
 
 
 def _interrupt(number: int, frame: object) -> None:

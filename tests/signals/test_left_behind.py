@@ -123,3 +123,39 @@ def test_nothing_is_left_behind(fakes: Path, tmp_path: Path, number: signal.Sign
         for child in started.values():
             child.communicate()
     assert not faults
+
+
+_BEFORE_ANYBODY_WAITS = """
+import signal, sys, time
+from pathlib import Path
+from doctor.commands.ended import ending_children
+from doctor.probes.start import Options, Started
+
+def words():
+    return Path(sys.argv[2]).read_text().strip() if Path(sys.argv[2]).exists() else ""
+
+with ending_children():
+    Started(Options(python=sys.argv[1], ask_driver=False))
+    while not words():
+        time.sleep(0.01)
+    signal.raise_signal(signal.SIGTERM)
+"""
+
+
+def test_a_run_that_nobody_waits_for_yet(tmp_path: Path) -> None:
+    """A busy machine starts the patient's Python long before this process has imported what waits for it."""
+    hanging, noted = tmp_path / "hanging" / "bin" / "python", tmp_path / "pid"
+    hanging.parent.mkdir(parents=True)
+    hanging.write_text(f"#!/bin/sh\necho $$ > '{noted}'; sleep 1000 & wait\n")
+    hanging.chmod(0o755)
+    (hanging.parent.parent / "pyvenv.cfg").write_text("home = /nowhere\n")
+    words = [sys.executable, "-c", _BEFORE_ANYBODY_WAITS, str(hanging.parents[1]), str(noted)]
+    done = subprocess.run(words, capture_output=True, timeout=HANG_S, check=False)
+    assert done.returncode == -signal.SIGTERM and not done.stderr
+    folder = Path("/proc") / noted.read_text().strip()
+
+    def living() -> dict[str, str]:
+        words = (folder / "cmdline").read_bytes() if folder.exists() else b""  # a zombie has none
+        return {"python": str(words)} if words else {}
+
+    assert not too_slow(living)
