@@ -1,6 +1,6 @@
 """A build hook of hatchling: the wheel once more, with its files packed as well as it can be done here, and the code
-without comments and the strings below constants and fields, which Python drops too. Every line keeps its number, for
-tracebacks.
+without comments, the strings below constants and fields, which Python drops too, and the docstrings of private
+functions, which nothing reads. Every line keeps its number, for tracebacks.
 
 With the package `deflate` (libdeflate), which a release is built with, 2.5 % smaller than hatchling packs it; else with
 zlib's best level, half a percent.
@@ -76,14 +76,15 @@ def _row(line: str, data: dict[str, bytes]) -> str:
 
 def without_comments(code: bytes) -> bytes:
     """Python code with the same lines, but no comments (the first two lines keep theirs) and no string that is a
-    statement of its own; docstrings stay."""
+    statement of its own; docstrings stay, except those of private functions."""
     lines = code.split(b"\n")
     for token in tokenize.tokenize(io.BytesIO(code).readline):
         row, column = token.start
         if token.type == tokenize.COMMENT and row > 2:
             text = lines[row - 1].decode("utf-8")
             lines[row - 1] = text[:column].rstrip().encode()
-    for string in below_names(ast.parse(code)):
+    tree = ast.parse(code)
+    for string in [*below_names(tree), *private_docstrings(tree)]:
         lines[string.lineno - 1 : string.end_lineno] = [b""] * (string.end_lineno - string.lineno + 1)
     return b"\n".join(lines)
 
@@ -92,6 +93,18 @@ def below_names(tree: ast.Module) -> list[ast.stmt]:
     """The strings that are statements of their own and no docstring: each stands after another statement."""
     bodies = [node.body for node in ast.walk(tree) if isinstance(node, (ast.Module, ast.ClassDef))]
     return [one for body in bodies for one in body[1:] if isinstance(one, ast.Expr) and _is_string(one.value)]
+
+
+def private_docstrings(tree: ast.Module) -> list[ast.stmt]:
+    """The docstrings of functions whose name begins with an underscore, where a statement is left without them."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("_"):
+            first, *rest = node.body
+            own_line = first.lineno > node.lineno
+            if rest and own_line and isinstance(first, ast.Expr) and _is_string(first.value):
+                found.append(first)
+    return found
 
 
 def _is_string(node: ast.expr) -> bool:

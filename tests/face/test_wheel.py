@@ -41,7 +41,7 @@ def _built(folder: Path, release: bool) -> Path:
 
 
 def _same(name: str, data: bytes) -> bool:
-    """Whether a file is as it is here; of Python all that is run and each docstring, with each line where it was."""
+    """Whether a file is as it is here; of Python all that is run and each public docstring, with each line where it was."""
     here = (ROOT / name).read_bytes()
     if not name.endswith(".py"):
         return data == here
@@ -50,9 +50,12 @@ def _same(name: str, data: bytes) -> bool:
 
 
 def _run(code: bytes) -> str:
-    """The syntax tree without the strings that Python drops itself: those below constants and fields."""
+    """The syntax tree without the strings that Python drops itself, those below constants and fields, and without the
+    docstrings of private functions."""
     tree = ast.parse(code)
     for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("_"):
+            node.body = [one for one in node.body[:1] if not (node.body[1:] and _dropped(one))] + node.body[1:]
         if isinstance(node, (ast.Module, ast.ClassDef)):
             first, rest = node.body[:1], node.body[1:]
             node.body = [*first, *(one for one in rest if not _dropped(one))]
