@@ -50,7 +50,10 @@ def with_more_time(
     m: Measured, fix_id: str = "prove-again", title: str = "Run gpudoctor prove again with more time"
 ) -> Fix:
     """The same proof with twice the time that it had, and at least 600 s."""
-    flags = [_LEVEL_FLAGS.get(str(known(m.level)), ""), "--device cpu" if m.device == "cpu" else ""]
+    device = known(m.device) or "cuda"
+    flags = [_LEVEL_FLAGS.get(str(known(m.level)), ""), f"--device {device}" if device != "cuda" else ""]
+    if soak := known(m.soak):
+        flags.append(f"--soak {ceil(max(point.at_s + point.seconds for point in soak))}")
     seconds = max(_LEAST_TIMEOUT_S, ceil(2 * (known(m.timeout_s) or 0.0)))
     command = " ".join([PROVE, *filter(None, flags), f"--timeout {seconds}"])
     return here(fix_id, title, "The timeout is in seconds.", command)

@@ -6,13 +6,12 @@ from shlex import quote
 
 from ..findings import Expect, Policy
 from ..findings.spec import files_of
-from ..snapshot import Snapshot, known
+from ..snapshot import Snapshot
 from ..snapshot.masks import holds_mask
-from ..snapshot.typed import quoted
+from ..snapshot.typed import named_python, quoted
 
 AS_BEFORE = " ..."
 """Where a name among them is masked."""
-_PYTHON = "--python "
 _FAR = ("docker", "podman", "ssh", "kubectl")
 
 
@@ -27,9 +26,7 @@ def again_flags(policy: Policy, s: Snapshot, command: str = "check") -> str:
     words += [f"--require {name}" for name in policy.require if command != "watch"]
     words += [f"--spec {quote(name)}" for name in _named_specs(policy) if command in ("check", "fix")]
     words += ["--building"] if policy.building and command in ("check", "fix") else []
-    because = known(s.python.chosen_because) or ""
-    words += [f"{_PYTHON}{quoted(because[len(_PYTHON) :])}"] if because.startswith(_PYTHON) else []
-    flags = "".join(f" {word}" for word in words)
+    flags = "".join(f" {word}" for word in words) + named_python(s)
     return AS_BEFORE if holds_mask(flags) else flags
 
 

@@ -23,6 +23,7 @@ _UUID = r"(?:MIG-GPU|MIG|GPU)-[0-9a-fA-F][0-9a-fA-F-]{2,35}(?:/\d+/\d+)?"
 _UUIDS = lazy(rf"(?<![\w'\"-])(\"?)({_UUID}(?:,(?:{_UUID}|\d+))*)\1(?![\w'\"-])")
 _ON_PATH = lazy(r"(?:^|; )(\w[\w.]*) on PATH")
 """How the patient was chosen, where the shell finds the same by its name."""
+_PYTHON = "--python "
 _QUERY = "nvidia-smi --query-gpu=uuid --format=csv,noheader -i"
 _PASTE = " | paste -sd, -"
 _PASTED = lazy(rf'"\$\({_QUERY} ([\d,]+){re.escape(_PASTE)}\)"')
@@ -31,6 +32,12 @@ _PASTED = lazy(rf'"\$\({_QUERY} ([\d,]+){re.escape(_PASTE)}\)"')
 def quoted(path: str) -> str:
     """A path as it is typed in a shell; a leading `~/` stays outside the quotes, since it means the home only there."""
     return "~/" + shlex.quote(path[2:]) if path.startswith("~/") and len(path) > 2 else shlex.quote(path)
+
+
+def named_python(s: Any) -> str:
+    """` --python /opt/env`, as this run (a Snapshot) was given it, for a command that examines the same; else empty."""
+    because = known(s.python.chosen_because) or ""
+    return f" {_PYTHON}{quoted(because[len(_PYTHON) :])}" if because.startswith(_PYTHON) else ""
 
 
 def uuids_of(gpus: Sequence[Gpu]) -> str:

@@ -14,6 +14,7 @@ from doctor.judge.report import Report
 from doctor.report.terminal import Display, render_terminal
 from doctor.snapshot import Snapshot, known
 from doctor.snapshot.masks import holds_mask
+from doctor.snapshot.typed import named_python
 
 from ..judging import matrix
 from .contradictions import LAYERS
@@ -31,6 +32,7 @@ READS = re.compile(
     r"^(?:sudo )?(?:cat|ls|echo|grep|dmesg|journalctl|lspci|ps|nvidia-smi|kubectl (?:get|describe|logs)|"
     r"systemctl status|gpudoctor explain)\b(?!.*(?:tee|xargs|>| -[a-z]+ \d| --gpu-reset| -pl| -pm| -mig| -rgc| -rmc| -c DEFAULT))"
 )
+EXAMINES = re.compile(r"\bgpudoctor (?:check|fix|prove|watch)\b")
 ORDER = get_args(Ends)
 OTHERS = (GPU, GPUS, CONTAINERS, MACHINE, WSL, HOST)
 OWN = (SESSION, CONTAINER, POD)
@@ -65,6 +67,7 @@ def _of_step(report: Report, step: Step) -> list[str]:
         ("takes an instance that may be somebody else's", cut and "unset CUDA_VISIBLE_DEVICES" in typed),
         ("takes GPUs that the batch system did not give", batch_job(s) and "unset CUDA_VISIBLE_DEVICES" in typed),
         ("holds a mask", report.redacted and holds_mask(command)),
+        ("examines another environment than this run", named_python(s) not in typed and bool(EXAMINES.search(typed))),
         ("looks only, and is declared as a change", step.purpose == "change" and _reads(typed)),
     )
     exact = re.search(r"exactly version (\d[\d.]+\d)", step.text)
