@@ -1,4 +1,4 @@
-"""What kind of board a GPU is according to the matrix: what all products that it may be have in common."""
+"""What kind of board a GPU is according to the matrix: what all products that it could be have in common."""
 
 from __future__ import annotations
 

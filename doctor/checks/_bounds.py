@@ -1,4 +1,4 @@
-"""The sweep and the watched run, for the checks that judge what limits a training run."""
+"""The sweep and the watched run, for the checks that decide what limits a training run."""
 
 from __future__ import annotations
 

@@ -89,7 +89,9 @@ def _of_files(s: Snapshot) -> list[Code]:
     if sass is not None and (sass or ptx):
         listed = s.witnesses.get("torch.sass", ()) == ("TORCH_CUDA_ARCH_LIST",)
         words = (
-            "the list that it was built with (TORCH_CUDA_ARCH_LIST)" if listed else "machine code in torch's libraries"
+            "the list that torch was built with (TORCH_CUDA_ARCH_LIST)"
+            if listed
+            else "machine code in torch's libraries"
         )
         found.append(Code(words, sass, ptx or (), not listed, "list" if listed else "bytes"))
     for witness, names in (
@@ -217,7 +219,9 @@ def _in_part(s: Snapshot, m: Matrix, j: Judged, kinds: list[str]) -> Judged:
     share = max((share_for(m, library, j.gpu.capability) for library in libraries), default=0.0)
     if share <= FEW:
         return j
-    reason = f"going only by its library files, at most {share:.0%} of torch's kernels have code for {j.gpu.capability}"
+    reason = (
+        f"judging by the library files alone, at most {share:.0%} of torch's kernels have code for {j.gpu.capability}"
+    )
     return Judged(j.gpu, CodeGrade(kind="unknown", by="", reason=reason), j.code, conflict=True)
 
 

@@ -1,4 +1,4 @@
-"""Each GPU compared with the driver, from the matrix: shared by the three checks of driver and GPU generation."""
+"""Compares each GPU with the driver, using the matrix; shared by the three checks of driver and GPU generation."""
 
 from __future__ import annotations
 

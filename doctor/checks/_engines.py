@@ -1,4 +1,4 @@
-"""Shared by the checks of container engines on the host: which engines there are, and what they were found to have."""
+"""Shared by the checks of container engines on the host: which engines exist, and which GPU support they have."""
 
 from __future__ import annotations
 

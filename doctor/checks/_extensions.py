@@ -1,4 +1,4 @@
-"""The libraries of an extension compared with a GPU, from the machine code in them."""
+"""Compares an extension's libraries with a GPU, using the machine code in them."""
 
 from __future__ import annotations
 

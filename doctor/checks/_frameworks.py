@@ -1,4 +1,4 @@
-"""Frameworks other than torch: should they use the GPU, and do they have the CUDA libraries that they need."""
+"""Frameworks other than torch: should they use the GPU, and do they have the CUDA libraries that they need?"""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def gpu_wanted(s: Snapshot, p: Policy, toolkits: Sequence[str] = ()) -> None:
     If `toolkits` that do not match were reported, one is wanted, even if nothing looked for it.
     """
     if p.expect.kind == "none":
-        raise Skip("--expect none: no GPU is expected where this runs")
+        raise Skip("--expect none: no GPU is expected here")
     unasked = isinstance(s.gpus, Missing) and s.gpus.reason == "not-asked"
     if not has_gpu(s) and not (toolkits and unasked):
         raise Skip("no NVIDIA GPU was seen", without="gpu")

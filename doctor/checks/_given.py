@@ -1,4 +1,4 @@
-"""What this container was given, for the checks of container starts."""
+"""What this container was given, for the checks that judge how it was started."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an extension's libraries were built for, judged by what they link: with or without CUDA, which CUDA major."""
+"""What an extension's libraries were built for, judged by what they link to: with CUDA or not, and which major."""
 
 from __future__ import annotations
 

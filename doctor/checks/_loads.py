@@ -23,7 +23,7 @@ def worst_loads(s: Snapshot, *reasons: str) -> Iterator[tuple[Gpu | None, str, L
             yield gpu, key, max(read, key=lambda load: share(load, *reasons))
         unread |= not read
     if unread:
-        raise NotExamined("NVML gave no clock event reasons under load")
+        raise NotExamined("NVML reported no clock event reasons under load")
 
 
 def under_load(s: Snapshot) -> list[tuple[Gpu | None, str, list[Load]]]:

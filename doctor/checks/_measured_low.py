@@ -109,9 +109,9 @@ def _excuse(s: Snapshot, m: Matrix, r: Ranged) -> str:
     if r.gpu and (is_vgpu(r.gpu) or is_laptop(m, r.gpu)):
         return "The speed of a virtual or laptop GPU depends on its host or chassis."
     if r.rate.kind == "matmul" and not below_default(r.gpu, r.load) and _power_explains(r):
-        return "It ran at its default power limit, which matmuls with random numbers reach on many boards."
+        return "The GPU ran at its default power limit, which matmuls with random numbers reach on many boards."
     if r.rate.kind == "matmul" and _power_is_unseen(r.load) and r.rate.value >= UNSEEN * r.band.low:
-        return "NVML does not show how much power it drew, so it may have been at its power limit."
+        return "NVML does not show how much power the GPU drew, so it may have been at its power limit."
     return ""
 
 

@@ -40,9 +40,9 @@ def _remark(about: Check, s: Snapshot, j: Judged) -> Finding:
     gpu = f"{short(j.gpu.name)} ({sm(j.gpu.capability)})"
     title = f"PyTorch {_version(s)} supports your {gpu}, although one source says otherwise"
     if j.ran:
-        detail = f"torch ran a kernel on it.{j.disagreement}"
+        detail = f"torch ran a kernel on this GPU.{j.disagreement}"
         if j.grade.kind == "none":
-            detail = f"torch ran a kernel on it. According to {j.code.witness}: {j.grade.reason}."
+            detail = f"torch ran a kernel on this GPU. According to {j.code.witness}: {j.grade.reason}."
     else:
         detail = f"According to {j.code.witness}: {j.grade.reason}.{j.disagreement}"
     return about.remark(title, detail, facts={**j.facts, "ran": j.ran, "against": no}, subject=j.gpu.key)

@@ -8,15 +8,15 @@ Symptoms: peer-to-peer copies are slow, hang or give wrong data; NCCL's collecti
 `lspci -vvv` shows `ACSCtl: SrcValid+ ... ReqRedir+` for the switch's ports.
 
 Why it happens: the firmware and the kernel turn ACS on together with the IOMMU, so that a virtual machine can be given
-its own device. If you do not pass devices through to virtual machines, you do not need it.
+its own device. If you do not pass devices through to virtual machines, you do not need ACS.
 
-How to fix it: on bare metal, turn ACS and the IOMMU off in the firmware, or ACS with setpci at each boot; or run with
-NCCL_P2P_DISABLE=1. In a virtual machine, the
-hypervisor controls ACS and it has to stay on, so nothing is reported there.
+How to fix it: on bare metal, turn ACS and the IOMMU off in the firmware, or turn off only ACS with setpci at each boot;
+or run with NCCL_P2P_DISABLE=1. In a virtual machine, the hypervisor controls ACS, which has to stay on, so nothing is
+reported there.
 
-It is only a note if NVLink connects the GPUs, or if only a network card shares the switch. Only root can read the
-registers; for other users the result of this check is unknown. In pasted text it is a failure if copies between GPUs
-hang or arrive corrupted.
+This finding is only a note if NVLink connects the GPUs, or if the switch is shared only with a network card. Only root
+can read the ACS registers; for other users, the result of this check is unknown. In pasted text, the finding is a
+failure if copies between GPUs hang or arrive corrupted.
 
 Source: NCCL user guide, troubleshooting, PCI Access Control Services; PCI Express Base Specification, 7.7.11.
 """

@@ -23,7 +23,7 @@ from ._seen import DRIVERLESS
 CHECK = Check(
     __name__,
     title="Apptainer was started without --nv",
-    sound="Apptainer was given the driver's libraries",
+    sound="The driver's libraries are in the Apptainer container",
     severity="critical",
     layer="container",
     tags=("container",),

@@ -1,14 +1,14 @@
 """CUDA libraries that torch was linked with are missing.
 
-What is wrong: torch's own libraries need libraries (libcudart.so.13, libcublas.so.12, libcudnn.so.9 ...) that neither
-the nvidia-* wheels next to torch nor the loader's path provide.
+What is wrong: torch's own libraries need others (libcudart.so.13, libcublas.so.12, libcudnn.so.9 ...) that neither the
+nvidia-* wheels next to torch nor the loader's path provides.
 
 Symptoms: `ImportError: libcudart.so.13: cannot open shared object file`, `libnvrtc.so.*[0-9] not found in the
 system path`, `libcudnn.so.9: cannot open shared object file`.
 
 Why it happens: torch was installed with `--no-deps`, or from a lock file or with a resolver that skipped the nvidia-*
-wheels; it was copied from another image in a multi-stage Dockerfile; or an nvidia-* wheel was removed for another
-package.
+wheels; it was copied from another image in a multi-stage Dockerfile; or an nvidia-* wheel was removed because of
+another package.
 
 How to fix it: install exactly the wheel versions that torch pins; the finding shows the command. A CUDA toolkit on the
 system is not needed and does not replace them.
@@ -28,7 +28,7 @@ from ._torch import REPLACED, cuda_build
 CHECK = Check(
     __name__,
     title="CUDA libraries that torch needs are missing",
-    sound="No CUDA library that torch needs was found missing",
+    sound="No CUDA library that torch needs is known to be missing",
     severity="critical",
     layer="libraries",
     tags=("torch", "libraries"),
@@ -52,7 +52,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if named and named not in gone:
         gone.insert(0, named)
     if gone:
-        detail = f"torch {known(s.torch.version)}, built with CUDA {cuda}, needs them from wheels installed next to it."
+        detail = f"torch {known(s.torch.version)}, built with CUDA {cuda}, loads them from wheels installed next to it."
         if named:
             detail += f" Python reports: {first_line(errors)}"
         yield CHECK.fail(

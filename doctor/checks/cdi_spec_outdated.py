@@ -1,10 +1,10 @@
-"""The CDI specification on this host names the libraries of a different driver.
+"""The CDI specification on this host lists the libraries of a different driver version.
 
 What is wrong: a specification under /etc/cdi or /var/run/cdi mounts driver libraries by their full version, and the
 loaded driver has a different version.
 
-Symptoms: containers with `--device nvidia.com/gpu=all` do not start (`no such file or directory` for
-libcuda.so.VERSION or another driver file), or find no driver. Then it is a failure; until then it is a warning.
+Symptoms: containers with `--device nvidia.com/gpu=all` do not start (`no such file or directory` for libcuda.so.VERSION
+or another driver file), or find no driver. Once that happens, this finding is a failure; until then, it is a warning.
 
 Why it happens: the driver was updated after `nvidia-ctk cdi generate`.
 

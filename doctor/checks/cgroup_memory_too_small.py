@@ -1,14 +1,15 @@
 """The container's or job's memory limit is small compared with the GPU's memory.
 
-What is wrong: weights, checkpoints and batches pass through the machine's memory on their way to the GPU. The cgroup's
-limit leaves little room for that.
+What is wrong: weights, checkpoints and batches pass through the machine's memory on their way to the GPU, and the
+cgroup's limit leaves little room for them.
 
 Symptoms: `Killed` without a Python traceback, exit code 137, a pod with status `OOMKilled`, a data loader worker
 killed by signal 9, usually while a model is loading.
 
 Why it happens: the pod, container or batch job has a memory limit that was meant for a small program.
 
-How to fix it: start it with more memory; if that is not possible, load weights from memory-mapped files (safetensors).
+How to fix it: start the container or job with more memory; if that is not possible, load weights from memory-mapped
+files (safetensors).
 
 Thresholds: memory_limit_warn_mib (4096): a limit of at most this many MiB that is also below a quarter of one GPU's
 memory is a warning; any limit below one GPU's memory is a note.
@@ -27,7 +28,7 @@ from ._seen import absent
 CHECK = Check(
     __name__,
     title="The memory limit is small for this GPU",
-    sound="The memory limit is not below the GPU's own memory",
+    sound="The memory limit is not lower than the GPU's memory",
     severity="warning",
     layer="container",
     tags=("limits", "memory"),

@@ -1,8 +1,9 @@
 """Under load a GPU's clock stayed low, and neither power nor heat was the reason.
 
-What is wrong: the SM clock was below nine tenths of its maximum while the GPU worked (on GeForce and RTX boards: of the
-lowest clock that was measured on a healthy board of the model), although the GPU drew less than its power limit or
-NVML reported no slowdown due to power or heat. If NVML shows neither, the result is unknown.
+What is wrong: the SM clock was below nine tenths of its maximum while the GPU was working (on GeForce and RTX boards:
+nine tenths of the lowest clock that was measured on a healthy board of that model), although the GPU drew less than its
+power limit or NVML reported no slowdown due to power or heat. If NVML shows neither power draw nor slowdown reasons,
+the result is unknown.
 
 Symptoms: all computation is slower by the same ratio, at full utilization and low power; `nvidia-smi -q -d CLOCK` shows
 a low SM clock.
@@ -16,10 +17,11 @@ and return this one.
 
 How it is judged: data-center boards from Ampere on reach their maximum whenever power allows it (an H100 held 1,957 to
 1,980 of 1,980 MHz in training, copies and memory work, and 1,464 in large matmuls at its power limit). Other boards do
-not (a healthy RTX 4090 holds 2,625 to 2,820 of 3,105 MHz), so they are compared with what others measured on this
-model under load; where the matrix lists no such clock, NVML must give a clock setting as the reason.
+not (a healthy RTX 4090 holds 2,625 to 2,820 of 3,105 MHz), so they are compared with the clock that others measured on
+this model under load; if the matrix lists no such clock, a board is reported only if NVML gives a clock setting as the
+reason.
 
-Threshold: clock_percent (90), slowed_samples_percent (10).
+Thresholds: clock_percent (90), slowed_samples_percent (10).
 
 Source: NVML clocks and clock event reasons (nvml.h), sampled while `gpudoctor prove` or a watched program was running;
 the H100 in benchmarks/gpus; the measured clocks in the matrix.
@@ -35,7 +37,7 @@ from ._readings import limit, name_of
 CHECK = Check(
     __name__,
     title="A GPU's clock is held low under load",
-    sound="No clock setting or unknown cause held a GPU's clock low under load",
+    sound="No GPU's clock was held low under load by a setting or an unknown cause",
     severity="warning",
     layer="hardware",
     tags=("measured", "gpu", "speed"),
@@ -59,7 +61,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         busy = [load for load in work if (known(load.utilization_percent) or 0.0) >= _BUSY_PERCENT]
         load = max(busy, key=lambda load: known(load.clock_sm_mhz) or 0.0, default=None)
         if load is None or gpu is None:
-            unseen = unseen or "no GPU is known to have been busy for half of the time"
+            unseen = unseen or "no GPU is known to have been busy for at least half of the time"
             continue
         clock, most = known(load.clock_sm_mhz), known(load.clock_sm_max_mhz)
         share = limit(p, "clock_percent", 90) / 100
@@ -78,14 +80,14 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if reasons_unread and (power is None or not most_w):
             unread = unread or f"{name_of(gpu)} ran at {clock:.0f} of {most} MHz; power or heat may explain it"
             continue
-        reason = "NVML gives a clock setting as the reason" if is_set else "NVML gives no reason"
+        reason = "NVML reports a clock setting as the reason" if is_set else "NVML reports no reason"
         if reasons_unread:
-            reason = "NVML gave no clock event reasons, so heat may be the reason; it was below its power limit"
-        watts = f", at {power:.0f} of {most_w:.0f} W" if power is not None and most_w else ""
+            reason = "NVML reported no clock event reasons, so heat may be the cause; the GPU was below its power limit"
+        watts = f" The GPU drew {power:.0f} of {most_w:.0f} W." if power is not None and most_w else ""
         others = f" Healthy boards of this model hold {usual:.0f} MHz or more." if is_low and usual else ""
         yield CHECK.warn(
             f"{name_of(gpu)} ran at {clock:.0f} of {most} MHz under load",
-            f"{reason}{watts}.{others} Everything that this GPU computes takes correspondingly longer.",
+            f"{reason}.{watts}{others} Everything that this GPU computes takes correspondingly longer.",
             facts={
                 "phase": load.phase, "clock_sm_mhz": clock, "clock_sm_max_mhz": most, "usual_mhz": usual or None,
                 "power_w": power, "power_limit_w": most_w, "reasons_percent": dict(load.reasons_percent),
@@ -95,7 +97,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             fixes=measured_again([clocks_reset(s, key)]),
         )  # fmt: skip
     if unread:
-        words = f"{unread}: NVML showed neither its power draw against its limit nor clock event reasons"
+        words = f"{unread}: NVML showed no clock event reasons, and not both power draw and power limit"
         raise NeedsFact("measured.loads", Missing("absent", words))
     if unseen:
         raise NotExamined(unseen)

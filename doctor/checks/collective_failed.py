@@ -7,12 +7,12 @@ wrong bytes is reported as `gpu-wrong-results`.
 Symptoms: training on one GPU works; on several it hangs at the first collective, with every GPU at 100 %, or
 losses are wrong.
 
-Why it happens: an IOMMU or ACS interferes with peer-to-peer copies, an NVLink link or the fabric is not up, /dev/shm is
-too small, NCCL uses a network interface that it should not use, or NCCL has no code for this GPU.
+Why it happens: an IOMMU or ACS interferes with peer-to-peer copies, an NVLink link or the fabric is down, /dev/shm is
+too small, NCCL uses the wrong network interface, or NCCL has no code for this GPU.
 
-How to fix it: fix the findings above this one first; give a container a larger /dev/shm. Otherwise run once with
-NCCL_DEBUG=INFO, write the output to a file and read its last lines. Run once with NCCL_P2P_DISABLE=1: if that works,
-peer-to-peer is the cause.
+How to fix it: fix the findings above this one first; in a container, make /dev/shm larger. If that does not help, run
+once with NCCL_DEBUG=INFO, write the output to a file and read its last lines. Also run once with NCCL_P2P_DISABLE=1: if
+that works, peer-to-peer is the cause.
 
 What was examined: one child process for the pairs and one for each rank. A child that is still loading torch from a
 slow disk when its time is up, or that gets no processor core, proves nothing and is reported as 'not over in time'.
@@ -64,7 +64,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if ranks:
             return
         if any(known(pair.right) is False for pair in pairs):
-            raise NotExamined("data arrived damaged, which another finding reports")
+            raise NotExamined("data arrived corrupted, which another finding reports")
         rates = found_by.collective_rates
         if isinstance(rates, Missing) and rates.reason == "timeout":
             yield _out_of_time(found_by, rates.detail)
@@ -85,7 +85,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         others = f" (and {len(bad) - 1} other pair{'s' * (len(bad) > 2)})" if len(bad) > 1 else ""
         peer = known(first.peer_access)
         direct = "" if peer is None else f"The GPUs {'copy' if peer else 'do not copy'} directly (peer access)."
-        likely = "Most likely, an IOMMU or ACS is in the way, or a link between them is down." if peer else ""
+        likely = "Most likely, an IOMMU or ACS interferes, or a link between the GPUs is down." if peer else ""
         yield CHECK.fail(
             f"Copying from {first.source} to {first.target}{others} {how}",
             " ".join(word for word in (_sentence(first.error), direct, likely) if word),
@@ -200,7 +200,7 @@ def _links_again(backend: str) -> tuple[Fix, ...]:
     from ..fixes.speed import here
 
     words = (
-        "With several nodes, start the command on all of them within two minutes; each must be able to reach the "
+        "With several nodes, start the command on all of them within two minutes; each node must be able to reach the "
         "first node's port."
     )
     log = "TORCH_DISTRIBUTED_DEBUG=DETAIL " + ("NCCL_DEBUG=INFO " if backend == "nccl" else "")

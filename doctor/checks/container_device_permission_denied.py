@@ -9,7 +9,7 @@ Why it happens: SELinux blocks containers from using device nodes; a rootless en
 nodes belong to a group that this user is not in; or their mode was restricted (NVreg_DeviceFileMode).
 
 How to fix it: allow access on the host (SELinux boolean container_use_devices, group, mode), or start the container in
-a way that passes the permissions on. The same can happen outside containers.
+a way that passes the permissions on. This can also happen outside containers.
 
 Source: NVML return code 4 NVML_ERROR_NO_PERMISSION (nvml.h); NVIDIA Container Toolkit documentation.
 """
@@ -24,7 +24,7 @@ from ._seen import BROKEN_DRIVER, DRIVERLESS, nodes_of
 CHECK = Check(
     __name__,
     title="No permission to open the GPU",
-    sound="This user can open the device nodes of a GPU",
+    sound="This user can open a GPU's device nodes",
     severity="critical",
     layer="container",
     tags=("container", "devices"),

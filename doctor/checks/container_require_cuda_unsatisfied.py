@@ -10,11 +10,11 @@ fails later.
 Why it happens: the image's CUDA is newer than the host's driver. The condition also allows some older driver branches,
 but these do not count on GeForce boards, because they are listed for data-center brands only.
 
-How to fix it: use a host with a newer driver, or an image with an older CUDA. NVIDIA_DISABLE_REQUIRE=1 at container
-start turns the condition off; this helps only if the programs inside need no more than the driver offers.
+How to fix it: use a host with a newer driver, or an image with an older CUDA version. NVIDIA_DISABLE_REQUIRE=1 at
+container start turns the condition off; this helps only if the programs inside need no more than the driver offers.
 
-Two tools check such conditions with different rules. The finding follows the legacy hook; both answers are in its
-facts.
+Two tools check such conditions, each by its own rules. The finding follows the legacy hook; its facts list both
+results.
 
 Source: NVIDIA/libnvidia-container, src/cli/dsl.c; NVIDIA/nvidia-container-toolkit, internal/requirements.
 """

@@ -27,7 +27,7 @@ from ._engines import answering, has_cdi
 CHECK = Check(
     __name__,
     title="A systemd reload would cut containers off from their GPUs",
-    sound="No engine here is known to lose its containers' GPUs at a systemd reload",
+    sound="No engine here is known to cut containers off from GPUs at a systemd reload",
     severity="info",
     layer="container",
     tags=("container",),

@@ -1,28 +1,28 @@
-"""The GPU waits for a processor core.
+"""The GPU is waiting for a processor core.
 
 What is wrong: one core runs Python, prepares batches and launches kernels. It is fully loaded while the GPU has little
 to do. No driver, CUDA version or faster GPU changes that.
 
-Symptoms: low GPU utilization (5 to 40 %) while one core is at 100 %; as a percentage of all cores that can look like
-3 % or 33 %. The same program is faster on a slower GPU with a faster core.
+Symptoms: low GPU utilization (5 to 40 %) while one core is at 100 %; as a percentage of all cores that can look like 3
+% or 33 %. The same program is faster on a machine with a slower GPU and a faster core.
 
 Why it happens: a training loop is one thread. Server cores are slower than desktop cores; in containers, a CPU quota or
-neighbors slow it down further. In the program: per-sample work in Python, .item() and print calls in the loop, small
-kernels.
+neighbors slow the loop down further. Typical causes in the program are per-sample work in Python, .item() and print
+calls in the loop, and small kernels.
 
 How to fix it: use a larger batch, torch.compile or CUDA graphs; move work into loader workers or onto the GPU; or use a
 machine with faster cores. Several runs at once on one GPU use its idle time.
 
-Thresholds: single_core_mops (45), host_us_per_kernel (30), both for Python 3.11. On the same core, the loop that the
-first one measures is slower under other Python versions (0.68 times the speed of 3.11 in 3.9, 0.72 in 3.8, 0.75 in
-3.10, 0.79 in 3.12, 0.81 in 3.13), and a kernel's host time is up to 1.4 times as long, so the thresholds depend on the
-version. Margins: builds of the same version differ by 20 %; a server core from 2020 does 80 million operations per
-second and needs 10 to 20 us per kernel. This check warns; it never fails.
+Thresholds: single_core_mops (45), host_us_per_kernel (30), both for Python 3.11. On the same core, the loop that is
+measured for the first threshold is slower under other Python versions (0.68 times the speed of 3.11 in 3.9, 0.72 in
+3.8, 0.75 in 3.10, 0.79 in 3.12, 0.81 in 3.13), and a kernel's host time is up to 1.4 times as long, so the thresholds
+depend on the version. Margins: builds of the same version differ by 20 %; a server core from 2020 does 80 million
+operations per second and needs 10 to 20 us per kernel. This check warns; it never fails.
 
 What was examined, in `gpudoctor watch`: each process and its threads, time without a core, GPU utilization with power,
-SM activity (GPM) and memory, and how full the PCIe link was. A nearly full link takes precedence over the processor,
-because the main thread then spins in a synchronize call, which is CUDA's default. The check does not examine which line
-of the program is slow.
+SM activity (GPM) and memory, and how full the PCIe link was. If the link is nearly full, the link is reported and not
+the processor, because the main thread then spins in a synchronize call, which is CUDA's default. The check does not
+examine which line of the program is slow.
 
 Source: single-core score and batch sweep from `gpudoctor prove`; threads and GPU use from `gpudoctor watch`.
 """
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 CHECK = Check(
     __name__,
-    title="The GPU waits for the processor",
+    title="The GPU is waiting for the processor",
     sound="The processor was not found to limit the GPU",
     severity="warning",
     layer="speed",
@@ -65,7 +65,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         cores = known(watch.cores)
         main = known(watch.main_cores) or 1.0
         share = (
-            f" One core is {100 / cores:.0f} % of its {cores:g} cores, and one thread cannot use more." if cores else ""
+            f" One core is {100 / cores:.0f} % of the {cores:g} cores, and one thread cannot use more." if cores else ""
         )
         words = [f"{run.reason[0].upper()}{run.reason[1:]}.{share if main < 1.5 else ''}",
                  "From outside, Python work and small kernel launches look alike; gpudoctor prove tells them apart.",
@@ -94,7 +94,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
                  filling(sweep), _core(found_by), "A different GPU would not help there.", sentence(s, m)]  # fmt: skip
         cpu = found_by.cpu
         yield CHECK.warn(
-            f"{name} waits for a slow processor core",
+            f"{name} is waiting for a slow processor core",
             " ".join(word for word in words if word),
             facts={
                 "single_core": known(cpu.single_core) if cpu else None,

@@ -8,11 +8,11 @@ None, a version that ends in `+cpu`.
 Why it happens: a plain `pip install torch` on Windows or (up to 2.10) on aarch64, an install from PyTorch's CPU index,
 a CPU build from conda, an image that was built on a machine without a GPU, or another package that replaced torch.
 
-How to fix it: replace it with a CUDA build of the same version. With pip, remove the old one first, because pip treats
-`2.8.0+cpu` as 2.8.0.
+How to fix it: replace it with a CUDA build of the same version. With pip, remove the old build first, because pip
+treats `2.8.0+cpu` as 2.8.0.
 
-This is a note with `--expect none`, and with `--expect any` if there is no GPU. With `--expect none --require torch`
-(an image build) it is a warning: this torch computes on the CPU even on a host with a GPU.
+This finding is a note with `--expect none`, and with `--expect any` if there is no GPU. With `--expect none --require
+torch` (an image build), it is a warning: this torch computes on the CPU even on a host with a GPU.
 
 Source: torch/version.py of the installed build.
 """

@@ -51,7 +51,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         return
     yield CHECK.warn(
         f"Only {have:g} processor core{'s' * (have != 1)} for {count} GPU{'s' * (count != 1)}",
-        "The processes that feed the GPUs share these cores, so the GPUs wait.",
+        "The processes that feed the GPUs share these cores, so the GPUs have to wait.",
         facts={"cores": have, "gpus": count},
         fixes=(more_cores(s, max(4 * count, int(wanted) + 1)),),
     )

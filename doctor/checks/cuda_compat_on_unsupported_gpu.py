@@ -1,7 +1,7 @@
 """A forward-compatibility libcuda (cuda-compat) is loaded, but this GPU does not support it (CUDA error 804).
 
 What is wrong: images whose CUDA is newer than the host's driver contain cuda-compat, a newer libcuda. It works on
-data-center GPUs and some workstation boards, but every CUDA call fails with it on GeForce and Titan boards.
+data-center GPUs and some workstation boards; on GeForce and Titan boards, every CUDA call that uses it fails.
 
 Symptoms: `Error 804: forward compatibility was attempted on non supported HW`, `is_available()` is False.
 
@@ -9,8 +9,8 @@ Why it happens: /usr/local/cuda/compat is on LD_LIBRARY_PATH or in the loader's 
 enabled it for this image.
 
 How to fix it: remove the compat folder from the path (the host's own libcuda is then used), and use an image or a torch
-build whose CUDA the host's driver supports; or upgrade the host's driver. nvidia-smi's CUDA version is the highest
-that the driver supports, not the installed version.
+build with a CUDA version that the host's driver supports; or upgrade the host's driver. The CUDA version that
+nvidia-smi shows is the highest that the driver supports, not what is installed.
 
 Error 804 without a compat library means that the driver was upgraded without a reboot; see
 driver-library-version-mismatch.
@@ -73,7 +73,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     verb = "will return" if predicted else "returns"
     yield CHECK.fail(
         f"Forward compatibility (cuda-compat) is not supported on {name}",
-        f"The loader picks {path or 'a forward-compatibility libcuda'}; with it, CUDA {verb} 804 on this GPU. "
+        f"The loader picks {path or 'a forward-compatibility libcuda'}; with it, CUDA {verb} error 804 on this GPU. "
         "Without it, the host driver's own libcuda is used.",
         facts={"cuda_code": code, "compat_path": path, "driver": known(s.driver.version)},
         subject=path,

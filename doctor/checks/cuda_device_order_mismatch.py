@@ -8,8 +8,8 @@ card, runs out of memory, or has no code for that card's architecture.
 
 Why it happens: CUDA_DEVICE_ORDER is not set; its default is FASTEST_FIRST.
 
-How to fix it: `export CUDA_DEVICE_ORDER=PCI_BUS_ID`, or select GPUs by their GPU-... identifiers. This is only a note
-as long as CUDA_VISIBLE_DEVICES does not select GPUs by number.
+How to fix it: `export CUDA_DEVICE_ORDER=PCI_BUS_ID`, or select GPUs by their GPU-... identifiers. The finding is only a
+note as long as CUDA_VISIBLE_DEVICES does not select GPUs by number.
 
 Source: CUDA C++ Programming Guide, environment variables.
 """
@@ -57,7 +57,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     yield make(
         f"GPU {number} is {known(got.name)} in CUDA and {known(requested.name)} in nvidia-smi",
         "CUDA puts the fastest GPU first unless CUDA_DEVICE_ORDER is PCI_BUS_ID."
-        + (f" CUDA_VISIBLE_DEVICES={value} selects by number." if entries else ""),
+        + (f" CUDA_VISIBLE_DEVICES={value} selects GPUs by number." if entries else ""),
         facts=facts,
         fixes=(pci_order(s),),
     )

@@ -1,4 +1,4 @@
-"""CUDA_VISIBLE_DEVICES hides the GPUs: it is empty, or names one that does not exist.
+"""CUDA_VISIBLE_DEVICES hides the GPUs: it is empty, or names a GPU that does not exist.
 
 What is wrong: this variable controls which GPUs CUDA may see. CUDA stops reading the list at an empty value, -1, an
 index that is too high or an unknown identifier: neither that entry nor any entry after it is visible.
@@ -29,7 +29,7 @@ from ._seen import need_whole, nodes_of
 CHECK = Check(
     __name__,
     title="CUDA_VISIBLE_DEVICES hides GPUs",
-    sound="CUDA_VISIBLE_DEVICES has no wrong entry",
+    sound="CUDA_VISIBLE_DEVICES has no invalid entry",
     severity="error",
     layer="libraries",
     tags=("selection", "gpu"),
@@ -129,7 +129,7 @@ def _at_start(s: Snapshot) -> Findings:
         s,
         "start-with-visible-devices",
         "Start the container again with GPUs",
-        "When you start it, set the variable to all, or to the GPUs that it may use.",
+        "When you start it, set the variable to all, or to the GPUs that the container may use.",
         variable_line(s, "NVIDIA_VISIBLE_DEVICES", "all"),
         container__visible_devices="all",
     )

@@ -29,7 +29,7 @@ from ._torch import REPLACED, cuda_build, gpus, unlisted
 CHECK = Check(
     __name__,
     title="cuDNN no longer supports this GPU",
-    sound="cuDNN has not dropped the GPU's architecture",
+    sound="cuDNN has not dropped support for the GPU's architecture",
     severity="error",
     layer="libraries",
     tags=("torch", "cudnn", "gpu"),

@@ -13,8 +13,8 @@ replaced the nvidia-cudnn wheel.
 How to fix it: remove the folder from LD_LIBRARY_PATH (the wheels find their own libraries), or install the pinned
 wheel.
 
-Several cuDNN copies in system folders that are not on LD_LIBRARY_PATH are harmless, and so is a compatible copy that is
-on it.
+Copies of cuDNN in system folders that are not on LD_LIBRARY_PATH are harmless, even if there are several. A compatible
+copy on LD_LIBRARY_PATH is harmless too.
 
 Source: torch/backends/cudnn/__init__.py (the rule); NVIDIA cuDNN API compatibility.
 """

@@ -77,11 +77,11 @@ NO_REASONS: dict[str, Any] = {"clock_sm_mhz": 1590.0, "reasons_samples": Missing
 @for_each(
     ("facts", "status", "words"),
     [
-        ({}, "warn", "heat may be the reason"),
-        ({"power_w": Missing("denied")}, "unknown", "neither its power draw against its limit nor clock event reasons"),
+        ({}, "warn", "heat may be the cause"),
+        ({"power_w": Missing("denied")}, "unknown", "no clock event reasons, and not both power draw and power limit"),
         ({"power_limit_w": Missing("denied")}, "unknown", "power or heat may explain it"),
         ({"power_w": 690.0}, "pass", ""),  # at its limit
-        ({"power_w": Missing("denied"), "reasons_samples": 40}, "warn", "NVML gives no reason"),
+        ({"power_w": Missing("denied"), "reasons_samples": 40}, "warn", "NVML reports no reason"),
         ({"power_w": Missing("denied"), "reasons_percent": {"clocks-setting": 100.0}}, "warn", "a clock setting"),
         ({"power_w": Missing("denied"), "clock_sm_mhz": 1957.0}, "pass", ""),
     ],
