@@ -1,10 +1,10 @@
-"""The GPU waits for data.
+"""The GPU is waiting for data.
 
 What is wrong: batches arrive more slowly than the GPU processes them. The loader's workers or the disk are at their
 limit, or one thread prepares the batches itself.
 
-Symptoms: in the training log, the data time is nearly as long as the whole step; GPU utilization that jumps between 0
-and 100 %; workers at 100 % or in disk sleep (D) while the training waits; the number of workers changes the speed.
+Symptoms: in the training log, the data time is nearly as long as the whole step; GPU utilization jumps between 0 and
+100 %; workers are at 100 % or in disk sleep (D) while the training waits; the number of workers changes the speed.
 
 Why it happens: too few workers or cores, decoding on the processor, a slow or remote disk, many small files; a /dev/shm
 that is too small; workers that get in each other's way (locks, threads inside each worker).
@@ -15,11 +15,11 @@ a small data set on the GPU as one tensor.
 Threshold: loader_scaling_percent (40): the workers' combined speed, as a percentage of one worker's speed times the
 number of workers. Both are measured under the same Python, so its version makes no difference. Two hardware threads per
 core alone reduce it to about 60 %, passing the batches through one main process reduces it further, and 40 leaves room
-for both. A measurement only warns; in pasted text, figures that show it are a failure. If only large batches take
-longer to prepare than their step takes, it is a note.
+for both. When measured, the problem is only a warning; in pasted text, figures that show it are a failure. If only
+large batches take longer to prepare than their training step takes, it is a note.
 
-What was examined: CPU time of the main process and of its loader workers, their number, and their time in disk sleep;
-not which files were read, nor how fast the disk is.
+What was examined: the CPU time of the main process and of its loader workers, how many workers there are, and how long
+they were in disk sleep; not which files were read, nor how fast the disk is.
 
 Source: PyTorch documentation, torch.utils.data; processes and GPU use from `gpudoctor watch`; DataLoader throughput by
 number of workers from `gpudoctor prove`.
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 CHECK = Check(
     __name__,
-    title="The GPU waits for data",
+    title="The GPU is waiting for data",
     sound="Data loading was not found to limit the GPU",
     severity="warning",
     layer="speed",
@@ -81,7 +81,7 @@ def _watched(s: Snapshot, m: Matrix, watch: Watch, run: Watched) -> Finding:
     cores = known(watch.cores)
     fixes = (local_data(), more_workers(cores)) if run.disk else (more_workers(cores), local_data())
     return CHECK.warn(
-        f"{watch.program} waits for {'its disk' if run.disk else 'its loader workers'}, not for the GPU",
+        f"{watch.program} is waiting for {'its disk' if run.disk else 'its loader workers'}, not for the GPU",
         f"{run.reason[0].upper()}{run.reason[1:]}. A different GPU would not help. {sentence(s, m)}",
         facts={
             "gpu_busy_percent": known(watch.gpu_busy_percent),
@@ -123,7 +123,11 @@ def _scaling(rates: dict[int, float], cores: float | None, least: float) -> Find
         "(torch.set_num_threads), a CPU quota, a small /dev/shm.",
         facts={"rates": {str(n): rate for n, rate in rates.items()}, "cores": cores, "percent": round(percent, 1)},
         fixes=(
-            here("free-cores", "Free the cores, then measure again", "Stop other programs that use them (see top)."),
+            here(
+                "free-cores",
+                "Free up the cores, then measure again",
+                "Stop other programs that are using the cores (see top).",
+            ),
         ),
     )
 

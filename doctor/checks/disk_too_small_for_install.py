@@ -67,7 +67,7 @@ def _fix(s: Snapshot, small: list[Disk]) -> Fix:
     roles = {d.role for d in small}
     steps = []
     if "environment" in roles:
-        text = "Free up space there, or put the environment on a bigger disk. This shows what takes up space:"
+        text = "Free up space for the environment, or put it on a bigger disk. This command shows what takes up space:"
         steps.append(Step(text=text, command="du -xh --max-depth=2 / 2>/dev/null | sort -h | tail -20", where="shell"))
     if "tmp" in roles:
         command = "mkdir -p ~/tmp && export TMPDIR=~/tmp"
@@ -82,4 +82,4 @@ def _fix(s: Snapshot, small: list[Disk]) -> Fix:
         where=last.where,
         changes={"host.disks": RECHECK if "environment" in roles else disks},
     )
-    return Fix(id="make-room", title="Make room before installing", steps=(*steps[:-1], done))
+    return Fix(id="make-room", title="Free up disk space before installing", steps=(*steps[:-1], done))

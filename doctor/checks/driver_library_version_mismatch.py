@@ -57,7 +57,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     says_so = known(d.nvml_init) == NVML_MISMATCH
     if not says_so and not other:
         if absent(d.kernel_version) or all(absent(f) for f in (d.nvml_library_path, d.libcuda_path)):
-            raise Skip("there is no kernel module or no library to compare", without="gpu")
+            raise Skip("there is no kernel module, or no library to compare it with", without="gpu")
         need("driver.kernel_version", d.kernel_version)
         if not any(libraries.values()):
             need("driver.nvml_library_version", d.nvml_library_version)
@@ -82,7 +82,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         fixes = (libraries_in_lxc(s),)
         detail += " An LXC container has its own driver libraries; they must be the same version as the host's module."
     elif half:
-        detail += " The upgrade of the driver packages stopped halfway."
+        detail += " The driver package upgrade stopped halfway."
     if not says_so and known(d.cu_init) == 0 and known(d.nvml_init) == 0:
         yield CHECK.warn(
             "The kernel module and the driver libraries have different versions, but the driver calls work",

@@ -45,7 +45,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     folder = folder_of(found.path)
     yield CHECK.fail(
         f"The driver's libcuda is in {folder}, where the loader does not look",
-        f"{found.path} exists, but the loader finds no libcuda.so.1 on LD_LIBRARY_PATH, in its cache or in the "
+        f"{found.path} exists, but the loader cannot find libcuda.so.1 on LD_LIBRARY_PATH, in its cache or in the "
         "default folders.",
         facts={"path": found.path, "version": known(found.version)},
         subject=found.path,

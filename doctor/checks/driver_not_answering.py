@@ -14,12 +14,12 @@ firmware, a process stuck in the driver (state D), a device reset in progress, l
 kernel module, or a library that another program has preloaded.
 
 How to fix it: read the kernel log for Xid lines, then reboot the host. In a container or pod, start on a different
-host, because nothing inside it can reset the driver.
+host, because nothing inside the container can reset the driver.
 
-What was examined: whether the call returned before its deadline, and whether its process made progress until then. A
-process that is reading (a library on a slow disk) or has no core to run on is not considered hung: it gets more time,
-and the result is UNKNOWN if that is not enough. A process that makes no progress, or spins in the call without reading
-anything, is considered hung.
+What was examined: whether the call returned before its deadline, and whether its process was making progress up to
+then. A process that is reading (a library on a slow disk) or has no core to run on is not considered hung: it gets more
+time, and the result is UNKNOWN if even that is not enough. A process that makes no progress, or spins in the call
+without reading anything, is considered hung.
 
 Source: Xid errors, docs.nvidia.com/deploy/xid-errors.
 """
@@ -62,7 +62,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             reset = reboot(s, "the host: hardly anything else resets a driver in this state.")
         away = other_host(s, "whose driver answers")
         yield CHECK.fail(
-            f"{fault.call} of {_LIBRARY[fault.library]} {'hangs' if fault.fault == 'hang' else 'crashes'}",
+            f"{fault.call} in {_LIBRARY[fault.library]} {'hangs' if fault.fault == 'hang' else 'crashes'}",
             f"The call {fault.call} {ending}{f' ({fault.detail})' if fault.detail else ''}. {_stuck(fault)}{again}",
             facts={
                 "library": fault.library,
@@ -116,7 +116,7 @@ def _in_the_proof(s: Snapshot) -> Findings:
             for torch in known(s.measured.torch) or ()
         )
         how = "hangs" if proof.fault == "hang" else "crashes"
-        after = "torch computed on it afterwards, so it may just have been busy: measure again. " if works else ""
+        after = "torch computed on it afterwards, so the GPU may just have been busy: measure again. " if works else ""
         make = CHECK.warn if works else CHECK.fail
         fixes = measured_again(reset(s, gpu.key) if gpu else (reboot(s, "the host.", {}),))
         again = (here("prove-again", _RUN_AGAIN, _BUSY),) if works else ()

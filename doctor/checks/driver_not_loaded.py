@@ -7,8 +7,8 @@ Symptoms: `nvidia-smi has failed because it couldn't communicate with the NVIDIA
 loaded); `cuInit` returns 100 (no device) or 999; `torch.cuda.is_available()` is False.
 
 Why it happens: the kernel was upgraded and no module was built for it (headers missing, DKMS failed); Secure Boot
-rejects an unsigned module; nouveau holds the card; the machine was not rebooted after the install; a container image
-with driver libraries runs on a host without a driver.
+rejects an unsigned module; nouveau has claimed the card; the machine was not rebooted after the install; a container
+image with driver libraries runs on a host without a driver.
 
 How to fix it: run `modprobe nvidia` and read its output; build the module for the running kernel (linux-headers, dkms),
 sign it or turn Secure Boot off, or reinstall the driver. If you are in a container, this has to be done on the host.

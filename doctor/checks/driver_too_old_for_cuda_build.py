@@ -4,7 +4,7 @@ What is wrong: a program built with CUDA 12.x runs on any driver from branch 525
 branch 580 or newer (11.x: 450.80.02). The driver on this machine is older than that.
 
 Symptoms: `torch.cuda.is_available()` is False with the warning `The NVIDIA driver on your system is too old (found
-version 12020)`, `CUDA driver version is insufficient for CUDA runtime version` (35).
+version 12020)`, `CUDA driver version is insufficient for CUDA runtime version` (error 35).
 
 Why it happens: from torch 2.11 on, a plain `pip install torch` installs a CUDA 13 build; the host of a container or pod
 has an older driver. The CUDA version that nvidia-smi shows is the highest that the driver supports, not what is
@@ -105,7 +105,7 @@ def _remark(s: Snapshot, m: Matrix, cuda: str) -> Findings:
         yield CHECK.remark(
             f"Driver {driver} runs this CUDA {cuda} build through minor-version compatibility",
             f"{grade.reason[0].upper()}{grade.reason[1:]}. Nothing is wrong, but this driver cannot compile PTX from a "
-            f"CUDA newer than {m.toolkit_of_driver(grade.cuda_reported)}.",
+            f"CUDA version newer than {m.toolkit_of_driver(grade.cuda_reported)}.",
             facts={"driver": driver, "torch_cuda": cuda, "driver_cuda": grade.cuda_reported},
         )
     elif grade.grade in ("needs-forward-compat", "impossible"):

@@ -6,7 +6,8 @@ GPU's generation and does not support it.
 Symptoms: `nvidia-smi` prints `No devices were found`; `cuInit` returns 100 (no device); the kernel log says that
 the GPU is not supported by this release.
 
-Why it happens: a machine image or a distribution's default driver is older than the card; a new card in an old server.
+Why it happens: a machine image or a distribution's default driver is older than the card, or a new card was put into an
+old server.
 
 How to fix it: on the host, install a driver from the named branch or a newer one. If you are in a container, choose a
 host that has such a driver. No torch build helps until the driver supports the card.

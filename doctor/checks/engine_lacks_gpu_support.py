@@ -7,14 +7,15 @@ Symptoms: `could not select device driver "" with capabilities: [[gpu]]`, `unkno
 `unresolvable CDI devices nvidia.com/gpu=all`, `stat nvidia.com/gpu=0: no such file or directory` from `docker run
 --gpus all` or `podman run --device nvidia.com/gpu=all`; `no runtime for "nvidia" is configured` in Kubernetes.
 
-Why it happens: the toolkit was never installed, or the engine was reinstalled or not restarted after it; Docker comes
-from snap or runs rootless with a different configuration; the engine is too old for --gpus or CDI.
+Why it happens: the toolkit was never installed, or the engine was reinstalled or not restarted after the toolkit was
+installed; Docker comes from snap or runs rootless, with a different configuration; the engine is too old for --gpus or
+CDI.
 
 How to fix it: install nvidia-container-toolkit and register it with the engine. Docker needs the toolkit's hook, which
 it looks for when its daemon starts (so restart it); Podman needs a CDI specification.
 
-On a host this is a warning, because programs that run on the host itself are not affected. In pasted text it is a
-failure if an engine's error shows that a container did not start.
+On a host, this finding is a warning, because programs that run on the host itself are not affected. In pasted text, it
+is a failure if an engine's error shows that a container did not start.
 
 Source: NVIDIA Container Toolkit, installation guide.
 """

@@ -2,11 +2,11 @@
 
 What is wrong: a variable meant for debugging or profiling, or for a different machine, is set for every program.
 
-Symptoms: depends on the variable: everything several times slower (CUDA_LAUNCH_BLOCKING), out of memory or slow
-starts (CUDA_MODULE_LOADING=EAGER), hangs after an error (CUDA_DEVICE_WAITS_ON_EXCEPTION), slow multi-GPU runs
-(NCCL_P2P_DISABLE).
+Symptoms: these depend on the variable. Everything is several times slower (CUDA_LAUNCH_BLOCKING), programs run out of
+memory or start slowly (CUDA_MODULE_LOADING=EAGER), hang after an error (CUDA_DEVICE_WAITS_ON_EXCEPTION), or are slow on
+several GPUs (NCCL_P2P_DISABLE).
 
-Why it happens: advice from a forum helped to find an error, and the variable was then left in .bashrc, a notebook or a
+Why it happens: somebody set it on advice from a forum to find an error, and then left it in .bashrc, a notebook or a
 Dockerfile.
 
 How to fix it: unset it, and set it only for the run that needs it. A variable that costs nothing as long as everything

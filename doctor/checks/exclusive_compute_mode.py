@@ -11,9 +11,9 @@ workers use the GPU too.
 How to fix it: use another GPU, or ask the owner of the process that holds this one to stop it; or set the mode to
 default (as root).
 
-Not reported as a problem: an MPS server (nvidia-cuda-mps-server) that holds the GPU, as NVIDIA's guide advises, if this
-user can reach its daemon's pipes (CUDA_MPS_PIPE_DIRECTORY, by default /tmp/nvidia-mps); and a program in the same
-container, batch job or login session, such as the training run that this health check watches.
+Two cases are not reported as problems: an MPS server (nvidia-cuda-mps-server) that holds the GPU, as NVIDIA's guide
+advises, if this user can reach its daemon's pipes (CUDA_MPS_PIPE_DIRECTORY, by default /tmp/nvidia-mps); and a program
+in the same container, batch job or login session, such as the training run that this health check watches.
 
 Source: nvidia-smi(1), compute mode; CUDA_ERROR_DEVICE_UNAVAILABLE; docs.nvidia.com/deploy/mps.
 """
@@ -66,7 +66,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             continue  # this container's, job's or session's own program
         whose = {"other": "another user's ", "user": "your "}.get(known(others[0].owner) or "", "")
         yield CHECK.fail(
-            f"{name} is in compute mode {mode} and {whose}process {others[0].pid} holds it",
+            f"{name} is in compute mode {mode} and {whose}process {others[0].pid} is using it",
             "Any other program gets CUDA error 46 (devices are busy or unavailable) on this GPU.",
             facts={**facts, "pid": others[0].pid, "owner": known(others[0].owner)},
             subject=gpu.key,
@@ -86,8 +86,8 @@ def _by_mps(s: Snapshot, gpu: Gpu, name: str, facts: Mapping[str, object]) -> Fi
     why = "does not exist" if pipe.reason == "absent" else "cannot be opened by this user"
     yield CHECK.fail(
         f"An MPS server holds {name}, but its pipe folder is not accessible",
-        f"{pipe.detail or '/tmp/nvidia-mps'}/control {why}, so programs cannot reach the MPS daemon "
-        "and get CUDA error 46.",
+        f"{pipe.detail or '/tmp/nvidia-mps'}/control {why}, so programs cannot reach the MPS daemon: "
+        "they get CUDA error 46.",
         facts={**facts, "mps_pipe": pipe.detail},
         subject=gpu.key,
         fixes=(reach_mps(s),),

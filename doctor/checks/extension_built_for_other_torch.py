@@ -13,13 +13,13 @@ enough), or somebody picked a wheel for a different torch or the other ABI (cxx1
 How to fix it: install the build of the extension that was made for this torch, or build it against this torch; see the
 command.
 
-Nothing is imported: gpudoctor looks up each torch function that a library calls in the installed torch, as the loader
-does. The check fails for a package if all of its libraries need functions that are missing, or, if the package is
-required (`--require`), if any of them does; otherwise it warns. It also fails if the wheel's own tag or an exact pin
-names a different torch minor version; a mismatch with any other requirement in the metadata is a warning. A required
-package whose libraries could not be examined, and that names no torch version, is a note. Version numbers of nightly or
-vendor builds of torch are not compared, and an xformers whose `xformers.info` names this torch as build.torch_version
-is accepted, whatever its release number.
+Nothing is imported: for each torch function that a library calls, gpudoctor checks whether the installed torch has it,
+as the loader does. The check fails for a package if all of its libraries need functions that are missing, or, if the
+package is required (`--require`), if any of them does; otherwise it warns. It also fails if the wheel's own tag or an
+exact pin names a different torch minor version; a mismatch with any other requirement in the metadata is a warning. A
+required package is reported as a note if its libraries could not be examined and it names no torch version. Version
+numbers of nightly or vendor builds of torch are not compared, and an xformers whose `xformers.info` names this torch as
+build.torch_version is accepted, whatever its release number.
 
 Source: dynamic symbols of the extension and of torch; Requires-Dist and direct_url.json of the extension; names of
 release wheels; torch's TorchConfig.cmake.

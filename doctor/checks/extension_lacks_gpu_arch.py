@@ -3,8 +3,8 @@
 What is wrong: the extension's libraries contain code only for other GPU generations, and no PTX that the driver could
 compile for this one. torch itself may be fine.
 
-Symptoms: `CUDA error: no kernel image is available for execution on the device` from the extension's functions
-only, `FlashAttention only supports Ampere GPUs or newer`, `Error named symbol not found at ...`.
+Symptoms: `CUDA error: no kernel image is available for execution on the device` only from the extension's functions,
+`FlashAttention only supports Ampere GPUs or newer`, `Error named symbol not found at ...`.
 
 Why it happens: the extension was built before this GPU existed, was built on a machine with a different GPU
 (TORCH_CUDA_ARCH_LIST), or its authors dropped or never supported this generation (flash-attn 2 starts at Ampere, 8.0).

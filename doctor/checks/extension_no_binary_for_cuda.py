@@ -32,7 +32,7 @@ from ._torch import OTHER_BUILD, REPLACED, cuda_build
 CHECK = Check(
     __name__,
     title="An extension has no library for this CUDA version",
-    sound="No extension was found that needs a library for another CUDA version",
+    sound="No extension was found that needs a library for a different CUDA version",
     severity="error",
     layer="extension",
     tags=("extension", "libraries"),

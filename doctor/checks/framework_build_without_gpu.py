@@ -11,8 +11,9 @@ none for aarch64 on PyPI; `pip install dgl`, `llama-cpp-python` and `faiss-cpu` 
 
 How to fix it: install the GPU build (see the command); on Windows, use WSL 2.
 
-This is a warning. It is only a note if torch is installed (the package may be a helper), for faiss-cpu, and if a CPU
-package is required by its exact name. It is a failure if tensorflow, dgl or llama-cpp-python is required.
+This finding is a warning. It is only a note if torch is installed (the package may be a helper), if the package is
+faiss-cpu, or if a CPU package is required by its exact name. It is a failure if tensorflow, dgl or llama-cpp-python is
+required.
 
 Source: tensorflow.org/install/pip; the projects' installation pages.
 """

@@ -7,12 +7,13 @@ found in either location.
 Symptoms: `Cannot dlopen some GPU libraries. Please make sure the missing libraries mentioned above are installed
 properly`, `Could not find cuda drivers on your machine, GPU will not be used`, an empty list of GPUs.
 
-Why it happens: `pip install tensorflow` without the extra; a toolkit with a different CUDA major version; a module or
-shell file that resets LD_LIBRARY_PATH. TensorFlow 2.16.1 does not search its own wheels (2.16.2 and newer do).
+Why it happens: `pip install tensorflow` without the extra; a toolkit with a different CUDA major version; an
+environment module or shell startup file that resets LD_LIBRARY_PATH. TensorFlow 2.16.1 does not search its own wheels
+(2.16.2 and newer do).
 
 How to fix it: install the same version of `tensorflow[and-cuda]`.
 
-This is a warning; it is only a note if torch is installed, and a failure with `--require tensorflow`.
+This finding is a warning; it is only a note if torch is installed, and a failure with `--require tensorflow`.
 
 Source: tensorflow.org/install/pip and /install/source (tested builds); TensorFlow's Requires-Dist metadata.
 """
@@ -112,7 +113,7 @@ def _fixes(s: Snapshot, m: Matrix, d: Distribution, cuda: str, cudnn: str, *, ex
 def _by_conda(s: Snapshot, cuda: str, cudnn: str) -> Fix:
     """The libraries of its CUDA, from conda, if no release with wheels has a build for this Python."""
     step = Step(
-        text="Run the first line in this TensorFlow's environment, and the second line before TensorFlow starts.",
+        text="Run the first line in this TensorFlow's environment, and the second each time before TensorFlow starts.",
         command=f"{conda_line(s, [f'cudatoolkit={cuda}', f'cudnn={cudnn}'])}\n"
         "export LD_LIBRARY_PATH=$CONDA_PREFIX/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
         where="environment",

@@ -7,7 +7,7 @@ count. If CUDA_VISIBLE_DEVICES or NVIDIA_VISIBLE_DEVICES hides the rest, the res
 Symptoms: a job written for eight GPUs starts with seven, or with a different GPU model that has less memory.
 
 Why it happens: a GPU was lost, is bound to a different driver, or was left out by the scheduler or CDI; the provider
-supplied a different plan.
+supplied a machine with a different plan.
 
 A model that is neither listed in the matrix nor reported by the driver is a usage error, and the closest names are
 shown; if the driver does not respond, the result is UNKNOWN.

@@ -67,7 +67,9 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         yield _finding(s, known(gpu.name) or "GPU", address, gpu.key, "NVML reports that it is lost")
     if known(s.driver.nvml_init) == NVML_GPU_IS_LOST:
         one = gone if len(gone) == 1 else silent if len(silent) == 1 else []
-        yield _finding(s, "GPU", one[0].address if one else "", "", "NVML does not start because a GPU is lost (15)")
+        yield _finding(
+            s, "GPU", one[0].address if one else "", "", "NVML does not start because a GPU is lost (error 15)"
+        )
         return
     if len(unnamed) > len(spoken):
         return  # nothing shows which of them is lost
@@ -125,9 +127,9 @@ def _open(s: Snapshot, addresses: list[str]) -> Finding:
         "means that a GPU is lost."
     )
     if hung:
-        detail += f" Opening {', '.join(hung)} did not return."
+        detail += f" The attempt to open {', '.join(hung)} did not return."
     title = f"{len(addresses)} GPUs are" if many else f"The GPU at {which} is"
-    title += " either lost or not given to this session: which of the two is unknown"
+    title += " either lost or not given to this session; which of the two is unknown"
     return CHECK.unknown(title, detail, facts={**numbers.facts(s), "unlisted": addresses})
 
 

@@ -8,10 +8,10 @@ processes.
 
 Why it happens: a worker from an earlier run that was not killed with its parent, a zombie, a stopped notebook kernel, a
 process that is just exiting. Inside a container the list is often empty, because processes on the host and in other
-containers are not shown, so in a container it is only a note.
+containers are not shown, so in a container this finding is only a note.
 
 How to fix it: `sudo fuser -v /dev/nvidia*` shows which processes have the devices open (without root, only your own);
-stop them. If there is none, reset the GPU.
+stop them. If there are none, reset the GPU.
 
 Threshold: stale_memory_mib (500).
 
@@ -31,7 +31,7 @@ from ._readings import Readings, limit, listed, name_of
 CHECK = Check(
     __name__,
     title="GPU memory is held by a hidden process",
-    sound="No idle GPU holds much memory without a visible process",
+    sound="No idle GPU has much memory in use without a visible process",
     severity="warning",
     layer="hardware",
     tags=("gpu", "memory"),

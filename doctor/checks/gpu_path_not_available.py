@@ -131,7 +131,7 @@ def _step(run: TorchRun, reason: str, prefix: str) -> str:
 def _fix(s: Snapshot, first_fix: str) -> Fix:
     text = f"What usually helps: {first_fix}." if first_fix else _RESTART
     if NO_IMAGE in texts(s):
-        text = "Install a newer torch that has code for this GPU. gpudoctor's matrix does not list which version does."
+        text = "Install a newer torch that has code for this GPU. gpudoctor's matrix does not say which version does."
         step = Step(text=text, where="environment", changes=recheck_run(s))
         return Fix(id="newer-torch", title="Install a newer torch", steps=(step,))
     step = Step(text=text, where="shell", changes=recheck_run(s))

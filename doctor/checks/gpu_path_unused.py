@@ -17,8 +17,8 @@ ran out before a GPU was shown to work, the result is UNKNOWN. Without torch, th
 kernel run through libcuda alone gave correct results on the GPU. Based on `gpudoctor prove` and `gpudoctor watch`.
 
 The report also shows what a watched program did instead (`measured.watch_bound`): it computed, or waited for a core,
-the disk or its loader workers, or slept. GPU utilization says nothing about work done: a kernel that waits counts as
-busy.
+the disk or its loader workers, or slept. GPU utilization says nothing about how much work was done: a kernel that is
+only waiting counts as busy too.
 
 Source: results computed by torch on the device, the device of the result tensor, NVML's list of processes, a kernel
 through libcuda alone.
@@ -66,7 +66,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if found_by.device == "cpu":
         yield from _on_cpu(s)
     if p.expect.kind == "none":
-        raise Skip("--expect none: no GPU is expected where this runs")
+        raise Skip("--expect none: no GPU is expected here")
     from ..findings.measured_driver import driver_words
     from ..findings.measured_path import cpu_was_measured, overall, paths
     from ..fixes.gpu_path import prove_again, use_path
@@ -115,7 +115,12 @@ def _again(m: Measured) -> Fix:
     from ..fixes.speed import here, with_more_time
 
     if m.interrupted:
-        return here("prove-again", "Run gpudoctor prove again", "Let it finish.", "gpudoctor prove --device cpu")
+        return here(
+            "prove-again",
+            "Run gpudoctor prove again",
+            "This time, let the test finish.",
+            "gpudoctor prove --device cpu",
+        )
     return with_more_time(m)
 
 
@@ -195,7 +200,7 @@ def _why(s: Snapshot, path: Path) -> str:
     if known(watch.uses_gpu):
         return (
             "It opened the GPU but ran nothing on it: either the model or the batches stayed on the CPU, or the GPU "
-            "work started only after the watch."
+            "work started only after the watch ended."
         )
     libraries = known(watch.libraries)
     if known(s.torch_run.cuda_available) is False:

@@ -6,10 +6,10 @@ slowdown, a power brake (the power supply or the rack requests less power) and a
 Symptoms: work takes several times longer than on an identical GPU; `nvidia-smi -q -d PERFORMANCE` lists the reason.
 
 Why it happens: the chip or its memory is hot; a power cable is missing or a power supply is at its limit; the rack's
-power brake is on. A laptop does this by design, on battery or in a thin case; that is only a note.
+power brake is on. A laptop does this by design, on battery or because of its thin case; that is only a note.
 
-How to fix it: that depends on the reason: cool the GPU, or check cables and power supplies. Reaching the power limit
-under full load (SW power cap) is normal and only a note.
+How to fix it: depending on the reason, cool the GPU, or check cables and power supplies. Reaching the power limit under
+full load (SW power cap) is normal and only a note.
 
 Source: NVML clocks event reasons (nvml.h); nvidia-smi(1), clocks event reasons.
 """
@@ -82,7 +82,7 @@ def _capped(gpu: Gpu) -> str:
         return f"reports its power limit as a reason for a lower clock, {drawn}"
     if now is not None and most and now < most / 2:
         return "is held far below its maximum clock by its power limit"
-    return "runs at its power limit, which is normal for a busy GPU"
+    return "is running at its power limit, which is normal for a busy GPU"
 
 
 _NEAR = 0.8

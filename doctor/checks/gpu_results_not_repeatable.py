@@ -8,8 +8,9 @@ Symptoms: two training runs with the same seed diverge; checksums of activations
 Why it happens: a library that adds in an order that is not fixed (split sums with atomic additions), or a chip that
 runs at the edge of its voltage range. NVIDIA promises the same bits for cuBLAS on one stream of one GPU.
 
-How to fix it: run `gpudoctor prove` again. If the same GPU shows it each time and its siblings never do, keep an eye on
-it: run a stress test for several hours and compare. If all GPUs in the machine show it, the library is the cause.
+How to fix it: run `gpudoctor prove` again. If the same GPU shows differences each time and its siblings never do, keep
+an eye on it: run a stress test for several hours and compare. If all GPUs in the machine show them, the library is the
+cause.
 
 This is only a warning, even though a second process checks again: it is not known whether a healthy GPU ever shows
 differences of this kind.
@@ -58,7 +59,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         ]
         others = f" The bits were the same each time on {', '.join(alike)}." if alike else ""
         yield CHECK.warn(
-            f"Results of {name_of(gpu) if gpu else device} are not repeatable",
+            f"Results from {name_of(gpu) if gpu else device} are not repeatable",
             f"{'; '.join(runs)}. All are within what rounding can explain.{others}",
             facts={"device": device, "products": [p.what for p in found]},
             subject=gpu.key if gpu else device,

@@ -7,13 +7,13 @@ case, and is up to a thousand times wider.
 Symptoms: usually none. A stuck bit in one result, a tile that is one percent off or a lost step of a matmul changes the
 loss too little to be noticed, but the model learns slightly less well.
 
-Why it happens: a defective chip, or memory that runs at the edge of its clock or voltage range. Or a library that sums
-in a different way than gpudoctor expects, for instance one that builds float32 results from lower-precision products.
+Why it happens: a defective chip, memory that runs at the edge of its clock or voltage range, or a library that sums in
+a different way than gpudoctor expects, for instance one that builds float32 results from lower-precision products.
 
-How to fix it: run `gpudoctor prove` again. If a second process and a second run see it on this GPU and never on its
-siblings, set clocks and voltages to their defaults, run `gpudoctor prove` under load for several minutes (`--soak
-600`), and have the board replaced if the problem persists. If all GPUs in the machine show it, the library is the
-cause.
+How to fix it: run `gpudoctor prove` again. If a second process and a second run see the error on this GPU and never on
+its siblings, set clocks and voltages to their defaults, run `gpudoctor prove` under load for several minutes (`--soak
+600`), and have the board replaced if the problem persists. If all GPUs in the machine show the error, the library is
+the cause.
 
 This is a warning only if the expected error was measured on a healthy GPU of this architecture for this format;
 otherwise it is a note, because tensor cores truncate instead of rounding, each generation in its own way.
@@ -32,7 +32,7 @@ from ._readings import name_of
 CHECK = Check(
     __name__,
     title="A GPU's results are suspect",
-    sound="No error is larger than rounding usually causes",
+    sound="No error is larger than rounding usually explains",
     severity="warning",
     layer="hardware",
     tags=("measured", "gpu", "health"),
@@ -72,7 +72,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if not usual:
             words.append("The usual error on this architecture has not been measured, so this is not a warning.")
         yield (CHECK.warn if usual else CHECK.remark)(
-            f"Results of {name_of(gpu) if gpu else device} are suspect",
+            f"Results from {name_of(gpu) if gpu else device} are suspect",
             " ".join(words),
             facts={"device": device, "products": [one.what for one in found]},
             subject=gpu.key if gpu else device,

@@ -106,9 +106,9 @@ def _why(s: Snapshot, load: Load | None, worst: Slower) -> str:
     from ..findings.measured_rates import share
 
     if load is None:
-        return "NVML did not report its clocks during the measurement."
+        return "NVML did not report this GPU's clocks during the measurement."
     if worst.rate.kind == "copy":
-        return "Most likely, its link came up narrow or slow, or it shares a PCIe switch."
+        return "Most likely, its link came up narrow or slow, or it shares a PCIe switch with other devices."
     for words, reasons in (
         ("Heat slowed it down", ("sw-thermal", "hw-thermal")),
         ("Its hardware protection slowed it down (power supply, power brake)", ("power-brake", "hw-slowdown")),
@@ -137,7 +137,7 @@ def _fixes(s: Snapshot, key: str, device: str) -> tuple[Fix, ...]:
 
     again = here(
         "prove-again",
-        "Measure it again, alone and together with the others",
+        "Measure this GPU again, alone and together with the others",
         "A defect produces the same figures every time, but a neighbor's job does not.",
         f"gpudoctor prove --quick --device {device} && gpudoctor prove --quick",
     )

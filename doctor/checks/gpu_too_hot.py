@@ -10,12 +10,12 @@ Why it happens: dust, a dead fan, a passive board without server fans, cards too
 How to fix it: check the fans and the airflow; until they are fixed, lower the power limit. If the machine is rented,
 use another one.
 
-How it is judged: if the GPU reports its own margin (T.Limit) or slowdown temperature, that value decides: a warning
-within temperature_margin_warn_c (5) degrees of it, a failure at it if a thermal throttle bit is set. For other GPUs,
-below temperature_remark_c (75) is fine, from there it is a note, from temperature_warn_c (80) a warning, and from
-temperature_fail_c (84) a failure if a thermal throttle bit is set. Without a throttle bit, heat alone is not a failure.
-A margin of 0 or below without that bit is ignored, because some boards report it wrongly. A laptop runs at its limit by
-design, so there it is only a note.
+How it is judged: if the GPU reports its own margin (T.Limit) or slowdown temperature, that value decides: within
+temperature_margin_warn_c (5) degrees of it, the finding is a warning; at it, the finding is a failure if a thermal
+throttle bit is set. For other GPUs, a temperature below temperature_remark_c (75) is fine; from there on it is a note,
+from temperature_warn_c (80) on a warning, and from temperature_fail_c (84) on a failure if a thermal throttle bit is
+set. Without a throttle bit, heat alone is not a failure. A margin of 0 or below without that bit is ignored, because
+some boards report it wrongly. A laptop runs at its limit by design, so on a laptop the finding is only a note.
 
 Source: nvidia-smi(1), temperature and clocks event reasons; NVML nvmlDeviceGetMarginTemperature.
 """

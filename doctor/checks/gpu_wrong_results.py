@@ -15,11 +15,11 @@ are still wrong, have the board replaced. On a rented machine, use another host.
 
 How it is judged: float32 is compared with float64 on the CPU. Each matmul that is timed (bf16, fp16, TF32, fp8, int8,
 fp4, fp32) is compared with float64 on the same GPU by Freivalds' check, whose bound follows from the roundoff of the
-format, sums in float32 and the inner size k; it is then repeated 20 times. Elements that differ between repeats and are
-off by more than the bound are wrong; within it they are `gpu-results-not-repeatable`, a warning. A matmul that is off
-by less, but by more than rounding usually explains, is `gpu-results-suspect`. If no timed matmul on
-a GPU can be checked (every check fails, or time or memory runs out), the result is unknown. Copies are compared bit by
-bit.
+format, sums in float32 and the inner size k; it is then repeated 20 times. Elements that differ between repeats are
+wrong if they are off by more than the bound; otherwise, they are reported as `gpu-results-not-repeatable`, a warning. A
+matmul that is off by less than the bound, but by more than rounding usually explains, is reported as
+`gpu-results-suspect`. If no timed matmul on a GPU can be checked (every check fails, or time or memory runs out), the
+result is unknown. Copies are compared bit by bit.
 
 Source: results of `gpudoctor prove`; doctor/patient/speed_freivalds.py derives the bound.
 """
@@ -118,7 +118,7 @@ def _between(s: Snapshot) -> Findings:
             f"The GPUs {'copy' if first.peer_access else 'do not copy'} data to each other directly (peer access)."
         )
     if known(first.peer_access):
-        words.append("Most likely, an IOMMU or ACS interferes, or a link between them is not up.")
+        words.append("Most likely, an IOMMU or ACS interferes, or a link between the GPUs is down.")
     again = here(
         "prove-again",
         "Run gpudoctor prove again",
@@ -145,7 +145,7 @@ def _unverified(s: Snapshot, end: StepEnd) -> Finding:
         again = here(
             "prove-again",
             "Run gpudoctor prove again once memory is free",
-            "End the programs that use its memory (nvidia-smi lists them), or wait for them to finish.",
+            "Stop the programs that are using the GPU's memory (nvidia-smi lists them), or wait for them to finish.",
         )
     elif left_out:
         again = with_more_time(s.measured)

@@ -1,4 +1,4 @@
-"""gVisor does not pass a GPU to this sandbox: runsc runs without --nvproxy.
+"""gVisor does not pass a GPU to this sandbox: runsc is running without --nvproxy.
 
 What is wrong: gVisor (runsc) handles the system calls of a container itself. It passes the NVIDIA driver through only
 if runsc was started with --nvproxy and the container was started with a GPU; otherwise the sandbox has neither device

@@ -12,10 +12,10 @@ than the board and the slot support; otherwise memory on the other processor soc
 other copies at the same time.
 
 How to fix it: reseat the board or use a slot with all its lanes connected; bind the process to its GPU's socket
-(numactl). This is a warning, never a failure. It is only a note if a narrow link explains the slow copies: in a virtual
-machine, or if several boards share a processor's lanes and each has half of them. In a virtual machine, copies down to
-half of what is typical are also only a note: the ranges come from bare-metal machines, and a virtual machine loses some
-of that speed because of its IOMMU and the location of its memory.
+(numactl). This finding is a warning, never a failure. It is only a note if a narrow link explains the slow copies: in a
+virtual machine, or if several boards share a processor's lanes and each has half of them. In a virtual machine, copies
+down to half of what is typical are also only a note: the ranges come from bare-metal machines, and a virtual machine
+loses some of that speed because of its IOMMU and the location of its memory.
 
 Source: the matrix's PCIe rates and measured copies; `gpudoctor prove --quick`.
 """
@@ -84,8 +84,8 @@ def _far(s: Snapshot, key: str) -> str:
         node = rate.detail.get("gpu_node")
         if gpu and gpu.key == key and node is not None and rate.detail.get("host_node") != node:
             return (
-                f"This process may not use any core of the GPU's NUMA node {node}, so the host memory was on a "
-                "different node."
+                f"This process is not allowed to use any core of the GPU's NUMA node {node}, so the host memory was on "
+                "a different node."
             )
     return ""
 

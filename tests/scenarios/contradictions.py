@@ -22,7 +22,7 @@ PAIRS = (
     (r"^no (?:NVIDIA )?GPU|· no (?:NVIDIA )?GPU|no GPU visible", r"is on the PCI bus|GPU at 0000:|holds the GPU"),
     (r"no driver ·|no driver$", r"driver \d{3}\.\d+[^.]* (?:runs|is loaded|drives)"),
     (r"(?:^|· )no torch(?: ·|$)", r"(?:Py)?[Tt]orch \d+\.\d+\S* (?:is|does|was|sees)"),
-    (r"runs at its power limit", r"held far below"),
+    (r"is running at its power limit", r"held far below"),
     (r"cuInit ok", r"CUDA (?:does not|cannot) start|cuInit returns [1-9]|[Ww]hether CUDA starts"),
     (r"no container", r"[Tt]his container (?!engine)|in this container"),
     (r"No problems found|No check failed", r"FAIL  "),
