@@ -1,9 +1,9 @@
 """Three numbers that are easily confused: the machine's GPUs, this session's GPUs, and the GPUs in CUDA's list.
 
 The machine's GPUs are those that the driver holds (/proc/driver/nvidia/gpus), or else those on the PCI bus. The
-session's are those that NVML lists and is allowed to open: a container, cgroup or job may be given only some. CUDA's
-are those that CUDA_VISIBLE_DEVICES then leaves visible. A GPU in MIG mode counts as its instances, and CUDA shows a
-process at most one of them.
+session's GPUs are those that NVML lists and is allowed to open: a container, cgroup or job may be given only some.
+CUDA's list has those of them that CUDA_VISIBLE_DEVICES leaves visible. A GPU in MIG mode counts as its instances, and
+CUDA shows a process at most one of them.
 
 Source: docs.nvidia.com/datacenter/tesla/mig-user-guide, device enumeration; CUDA C++ Programming Guide, environment
 variables; nvmlDeviceGetCount_v2 in nvml.h, which counts GPUs that may not be opened.

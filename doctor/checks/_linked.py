@@ -1,4 +1,4 @@
-"""What an extension's libraries were built for, judged by what they link to: with CUDA or not, and which major."""
+"""What an extension's libraries were built for (CUDA or not, and which major version), judged by what they link to."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ What is wrong: the switch's ports have P2P Request Redirect turned on (PCI Acces
 GPUs, or between a GPU and a network card, then no longer stays within the switch: it goes up to the root complex,
 through the IOMMU if that is on, and back down.
 
-Symptoms: peer-to-peer copies are slow, hang or give wrong data; NCCL's collectives between these GPUs are slow;
+Symptoms: peer-to-peer copies are slow, hang or deliver wrong data; NCCL's collectives between these GPUs are slow;
 `lspci -vvv` shows `ACSCtl: SrcValid+ ... ReqRedir+` for the switch's ports.
 
 Why it happens: the firmware and the kernel turn ACS on together with the IOMMU, so that a virtual machine can be given

@@ -1,4 +1,4 @@
-"""Under load a GPU's clock stayed low, and neither power nor heat was the reason.
+"""Under load, a GPU's clock stayed low, and neither power nor heat was the reason.
 
 What is wrong: the SM clock was below nine tenths of its maximum while the GPU was working (on GeForce and RTX boards:
 nine tenths of the lowest clock that was measured on a healthy board of that model), although the GPU drew less than its
@@ -13,7 +13,7 @@ needed repeatable timings and did not reset them; a profiler locks them while it
 limits its clock.
 
 How to fix it: unlock the clocks and measure again. If they stay low, compare this board with another of the same model,
-and return this one.
+and have this one replaced.
 
 How it is judged: data-center boards from Ampere on reach their maximum whenever power allows it (an H100 held 1,957 to
 1,980 of 1,980 MHz in training, copies and memory work, and 1,464 in large matmuls at its power limit). Other boards do
@@ -97,7 +97,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             fixes=measured_again([clocks_reset(s, key)]),
         )  # fmt: skip
     if unread:
-        words = f"{unread}: NVML showed no clock event reasons, and not both power draw and power limit"
+        words = f"{unread}: NVML showed no clock event reasons, and the power draw or limit is unknown"
         raise NeedsFact("measured.loads", Missing("absent", words))
     if unseen:
         raise NotExamined(unseen)

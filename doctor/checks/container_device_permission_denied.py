@@ -8,8 +8,8 @@ program works as root.
 Why it happens: SELinux blocks containers from using device nodes; a rootless engine cannot write device rules; the
 nodes belong to a group that this user is not in; or their mode was restricted (NVreg_DeviceFileMode).
 
-How to fix it: allow access on the host (SELinux boolean container_use_devices, group, mode), or start the container in
-a way that passes the permissions on. This can also happen outside containers.
+How to fix it: allow access on the host (with the SELinux boolean container_use_devices, a group or the file mode), or
+start the container in a way that passes the permissions on. This can also happen outside containers.
 
 Source: NVML return code 4 NVML_ERROR_NO_PERMISSION (nvml.h); NVIDIA Container Toolkit documentation.
 """

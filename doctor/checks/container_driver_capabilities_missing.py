@@ -1,9 +1,9 @@
 """The container has the GPU, but not all of the driver's libraries: a driver capability was not requested.
 
 What is wrong: NVIDIA_DRIVER_CAPABILITIES controls which libraries the container toolkit mounts: `compute` adds libcuda,
-`utility` adds NVML and nvidia-smi. The capability that is needed was not requested.
+`utility` adds NVML and nvidia-smi. The necessary capability was not requested.
 
-Symptoms: without compute: `nvidia-smi` works and shows `CUDA Version: N/A`, torch reports `Found no NVIDIA driver`.
+Symptoms: without compute: `nvidia-smi` works and shows `CUDA Version: N/A`, but torch reports `Found no NVIDIA driver`.
 Without utility: `nvidia-smi` is not found and NCCL fails, although CUDA works; this is a warning with several GPUs and
 a note with one.
 

@@ -3,7 +3,7 @@
 What is wrong: containers get GPUs only on request. The host's kernel module and PCI bus are visible, but this container
 has no device nodes or no driver libraries.
 
-Symptoms: `nvidia-smi: command not found`, `Found no NVIDIA driver on your system`, `is_available()` False, while
+Symptoms: `nvidia-smi: command not found`, `Found no NVIDIA driver on your system`, `is_available()` is False, while
 `nvidia-smi` works on the host.
 
 Why it happens: `docker run` without `--gpus all`; a compose file without a device reservation; a pod that requests no

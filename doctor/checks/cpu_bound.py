@@ -1,7 +1,7 @@
 """The GPU is waiting for a processor core.
 
 What is wrong: one core runs Python, prepares batches and launches kernels. It is fully loaded while the GPU has little
-to do. No driver, CUDA version or faster GPU changes that.
+to do. No driver, CUDA version or faster GPU can change that.
 
 Symptoms: low GPU utilization (5 to 40 %) while one core is at 100 %; as a percentage of all cores that can look like 3
 % or 33 %. The same program is faster on a machine with a slower GPU and a faster core.

@@ -76,7 +76,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     why = (
         f"{numbers.MASK} is not set, so it hides nothing."
         if value is None
-        else (f"{numbers.MASK}={value} names {wanted}.")
+        else (f"{numbers.MASK}={value} names {wanted} GPU{'s' * (wanted != 1)}.")
     )
     left_out = f"CUDA leaves out {which}." if value is None else f"Not listed: {which}."
     make = CHECK.warn if is_wsl(s) else CHECK.fail  # which GPUs WSL can compute on is up to Windows

@@ -1,7 +1,7 @@
 """A CUDA extension has to be compiled, but nvcc is missing.
 
 What is wrong: compiling needs the compiler from a CUDA toolkit. torch's wheels contain CUDA's libraries, but never
-nvcc. Running torch needs no toolkit, so this is checked only with `--building`.
+nvcc. Running torch does not require a toolkit, so this is checked only with `--building`.
 
 Symptoms: `OSError: CUDA_HOME environment variable is not set. Please set it to your CUDA install root`, `nvcc: not
 found`, `error: command '/usr/local/cuda/bin/nvcc' failed: No such file or directory`.

@@ -5,14 +5,14 @@ index that is too high or an unknown identifier: neither that entry nor any entr
 NVIDIA_VISIBLE_DEVICES plays the same role when a container starts: `none`, `void` or an empty value gives the container
 no GPU.
 
-Symptoms: `No CUDA GPUs are available`, `is_available()` is False, `device_count()` lower than expected, while
+Symptoms: `No CUDA GPUs are available`, `is_available()` is False, `device_count()` is lower than expected, while
 nvidia-smi lists all GPUs, because it does not read this variable.
 
-Why it happens: a script was written for a machine with more GPUs; a notebook sets the variable; it is left over from a
-batch system; or an index was meant for nvidia-smi's order.
+Why it happens: a script was written for a machine with more GPUs; a notebook sets the variable, or it is left over from
+a batch system; or an index was meant for nvidia-smi's order.
 
-How to fix it: unset it, or name GPUs that exist, before the program starts. GPU-... and MIG-... identifiers (a unique
-prefix is enough) are valid.
+How to fix it: unset the variable, or name GPUs that exist, before the program starts. GPU-... and MIG-... identifiers
+(a unique prefix is enough) are valid.
 
 Source: CUDA C++ Programming Guide, environment variables.
 """

@@ -1,7 +1,7 @@
-"""The cuDNN that torch uses no longer supports this GPU.
+"""torch's cuDNN no longer supports this GPU.
 
-What is wrong: torch itself still has code for the GPU, but cuDNN 9.11 and newer start at compute capability 7.5
-(Turing) and no longer support Maxwell, Pascal and Volta.
+What is wrong: torch itself still has code for the GPU, but cuDNN 9.11 and newer require compute capability 7.5 (Turing)
+or higher and no longer support Maxwell, Pascal and Volta.
 
 Symptoms: matrix multiplications work, but convolutions fail: `CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH`, `no kernel
 image is available`, `GET was unable to find an engine to execute this computation`.

@@ -13,10 +13,10 @@ How to fix it: use more workers with pinned memory, decode the data once in adva
 a small data set on the GPU as one tensor.
 
 Threshold: loader_scaling_percent (40): the workers' combined speed, as a percentage of one worker's speed times the
-number of workers. Both are measured under the same Python, so its version makes no difference. Two hardware threads per
-core alone reduce it to about 60 %, passing the batches through one main process reduces it further, and 40 leaves room
-for both. When measured, the problem is only a warning; in pasted text, figures that show it are a failure. If only
-large batches take longer to prepare than their training step takes, it is a note.
+number of workers. Both are measured under the same Python, so its version makes no difference. Having two hardware
+threads per core is enough to reduce it to about 60 %, passing the batches through one main process reduces it further,
+and 40 leaves room for both. When measured, the problem is only a warning; in pasted text, figures that show it are a
+failure. If only large batches take longer to prepare than their training step takes, the finding is a note.
 
 What was examined: the CPU time of the main process and of its loader workers, how many workers there are, and how long
 they were in disk sleep; not which files were read, nor how fast the disk is.

@@ -13,7 +13,7 @@ Why it happens: a GPU in a bad state (an Xid error in the kernel log), a kernel 
 firmware, a process stuck in the driver (state D), a device reset in progress, libraries of a different version than the
 kernel module, or a library that another program has preloaded.
 
-How to fix it: read the kernel log for Xid lines, then reboot the host. In a container or pod, start on a different
+How to fix it: read the kernel log for Xid lines, then reboot the host. In a container or pod, switch to a different
 host, because nothing inside the container can reset the driver.
 
 What was examined: whether the call returned before its deadline, and whether its process was making progress up to

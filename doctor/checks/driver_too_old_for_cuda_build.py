@@ -14,8 +14,9 @@ How to fix it, in this order: install a torch build that works with this driver 
 data-center GPUs, install a forward-compatibility package (cuda-compat); install a newer driver on the host, or use
 another host.
 
-A driver with the same CUDA major version that is older than the build (branch 535 with a CUDA 12.8 build) is fine,
-thanks to minor-version compatibility. If `torch.cuda.is_available()` is True, that takes precedence over the table.
+A driver that supports the build's CUDA major version, but only an older minor version (branch 535 with a CUDA 12.8
+build), is fine, thanks to minor-version compatibility. If `torch.cuda.is_available()` is True, that takes precedence
+over the table.
 
 Source: CUDA Compatibility guide (docs.nvidia.com/deploy/cuda-compatibility), CUDA release notes, table of drivers.
 """

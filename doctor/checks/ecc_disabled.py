@@ -4,7 +4,7 @@ What is wrong: nothing fails. With ECC off, a flipped bit in the GPU's memory go
 
 Symptoms: `nvidia-smi -q -d ECC` says `Current: Disabled`. The GPU shows a little more memory.
 
-Why it happens: an administrator turned it off for more memory or speed; the change takes effect after a reset or
+Why it happens: an administrator turned ECC off to gain memory or speed; the change takes effect after a reset or
 reboot.
 
 How to fix it: run `nvidia-smi -e 1` as root and reboot. This is only a note, because some administrators turn ECC off

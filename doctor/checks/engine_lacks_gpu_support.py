@@ -1,7 +1,7 @@
 """The container engine on this host cannot give GPUs to containers.
 
-What is wrong: the host has a driver, GPUs and a container engine that responds, but it has neither the NVIDIA Container
-Toolkit's hook nor an NVIDIA runtime nor a CDI specification for the GPUs.
+What is wrong: the host has a driver, GPUs and a container engine that responds, but the engine has neither the NVIDIA
+Container Toolkit's hook nor an NVIDIA runtime nor a CDI specification for the GPUs.
 
 Symptoms: `could not select device driver "" with capabilities: [[gpu]]`, `unknown or invalid runtime name: nvidia`,
 `unresolvable CDI devices nvidia.com/gpu=all`, `stat nvidia.com/gpu=0: no such file or directory` from `docker run

@@ -6,11 +6,11 @@ Symptoms: these depend on the variable. Everything is several times slower (CUDA
 memory or start slowly (CUDA_MODULE_LOADING=EAGER), hang after an error (CUDA_DEVICE_WAITS_ON_EXCEPTION), or are slow on
 several GPUs (NCCL_P2P_DISABLE).
 
-Why it happens: somebody set it on advice from a forum to find an error, and then left it in .bashrc, a notebook or a
-Dockerfile.
+Why it happens: somebody set the variable on advice from a forum to find an error, and then left it in .bashrc, a
+notebook or a Dockerfile.
 
-How to fix it: unset it, and set it only for the run that needs it. A variable that costs nothing as long as everything
-works is only a note. Variables that affect only multi-GPU programs are ignored on a machine with one GPU.
+How to fix it: unset the variable, and set it only for the run that needs it. A variable that costs nothing as long as
+everything works is only a note. Variables that affect only multi-GPU programs are ignored on a machine with one GPU.
 
 Source: CUDA C++ Programming Guide, environment variables; NCCL user guide, environment variables; PyTorch
 documentation, CUDA environment variables.

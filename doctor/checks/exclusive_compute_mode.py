@@ -8,7 +8,7 @@ second fails.
 Why it happens: the administrator or a batch system set the mode; a leftover process still holds the GPU; data loader
 workers use the GPU too.
 
-How to fix it: use another GPU, or ask the owner of the process that holds this one to stop it; or set the mode to
+How to fix it: use another GPU, or ask the owner of the process that is using this GPU to stop it; or set the mode to
 default (as root).
 
 Two cases are not reported as problems: an MPS server (nvidia-cuda-mps-server) that holds the GPU, as NVIDIA's guide

@@ -10,7 +10,7 @@ PyTorch 2.1.2+cu121 with CUDA 1201 (you have 2.2.0)`, `vllm/_C.abi3.so: undefine
 Why it happens: torch was upgraded or replaced after the extension was installed (a later line of requirements.txt is
 enough), or somebody picked a wheel for a different torch or the other ABI (cxx11abiTRUE, cxx11abiFALSE).
 
-How to fix it: install the build of the extension that was made for this torch, or build it against this torch; see the
+How to fix it: install the extension build that was made for this torch, or build it against this torch; see the
 command.
 
 Nothing is imported: for each torch function that a library calls, gpudoctor checks whether the installed torch has it,

@@ -1,14 +1,14 @@
 """Copies between two GPUs are slower than the connection between them allows.
 
-What is wrong: copies from one GPU to another run at less than 70 % of the rate of their NVLinks, or, behind one PCIe
-switch, at less than 60 % of the rate of copies from the host; or they are far slower than other pairs on this machine
-that are connected in the same way.
+What is wrong: copies from one GPU to another run at less than 70 % of the rate of their NVLinks, or, if both are behind
+one PCIe switch, at less than 60 % of the rate of copies from the host; or they are far slower than other pairs on this
+machine that are connected in the same way.
 
 Symptoms: training on several GPUs waits in NCCL; one pair of GPUs holds up all of them, because every collective is as
 slow as its slowest link.
 
-Why it happens: an NVLink bridge that is not seated or links that are down, so that data goes over PCIe; a fabric that
-is not up; an IOMMU or ACS that sends peer-to-peer copies through the processor; a PCIe link with fewer lanes.
+Why it happens: an NVLink bridge that is not seated properly or links that are down, so that data goes over PCIe; a
+fabric that is down; an IOMMU or ACS that sends peer-to-peer copies through the processor; a PCIe link with fewer lanes.
 
 How to fix it: run `nvidia-smi topo -m` and `nvidia-smi nvlink --status` to see how the GPUs are connected. Reseat the
 bridge, reset the GPUs, or turn ACS off on the PCIe switch. If the machine is rented, use another host.

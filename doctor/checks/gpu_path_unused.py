@@ -14,7 +14,8 @@ error if there is no GPU instead of silently falling back to the CPU.
 
 With `--device cpu`, this finding is only a note, unless torch crashes on the CPU, which is a failure. If memory or time
 ran out before a GPU was shown to work, the result is UNKNOWN. Without torch, this finding is at most a warning if a
-kernel run through libcuda alone gave correct results on the GPU. Based on `gpudoctor prove` and `gpudoctor watch`.
+kernel run through libcuda alone gave correct results on the GPU. This check uses results from `gpudoctor prove` and
+`gpudoctor watch`.
 
 The report also shows what a watched program did instead (`measured.watch_bound`): it computed, or waited for a core,
 the disk or its loader workers, or slept. GPU utilization says nothing about how much work was done: a kernel that is

@@ -7,7 +7,7 @@ recovered.
 Symptoms: `nvidia-smi -q` prints `GPU Recovery Action: Reset` (or Reboot, Drain P2P ...); Xid 154 in the kernel log;
 CUDA errors 719, 46, 999 in programs.
 
-Why it happens: an uncorrectable memory error, a hang of the GPU's firmware, an NVLink error.
+Why it happens: an uncorrectable memory error, a GPU firmware hang, an NVLink error.
 
 How to fix it: perform the action that the driver names. In a container or on a rented machine, use another host.
 

@@ -6,14 +6,14 @@ some of 20 repeats. All results are within what rounding can explain, so none is
 Symptoms: two training runs with the same seed diverge; checksums of activations differ.
 
 Why it happens: a library that adds in an order that is not fixed (split sums with atomic additions), or a chip that
-runs at the edge of its voltage range. NVIDIA promises the same bits for cuBLAS on one stream of one GPU.
+runs at the edge of its voltage range. NVIDIA promises bitwise identical results from cuBLAS on one stream of one GPU.
 
 How to fix it: run `gpudoctor prove` again. If the same GPU shows differences each time and its siblings never do, keep
 an eye on it: run a stress test for several hours and compare. If all GPUs in the machine show them, the library is the
 cause.
 
-This is only a warning, even though a second process checks again: it is not known whether a healthy GPU ever shows
-differences of this kind.
+This finding is only a warning, even though a second process checks again: it is not known whether a healthy GPU ever
+shows differences of this kind.
 
 Source: 20 repeats of each product in `gpudoctor prove`; cuBLAS documentation, results reproducibility.
 """

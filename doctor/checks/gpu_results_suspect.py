@@ -15,7 +15,7 @@ its siblings, set clocks and voltages to their defaults, run `gpudoctor prove` u
 600`), and have the board replaced if the problem persists. If all GPUs in the machine show the error, the library is
 the cause.
 
-This is a warning only if the expected error was measured on a healthy GPU of this architecture for this format;
+This finding is a warning only if the expected error was measured on a healthy GPU of this architecture for this format;
 otherwise it is a note, because tensor cores truncate instead of rounding, each generation in its own way.
 
 Source: products in `gpudoctor prove`; doctor/patient/speed_freivalds.py derives the expected error, and

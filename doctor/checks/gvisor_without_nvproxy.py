@@ -1,7 +1,7 @@
 """gVisor does not pass a GPU to this sandbox: runsc is running without --nvproxy.
 
-What is wrong: gVisor (runsc) handles the system calls of a container itself. It passes the NVIDIA driver through only
-if runsc was started with --nvproxy and the container was started with a GPU; otherwise the sandbox has neither device
+What is wrong: gVisor (runsc) handles a container's system calls itself. It passes the NVIDIA driver through only if
+runsc was started with --nvproxy and the container was started with a GPU; otherwise the sandbox has neither device
 nodes nor a driver, whatever the host has.
 
 Symptoms: /dev/nvidia* is missing, `nvidia-smi` is missing or finds no driver, and `torch.cuda.is_available()` is

@@ -5,11 +5,11 @@ What is wrong: pinned host-to-device copies stay below 80 % of what boards with 
 
 Copies to the host are compared with a range that is one fifth lower, because no source gives a separate range for them.
 
-Symptoms: loading weights, data batches, offloading and multi-GPU work without NVLink are slow; kernels are not slow.
+Symptoms: loading weights, data batches, offloading and multi-GPU work without NVLink are slow; kernels are not.
 
-Why it happens, most likely first, judged by the link that NVML showed under load: fewer lanes or a lower generation
-than the board and the slot support; otherwise memory on the other processor socket (NUMA), an IOMMU, a virtual machine,
-other copies at the same time.
+Why it happens (most likely cause first, judged by the link that NVML showed under load): fewer lanes or a lower
+generation than the board and the slot support; otherwise memory on the other processor socket (NUMA), an IOMMU, a
+virtual machine, other copies at the same time.
 
 How to fix it: reseat the board or use a slot with all its lanes connected; bind the process to its GPU's socket
 (numactl). This finding is a warning, never a failure. It is only a note if a narrow link explains the slow copies: in a

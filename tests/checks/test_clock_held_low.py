@@ -78,7 +78,7 @@ NO_REASONS: dict[str, Any] = {"clock_sm_mhz": 1590.0, "reasons_samples": Missing
     ("facts", "status", "words"),
     [
         ({}, "warn", "heat may be the cause"),
-        ({"power_w": Missing("denied")}, "unknown", "no clock event reasons, and not both power draw and power limit"),
+        ({"power_w": Missing("denied")}, "unknown", "no clock event reasons, and the power draw or limit is unknown"),
         ({"power_limit_w": Missing("denied")}, "unknown", "power or heat may explain it"),
         ({"power_w": 690.0}, "pass", ""),  # at its limit
         ({"power_w": Missing("denied"), "reasons_samples": 40}, "warn", "NVML reports no reason"),
