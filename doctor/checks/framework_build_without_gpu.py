@@ -105,7 +105,7 @@ def _fix(s: Snapshot, d: Distribution) -> Fix:
                 where="container-start",
                 changes={"python.distributions": RECHECK},
             )
-            return Fix(id="use-nvidia-image", title="Use NVIDIA's TensorFlow for aarch64", steps=(step,))
+            return Fix(id="use-nvidia-image", title="Use NVIDIA's TensorFlow build for aarch64", steps=(step,))
         return replace_package(
             s,
             [d.name],

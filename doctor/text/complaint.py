@@ -31,7 +31,7 @@ def not_missed(one: Examined, s: Snapshot) -> Examined:
     if one.check.id == "looked-at-in-part" and not one.findings:
         return one._replace(status="skipped", reason="a text was examined, not a machine", skip="does-not-apply")
     if one.check.id == "no-nvidia-gpu" and known(s.torch_run.cuda_available) is True and s.host.system != "darwin":
-        why = "torch computes on a GPU here, which is from another vendor or missing from this list of PCI devices"
+        why = "torch is using a GPU that is from another vendor or is missing from this list of PCI devices"
         return (
             one._replace(status="skipped", reason=why, skip="does-not-apply", findings=())
             if one.findings or one.status == "unknown"
@@ -39,7 +39,7 @@ def not_missed(one: Examined, s: Snapshot) -> Examined:
         )
     decided = {symptom.decides for symptom in s.symptoms}
     if one.check.id == "no-nvidia-gpu" and "other-kernel-driver-bound" in decided:
-        why = "the text names an NVIDIA GPU that another driver holds"
+        why = "the text names an NVIDIA GPU that is bound to another driver"
         return one._replace(status="skipped", reason=why, skip="does-not-apply", findings=()) if one.findings else one
     elsewhere = s.host.system == "darwin" and not decided.isdisjoint(ON_ANY_MACHINE)
     if one.status != "fail" or (complains(s) and not elsewhere):

@@ -29,7 +29,7 @@ CATALOGUE = _catalogue()
 IN_OUR_WORDS = {
     "software fault": "software fault", "cleanup": "removed from the GPU", "remapping": "remap",
     "illegal access by driver": "illegal access by the driver", "media engine": "NVDEC, NVJPG, OFA", "vGPU": "virtual GPU",
-    "contained": "one program only", "uncontained": "not contained", "link training": "NVLink training",
+    "contained": "only one program", "uncontained": "not contained", "link training": "NVLink training",
     "initialization": "initialized", "key rotation": "rotating a key", "retirement": "retired", "timeout": "timeout",
     "coherent link": "coherent link", "encoder": "encoder",
 }  # fmt: skip

@@ -94,7 +94,7 @@ def _without_old(t: Evidence) -> Fix:
     """Without the release whose source is gone, in the folder that the text names (distributions differ)."""
     found = _OLD_RELEASE.search(t.text)
     if found:
-        return written(t.s, "remove-old-dkms", which="Nothing of that release is left to build.", folder=found[1])
+        return written(t.s, "remove-old-dkms", which="That release has nothing left to build.", folder=found[1])
     which = "The line below the error names that release's folder in /var/lib/dkms: replace NAME and OLD_RELEASE."
     return written(t.s, "remove-old-dkms", which=which, folder="/var/lib/dkms/NAME/OLD_RELEASE")
 

@@ -101,7 +101,7 @@ def _no_arch(t: Evidence) -> Iterable[Fix | None]:
             remove(
                 t.s,
                 "flash-attn",
-                "It needs compute capability 8.0; programs that do not find it use torch's own attention instead.",
+                "It needs compute capability 8.0 or higher; without flash-attn, programs use torch's own attention.",
             ),
         )
     archs = capabilities(t.s, t.m)

@@ -48,7 +48,7 @@ def _onnx(t: Evidence) -> Iterable[Fix]:
             [("onnxruntime-gpu", "0")],
             upgrade=True,
             id="install-cuda-wheels",
-            title="Install the CUDA and cuDNN that ONNX Runtime needs",
+            title="Install the CUDA and cuDNN versions that ONNX Runtime needs",
             text="This installs the libraries for its CUDA version as wheels.",
         )
         return (replace(fix, note=PRELOAD),)
