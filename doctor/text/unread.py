@@ -19,8 +19,8 @@ _ONE_LINE = (
     "The text is one long line. gpudoctor read its beginning, and the parts around any mention of errors, GPUs, "
     "drivers or CUDA."
 )
-_TOO_MANY = f" There are too many such words to read them all: {_CUT}"
-_GIVE = "Give the error, a log or the output of a command: gpudoctor explain FILE"
+_TOO_MANY = f" There are too many such mentions to read them all: {_CUT}"
+_GIVE = "Provide an error, a log or a command's output: gpudoctor explain FILE"
 _ID = "required-fact-missing"
 
 
@@ -61,7 +61,7 @@ def words(unread: Unread) -> str:
         f"{count:,} {what}"
         for count, what in (
             (unread.alike, "differ only in numbers from a line that was read"),
-            (unread.silent, "contain no word about an error, a GPU, a driver or CUDA"),
+            (unread.silent, "do not mention an error, a GPU, a driver or CUDA"),
             (unread.no_text, "are not text"),
         )
         if count
@@ -79,7 +79,7 @@ def words(unread: Unread) -> str:
         first, last = unread.between
         where = f"line {first:,}" if first == last else f"lines {first:,} to {last:,}"
         sentences.append(
-            f"There are too many lines with words about an error, a GPU, a driver or CUDA to read them all "
+            f"Too many lines mention an error, a GPU, a driver or CUDA for gpudoctor to read them all "
             f"({unread.left:,} not read, {where}): {_CUT}"
         )
     return " ".join(sentences)

@@ -86,8 +86,8 @@ def test_an_open_cause_exits_3_with_what_would_decide() -> None:
 @for_each(
     ("text", "words"),
     [
-        ("", "The text is empty. Give the error"),
-        ("\n\n", "The text is empty. Give the error"),
+        ("", "The text is empty. Provide an error"),
+        ("\n\n", "The text is empty. Provide an error"),
         ("at com.example.Main.run(Main.java:12)\nnothing of ours\n", "No known error in this text, but"),
     ],
 )

@@ -73,7 +73,7 @@ def test_bytes_that_are_no_text_are_called_so() -> None:
         done = gpudoctor("explain", "-", data=data)
         assert done.returncode == 3 and not done.stderr
         assert done.stdout.decode() == (
-            "This is not text but binary data. Give the error, a log or the output of a command: gpudoctor explain FILE\n"
+            "This is not text but binary data. Provide an error, a log or a command's output: gpudoctor explain FILE\n"
         )
         report = json.loads(gpudoctor("explain", "-", "--format", "json", data=data).stdout)
         assert report["exit_code"] == 3 and not report["possible"] and not report["snapshot"].get("symptoms")
