@@ -18,6 +18,7 @@ from .rows import Found
 RELEASES = tuple(
     f"https://api.github.com/repos/Dao-AILab/flash-attention/releases?per_page=100&page={n}" for n in (1, 2)
 )
+_INDEX = "PyPI: each flash-attn (read {day}), source distributions only"
 _URL = "https://github.com/Dao-AILab/flash-attention/releases/download/v{version}/"
 _NAME = re.compile(
     r"flash_attn-(?P<version>[\d.]+(?:post\d+)?)\+(?P<tag>cu\d+)torch(?P<torch>[\d.]+)cxx11abi(?P<abi>FALSE|TRUE)"
@@ -61,7 +62,9 @@ def releases(
         raise ValueError("not GitHub's list of releases (no assets)")
     own = [one for one in files(asset["name"] for each in data for asset in each["assets"]) if one.version in published]
     names = "github.com/Dao-AILab/flash-attention/releases/tag/v{the release}: names of the files"
-    source = f"{names} (read {day or date.today().isoformat()})"
+    readme = "github.com/Dao-AILab/flash-attention/blob/v{the release}/README.md"
+    day = day or date.today().isoformat()
+    source = f"{names} (read {day}); {readme}; {_INDEX.format(day=day)}"
     return [*_rows(own, wheels, source), *_extensions(own, published, extensions, source)]
 
 
@@ -73,7 +76,8 @@ def workflow(
     extensions: Iterable[dict[str, Any]] = (),
 ) -> list[Found]:
     """.github/workflows/publish.yml at the tag of a release: what it builds. Else as `releases`. Raises ValueError."""
-    source = "github.com/Dao-AILab/flash-attention/blob/v{the release}/.github/workflows/publish.yml"
+    source = "github.com/Dao-AILab/flash-attention/blob/v{the release}/.github/workflows/publish.yml, README.md there"
+    source += f"; {_INDEX.format(day=date.today().isoformat())}"
     early = sorted(set(re.findall(r"'((\d+\.\d+)\.\d+\.dev\d+)'", text)))
     own = list(_built(text, version))
     found = _rows(own, wheels, source)

@@ -204,7 +204,7 @@ def test_the_workflow_at_the_tag_of_a_release(publisher: Publisher, tmp_path: Pa
 
 
 def test_a_release_with_wheels_for_each_minor_release_of_cuda(
-    publisher: Publisher, tmp_path: Path, capsys: Capture
+    publisher: Publisher, tmp_path: Path, renew: Renew, copy: Path
 ) -> None:
     """Up to 2.3.5: a row of wheels has a CUDA major; the row of the release has all of them."""
     publisher.packages["flash_attn-2.0.99.tar.gz"] = b""
@@ -218,11 +218,12 @@ def test_a_release_with_wheels_for_each_minor_release_of_cuda(
         "          - torch-version: '2.1.0.dev20230731'\n"
         "            python-version: '3.9'\n"
     )
-    assert main(["flash-attn", str(path), "--version", "2.0.99"]) == 1, "a row to add"
-    printed = capsys.readouterr().out
+    printed = renew("flash-attn", str(path), "--version", "2.0.99")
     assert "wheels: 1.13 2.1" in printed and "wheels cu117 cu118 cu121" in printed
     assert printed.count("those for torch 2.1 were compiled with 2.1.0.dev20230731") == 1
     assert "extension_wheels" not in printed, "nor of CUDA 12 alone, which would deny those of CUDA 11"
+    key = next(row["source"] for row in rows(copy, "extensions") if row["version"] == "2.0.99")
+    assert "PyPI: " in json.loads((copy / "sources.json").read_text("utf-8"))[key], "which has its day and its Python"
 
 
 RECIPE = '{% set version = "2.13.0" %}\n{% set build = 2 %}\n  run:\n    - __cuda  # [cuda]\n'

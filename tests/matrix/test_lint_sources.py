@@ -76,6 +76,11 @@ def test_no_source_becomes_untraced(m: Matrix) -> None:
     assert not [key for key, text in texts.items() if "not stored" in text]
 
 
+def test_the_day_of_a_release_is_on_the_index(m: Matrix) -> None:
+    """A workflow or a recipe, which the rows of flash-attn's wheels stand on, has neither a day nor a Python."""
+    assert not [(row.package, row.version) for row in m.extensions if row.date and "PyPI: " not in m.source(row.source)]
+
+
 def test_derivations_are_those_of_the_readme() -> None:
     text = (Path(DATA).parent / "README.md").read_text("utf-8")
     section = text.partition("## Derivations\n")[2].partition("\n## ")[0]
