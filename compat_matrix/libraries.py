@@ -50,6 +50,16 @@ def _cudnn(m: Store, version: str) -> Cudnn | None:
     return None
 
 
+def cudnn_wheel(m: Store, version: str) -> str:
+    """The version of a cuDNN release's wheels, which has a fourth number: 9.10.2 -> 9.10.2.21; '' if not known."""
+    if len(numbers(version)) > 3:
+        return version
+    row = cudnn(m, version)
+    wheels = {row.wheel_cu11, row.wheel_cu12, row.wheel_cu13} - {""} if row else set()
+    same = {wheel for wheel in wheels if cudnn_numbers(wheel) == cudnn_numbers(version)}
+    return wheels.pop() if len(wheels) == len(same) == 1 else ""
+
+
 def cudnn_for_gpu(m: Store, version: str, capability: str, cuda_major: int | None = None) -> LibraryGrade:
     """Grade a cuDNN version against a GPU. GPUs newer than documented are unknown: they may run its PTX."""
     row, device = cudnn(m, version), numbers(capability)

@@ -104,6 +104,7 @@ class Matrix(Store):
 
     framework = _frameworks.framework
     cudnn = _libraries.cudnn
+    cudnn_wheel = _libraries.cudnn_wheel
     cudnn_for_gpu = _libraries.cudnn_for_gpu
     nccl = _libraries.nccl
     nccl_for_gpu = _libraries.nccl_for_gpu

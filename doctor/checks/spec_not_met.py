@@ -12,10 +12,10 @@ How to fix it: see the steps in the finding; each deviation has one. If the mach
 
 What is compared: torch, the driver, Python and packages by their versions. `cuda` is the CUDA that torch was built
 with; without torch, that of nvcc or of the image. `cudnn` and `nccl` are those that torch loads; without torch, those
-that the loader finds. `gpu` is judged like --expect, `os` by /etc/os-release, in WSL too;
-`os = "wsl 2"` asks for WSL itself. Ranges follow PEP 440; local versions
-(+cu128) count only in a range that names one. A version that is known only in part (CUDA 12.8, and the spec names
-12.8.1) is unknown, and so is every fact that could not be read: unknown lines never pass.
+that the loader finds; the fourth number of cuDNN is that of its release's wheels. `gpu` is judged like --expect, `os`
+by /etc/os-release, in WSL too; `os = "wsl 2"` asks for WSL itself. Ranges follow PEP 440; local versions (+cu128) count
+only in a range that names one. A version that is known only in part (CUDA 12.8, and the spec names 12.8.1) is unknown,
+and so is every fact that could not be read: unknown lines never pass.
 
 With --expect none (an image is being built), `driver` and `gpu` are not judged.
 
@@ -31,7 +31,7 @@ from msgspec.structs import replace
 
 from ..findings import LAYERS, Check, Finding, Findings, Fix, Layer, Matrix, Policy, Skip
 from ..findings.reasons import WHY
-from ..findings.spec import WSL, SpecLine, gpus, gpus_text, instead, meets, not_known, system, unmet
+from ..findings.spec import WSL, SpecLine, gpus, gpus_text, instead, meets, names_wheel, not_known, system, unmet
 from ..findings.spec_facts import have, system_name
 from ..fixes.driver import other_host
 from ..fixes.spec import meet_spec
@@ -146,6 +146,8 @@ def _judged(s: Snapshot, m: Matrix, p: Policy, line: SpecLine) -> Judged:
         return _unknown(line, found)
     if found is None:
         return Judged(line, "off", _none(s, line))
+    if names_wheel(line):
+        found = m.cudnn_wheel(found) or found
     met = meets(line, found)
     if met is None:
         return Judged(line, "unknown", _in_part(s, line, found))

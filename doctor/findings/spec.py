@@ -263,9 +263,18 @@ def example(allowed: str) -> str:
 def _whole(allowed: SpecifierSet, key: str) -> int:
     """From how many numbers on a version is complete for this range: of cuDNN's wheels the fourth counts only if the
     range names one."""
-    if key == "cudnn" and any(len(point.release) >= _CUDNN_WHEEL for point in _bounds(allowed)):
+    if key == "cudnn" and _names_wheel(allowed):
         return _CUDNN_WHEEL
     return _WHOLE.get(key, _USUAL_WHOLE)
+
+
+def names_wheel(line: SpecLine) -> bool:
+    """Whether a line of cuDNN names the fourth number, which only its wheels have."""
+    return line.key == "cudnn" and _names_wheel(versions(line.allowed))
+
+
+def _names_wheel(allowed: SpecifierSet) -> bool:
+    return any(len(point.release) >= _CUDNN_WHEEL for point in _bounds(allowed))
 
 
 def _longer(have: Version, allowed: SpecifierSet, whole: int) -> Iterator[Version]:

@@ -29,7 +29,9 @@ from .which_torch import COMPANIONS, gpus_to_serve
 from .windows import update_windows_driver
 
 if TYPE_CHECKING:
+    from compat_matrix.builds import RankedBuild
     from compat_matrix.candidate import Candidate
+    from compat_matrix.rows_torch import TorchBuild
 
 _WITH_TORCH = (*COMPANIONS, "triton")
 OF_TORCH = ("torch", "cuda", "cudnn", "nccl")
@@ -155,7 +157,7 @@ def _environment(
     has_torch = of_torch or known(s.torch.version) is not None
     fix = _torch(s, m, spec, python, other_driver) if has_torch else None
     if fix is not None:
-        return list(fix.steps), ""
+        return [_with_unknown(m, one, s, spec) for one in fix.steps], ""
     steps = [new_environment(s, python)[0]] if fresh else []
     words = ", ".join(f"{line.key} {line.allowed}" for line in spec if line.key in OF_TORCH)
     lacks = f"No published torch build with {words} is known to run on this machine." if has_torch and words else ""
@@ -203,11 +205,7 @@ def _within(m: Matrix, s: Snapshot, spec: Sequence[SpecLine], certain: Sequence[
         build = one.build
         if newest and m.driver_for_cuda(newest, tag_cuda(build.tag) or "").grade in _NOT_DRIVEN:
             return False
-        release = m.torch_release(build.torch).release
-        brings = {"torch": f"{build.torch}+{build.tag}", "cuda": tag_cuda(build.tag) or ""}
-        if release is not None:
-            brings["cudnn"] = cudnn_of(release, build)
-            brings["nccl"] = release.nccl if build.pypi_default else ""
+        brings = _brings(m, build)
         if certain and any(line.key in certain and not brings.get(line.key) for line in spec):
             return False
         if certain and any(_is_off_pin(m, build.torch, line) for line in spec):
@@ -217,6 +215,26 @@ def _within(m: Matrix, s: Snapshot, spec: Sequence[SpecLine], certain: Sequence[
         )
 
     return within
+
+
+def _brings(m: Matrix, build: TorchBuild | RankedBuild) -> dict[str, str]:
+    """The versions that a build decides, by key; '' for one that is not known."""
+    release = m.torch_release(build.torch).release
+    brings = {"torch": f"{build.torch}+{build.tag}", "cuda": tag_cuda(build.tag) or ""}
+    if release is not None:
+        brings["cudnn"] = cudnn_of(release, build)
+        brings["nccl"] = release.nccl if build.pypi_default else ""
+    return brings
+
+
+def _with_unknown(m: Matrix, one: Step, s: Snapshot, spec: Sequence[SpecLine]) -> Step:
+    """A step that installs torch says which lines of the spec cannot be judged before: no table has the version."""
+    torch, _, tag = str(one.changes.get("torch.version", "")).partition("+")
+    build = m.torch_build(torch, tag, wheel_platform(s))
+    brings = _brings(m, build) if build else {}
+    lines = [line for line in spec if line.key in _CERTAIN[0] and brings.get(line.key) == ""]
+    words = " and ".join(f"{line.key} {line.allowed}" for line in lines)
+    return replace(one, text=f"{one.text} Whether it brings {words} is not known.") if words else one
 
 
 _CERTAIN = (("cudnn", "nccl"), ("cudnn",), ())

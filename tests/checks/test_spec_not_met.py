@@ -87,6 +87,32 @@ def test_the_step_brings_it_within_the_spec(lines: dict[str, str]) -> None:
     assert_fix_works(healthy(), run(CHECK, healthy(), policy)[2][0], policy)
 
 
+def test_a_release_of_cudnn_is_that_of_its_wheels() -> None:
+    """cuDNN reports three numbers; the matrix has the fourth of each release that has wheels."""
+    rows = [(row.version, row.wheel_cu13 or row.wheel_cu12 or row.wheel_cu11) for row in matrix().cudnn_rows]
+    listed = {version: wheel for version, wheel in rows if wheel.count(".") == 3}
+    assert listed["9.10.2"] == "9.10.2.21" and len(listed) > 40
+    assert {version: matrix().cudnn_wheel(version) for version in listed} == listed
+    for version in ("9.10.2.22", "9.10", "9.99.1", "8.3.0"):
+        assert matrix().cudnn_wheel(version) == ("9.10.2.22" if version == "9.10.2.22" else ""), version
+    judged = {"==9.10.2.21": "pass", "==9.10.2.22": "fail", "<9.10.2.21": "fail", "!=9.10.2.22,<9.11": "pass"}
+    assert {allowed: run(CHECK, healthy(), spec(cudnn=allowed))[0] for allowed in judged} == judged
+
+
+@for_each(
+    ("lines", "words"),
+    [
+        ({"torch": "==2.9.*", "nccl": ">=2.28"}, "for CUDA 13.0. Whether it brings nccl >=2.28 is not known."),
+        ({"torch": "==2.9.*", "nccl": "<2.27"}, "for CUDA 13.0. Whether it brings nccl <2.27 is not known."),
+        ({"torch": "==2.9.*", "cudnn": ">=9.15"}, "for CUDA 12.9. Whether it brings cudnn >=9.15 is not known."),
+        ({"torch": "==2.9.*", "nccl": "==2.27.5"}, "Install torch 2.9.1 for CUDA 12.8."),
+        ({"torch": "==2.9.*", "cudnn": "==9.10.2.21"}, "Install torch 2.9.1 for CUDA 12.8."),
+    ],
+)
+def test_a_torch_whose_libraries_are_not_known_says_so(lines: dict[str, str], words: str) -> None:
+    assert run(CHECK, healthy(), spec(**lines))[2][0].fixes[0].steps[0].text.endswith(words)
+
+
 def test_all_lines_are_one_finding_with_a_step_for_each() -> None:
     lines = {"torch": ">=2.9,<2.11", "driver": ">=590", "python": "==3.12.*", "numpy": "<2", "os": "ubuntu 24.04"}
     policy = spec(**lines)
@@ -193,7 +219,7 @@ MISSING = [
     ("numpy", ">=1", {"python.distributions": Missing("denied")}),
     ("scipy", ">=1", {"python.distributions_partial": True}),
     ("cuda", ">=12.8.1", {}),
-    ("cudnn", "==9.10.2.21", {}),
+    ("cudnn", "==9.99.1.5", {"torch_run.cudnn_version": "9.99.1"}),
     ("python", "==3.11.7", {"python.patient.version": "3.11"}),
     ("torch", ">=2", {"torch.version": "a build of ours"}),
 ]  # fmt: skip
