@@ -53,7 +53,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     source = known(s.container.image_torch_source)
     yield CHECK.warn(
         f"The image came with torch {stated}, but torch {version} is installed",
-        f"According to {source}." if source else "",
+        f"The image's own version is from {source}." if source else "",
         facts={"image_torch": stated, "torch": version},
         fixes=_fixes(s, m, stated),
     )

@@ -1,14 +1,15 @@
 """JAX runs on the CPU: its CUDA plugin is not installed, or its version differs from jaxlib's.
 
 What is wrong: jaxlib itself contains no GPU code. GPU support comes from a plugin (jax-cuda12-plugin or
-jax-cuda13-plugin and its -pjrt part) whose version must match jaxlib's exactly; before 0.4.30, it came with a jaxlib
-whose version ends in +cuda12.
+jax-cuda13-plugin, with the matching -pjrt package) whose version must match jaxlib's exactly; before 0.4.30, it came
+with a jaxlib whose version ends in +cuda12.
 
 Symptoms: `An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed. Falling back
 to cpu.`, `JAX plugin jax_cuda12_plugin version 0.7.2 is installed, but it is not compatible with the installed jaxlib
 version 0.7.1, so it will not be used`, `jax.devices()` lists only CpuDevice.
 
-Why it happens: `pip install jax`, or another package that depends on plain jax; an upgrade of jaxlib alone.
+Why it happens: `pip install jax` without a CUDA extra, another package that depends on plain jax, or an upgrade of
+jaxlib alone.
 
 How to fix it: install jax with its CUDA extra (cuda13 with driver 580 or newer, otherwise cuda12).
 
@@ -30,7 +31,7 @@ from ._frameworks import gpu_wanted, installed, weight
 CHECK = Check(
     __name__,
     title="JAX falls back to the CPU",
-    sound="JAX is not known to lack a matching CUDA plugin",
+    sound="No missing or mismatched CUDA plugin was found for JAX",
     severity="error",
     layer="extension",
     tags=("framework", "jax"),

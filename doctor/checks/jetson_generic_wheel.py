@@ -4,9 +4,9 @@ What is wrong: the GPU of a Jetson (Xavier 7.2, Orin 8.7, Thor 11.0) runs only c
 on PyPI and the PyTorch index are built for servers: CPU builds up to 2.10, and after that CUDA builds without code for
 Orin (CUDA 13.0 builds do support Thor).
 
-Symptoms: `torch.cuda.is_available()` is False with a `+cpu` version, or True and `no kernel image is available for
-execution on the device`; `libcudart.so.10.2: cannot open shared object file` with a wheel for a different JetPack
-release.
+Symptoms: `torch.cuda.is_available()` is False with a `+cpu` version, or it is True but kernels fail with `no kernel
+image is available for execution on the device`; `libcudart.so.10.2: cannot open shared object file` with a wheel for a
+different JetPack release.
 
 Why it happens: `pip install torch` instead of NVIDIA's build for the board's JetPack release.
 
@@ -29,7 +29,7 @@ from ._torch import build_kind, installed
 CHECK = Check(
     __name__,
     title="A generic torch build on a Jetson board",
-    sound="torch is not known to be unsuitable for this Jetson board",
+    sound="No problem with torch on this Jetson board was found",
     severity="critical",
     layer="python",
     tags=("torch", "gpu"),

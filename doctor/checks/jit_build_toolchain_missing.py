@@ -12,8 +12,9 @@ Why it happens: slim and runtime images leave out compilers; Debian and Fedora k
 
 How to fix it: install gcc, or the Python headers; no CUDA toolkit is needed.
 
-This is only a note if PyTorch is the only such package, because PyTorch works without them. It is a warning if a
-package that always compiles (vllm, sglang, unsloth) is installed, and a failure if the error message was seen.
+This is only a note if PyTorch is the only such package, because PyTorch works without a compiler and headers. It is a
+warning if a package that always compiles (vllm, sglang, unsloth) is installed, and a failure if the error message was
+seen.
 
 Source: triton/runtime/build.py; torch/_inductor/cpp_builder.py.
 """

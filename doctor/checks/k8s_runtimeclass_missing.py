@@ -7,7 +7,7 @@ Symptoms: the pod was scheduled with nvidia.com/gpu: 1, and inside it `nvidia-sm
 `Found no NVIDIA driver on your system`.
 
 Why it happens: the cluster's default runtime is plain runc (usual with k3s, k0s, RKE2) and the pod does not set
-runtimeClassName; or one node's containerd was not configured.
+runtimeClassName; or containerd was not configured for the NVIDIA runtime on one node.
 
 How to fix it: set `runtimeClassName: nvidia` in the pod's spec, or make the NVIDIA runtime the node's default.
 

@@ -14,10 +14,9 @@ GPU. The finding gives the smallest batch size at which the GPU sets the pace fo
 gets there with a smaller batch. A different GPU or CUDA version does not help.
 
 This is a note, because every GPU is launch-bound at small batch sizes; it is a warning if the host is slow at
-launching. For a watched program it is also a note: there were gaps between its kernels, and one of its threads used a
-whole core.
-Thresholds: single_core_mops (45), host_us_per_kernel (30), both for Python 3.11 and adjusted for other versions (see
-cpu-bound).
+launching. For a watched program it is also a note, based on gaps between its kernels and one thread that used a whole
+core. Thresholds: single_core_mops (45), host_us_per_kernel (30), both for Python 3.11 and adjusted for other versions
+(see cpu-bound).
 
 Source: a batch sweep of a small model by `gpudoctor prove`; host time, device time and the step as a CUDA graph. Or
 `gpudoctor watch`: docs/prove.md explains how it distinguishes launches from a waiting kernel.
@@ -65,9 +64,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             fixes=(larger_batch(None), fewer_launches()),
         )
     elif run and not found and run.bound in ("cpu", "unclear", "unknown"):
-        raise NotExamined(
-            "watching a program does not separate kernel launches from other Python work: run gpudoctor prove"
-        )
+        raise NotExamined("watching a program cannot tell kernel launches from other Python work: run gpudoctor prove")
     for sweep in found:
         waiting = [step for step in sweep.steps if step.bound == "launch"]
         if not waiting:
@@ -94,7 +91,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 def _time(waiting: list[Step]) -> str:
     first, last = waiting[0], waiting[-1]
-    share = f"; the GPU works for {last.gpu_percent:.0f} % of that time" if last.gpu_percent is not None else ""
+    share = f"; the GPU is busy for {last.gpu_percent:.0f} % of that time" if last.gpu_percent is not None else ""
     each = f" ({last.us_per_kernel:.0f} us of host time per kernel)" if last.us_per_kernel else ""
     end = f"{last.point.step_ms:.2f} ms at batch size {last.point.batch}{share}{each}."
     if first is last:

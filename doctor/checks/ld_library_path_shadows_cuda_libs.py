@@ -11,7 +11,7 @@ Dockerfile. PyTorch's wheels do not need this setting.
 
 How to fix it: remove the folder from LD_LIBRARY_PATH.
 
-It is a failure only if PyTorch fails because of this library; it is a warning if an older library was found to be
+This is a failure only if PyTorch fails because of this library, and a warning if an older library was found to be
 loaded, or if the folder contains an older libnvJitLink or libcublasLt (which PyTorch's wheels find through RUNPATH). A
 library of the same or a newer version is harmless.
 
@@ -34,7 +34,7 @@ from ._torch import cuda_build
 CHECK = Check(
     __name__,
     title="LD_LIBRARY_PATH hides torch's CUDA libraries",
-    sound="LD_LIBRARY_PATH hides none of torch's CUDA libraries with an older one",
+    sound="No older library on LD_LIBRARY_PATH hides one of torch's CUDA libraries",
     severity="error",
     layer="libraries",
     tags=("torch", "libraries"),

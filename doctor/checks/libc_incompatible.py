@@ -26,7 +26,7 @@ from ._torch import installed
 CHECK = Check(
     __name__,
     title="The system's C library is incompatible with torch's binaries",
-    sound="No C library that is incompatible with torch was found",
+    sound="No conflict between torch and the system's C library was found",
     severity="critical",
     layer="libraries",
     tags=("torch", "python"),
@@ -45,7 +45,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         kind = "C++ library" if wanted.startswith(("GLIBCXX", "CXXABI")) else "C library"
         have = f" (installed: {libc})" if libc and kind == "C library" else ""
         yield CHECK.fail(
-            f"The {kind} is too old for a binary that torch loads, which needs {wanted}{have}",
+            f"The {kind} is too old: a binary that torch loads needs {wanted}{have}",
             f"Python says: {first_line(texts(s))}",
             facts={"needed": wanted, "libc": libc},
             fixes=newer_libc(s, wanted),

@@ -1,15 +1,15 @@
 """A library file of torch, CUDA or Triton is missing or damaged.
 
 What is wrong: a shared library that pip, uv or conda installed is missing, empty, truncated, full of zeros, a git-lfs
-pointer, or built for a different processor. A program that loads it fails, however complete the list of packages looks.
+pointer, or built for a different processor. A program that loads it fails, even if the list of packages looks complete.
 
 Symptoms: `ImportError: libtorch_cpu.so: cannot open shared object file`, `file too short`, `invalid ELF header`, `ELF
 load command past end of file`, `Unable to load any of {libcudnn_cnn.so.9.1.0, libcudnn_cnn.so.9}`, `Bus error` (a file
 that was truncated while it was mapped).
 
 Why it happens: an installation that was interrupted or ran out of disk space; a copy (rsync, `COPY`, a network file
-system) that stopped; a repository cloned without git-lfs; a uv cache that was cleaned although installed files were
-links into it; a script that made an image smaller.
+system) that was cut short; a repository cloned without git-lfs; a uv cache that was cleaned while installed files still
+linked into it; a script that made an image smaller.
 
 How to fix it: check whether the disk is full, then reinstall just the damaged packages; see the command in the finding.
 
@@ -97,7 +97,7 @@ def _deep(s: Snapshot, m: Matrix, broken: Sequence[ChangedFile]) -> Findings:
     bad = [one for one in differing if _is_library(one) and one.state == "content"]
     bad += [one for one in differing if one.path.endswith(".py") and _gone(one) and not _UNUSED.search(one.path)]
     if bad:
-        title = f"{len(bad)} torch or CUDA file{'s' * (len(bad) > 1)} changed since installation"
+        title = f"{len(bad)} torch or CUDA file{'s have' if len(bad) > 1 else ' has'} changed since installation"
         fixes = (reinstall_damaged(s, m, bad),)
         yield CHECK.warn(title, _lines(bad), facts=_facts(bad), fixes=fixes)
     rest = [one for one in differing if one not in bad and not _is_library(one)]
@@ -140,7 +140,11 @@ def _lines(libraries: Sequence[ChangedFile]) -> str:
 def _words(one: ChangedFile) -> str:
     size = _size(one.size) if one.whole is None else f"{_size(one.size)} of {_size(one.whole)}"
     if one.state == "missing":
-        gone = f"RECORD lists it with {_size(one.whole)}" if one.whole is not None else "the file does not exist"
+        gone = (
+            f"missing (RECORD gives its size as {_size(one.whole)})"
+            if one.whole is not None
+            else "the file does not exist"
+        )
         gone = f"a link to {one.detail}, which does not exist" if one.detail else gone
         return gone + (f"; the loader uses {one.elsewhere} instead" if one.elsewhere else "")
     if one.state == "machine":
@@ -148,11 +152,11 @@ def _words(one: ChangedFile) -> str:
     if one.state == "needs":
         return f"it needs {one.detail}, which was not found"
     if one.state == "size":
-        whole, why = one.whole or 0, "stripped, or changed by patchelf" if ".so" in one.path else "edited since"
+        whole, why = one.whole or 0, "stripped, or changed by patchelf" if ".so" in one.path else "edited since then"
         sizes = (_size(one.size), _size(whole))
         if sizes[0] == sizes[1]:
             sizes = (f"{one.size:,} bytes", f"{whole:,}")
-        return f"intact, but {sizes[0]} instead of the {sizes[1]} that were installed ({why})"
+        return f"intact, but its size is {sizes[0]} instead of the {sizes[1]} at installation ({why})"
     if one.state == "content":
         return "its hash differs from the one in RECORD, but its size matches"
     what = {

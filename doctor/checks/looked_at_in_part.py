@@ -1,7 +1,7 @@
 """A list on this machine is longer than gpudoctor reads, so only the first part of it was examined.
 
 What is wrong: nothing, as far as gpudoctor can see. A list on this machine (of GPUs, processes, folders or libraries)
-is longer than any that gpudoctor expects, so it stopped counting. Its results apply only to the part that it examined.
+is longer than gpudoctor expects, so gpudoctor stopped counting. Its results apply only to the part that it examined.
 
 Symptoms: `64 of 80 GPUs that torch lists`. The number examined is a limit of gpudoctor, not a count of what the machine
 has.

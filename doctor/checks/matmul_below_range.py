@@ -1,8 +1,8 @@
 """Matrix multiplication is slower than it should be on this GPU.
 
 What is wrong: at sizes that fill the chip, the measured rate is more than 10 % below the lowest rate that others have
-measured on this model (more than 20 % at most, where their own rates differ by that much). If no measurements of this
-model are listed, the rate is below the share of the dense peak that the slowest listed board of its kind reaches
+measured on this model (the margin grows to at most 20 % if their own rates differ by that much). If no measurements of
+this model are listed, the rate is below the share of the dense peak that the slowest listed board of its kind reaches
 (GeForce boards are compared separately from data-center and workstation boards). A rate below 60 % of a measured
 reference is a failure, provided that no other program is using the GPU.
 

@@ -5,8 +5,9 @@ that.
 
 Symptoms: NCCL reports `Call to ibv_reg_mr failed` or `ibv_create_cq failed with error Cannot allocate memory`.
 
-Why it happens: the default is 8 MiB, before Linux 5.16 64 KiB, and a container has the limit of its engine's service.
-Without RDMA it is enough: PyTorch's pinned memory is allocated by the driver, which does not count it.
+Why it happens: the default is 8 MiB (64 KiB before Linux 5.16), and a container gets the limit of its engine's service.
+Without RDMA that is enough: the driver allocates PyTorch's pinned memory, and that memory does not count toward the
+limit.
 
 How to fix it: start the container with `--ulimit memlock=-1`, or raise the limit in limits.conf.
 

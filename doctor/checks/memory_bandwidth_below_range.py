@@ -82,7 +82,7 @@ def _explain(s: Snapshot, low: list[Ranged]) -> tuple[str, tuple[Fix, ...]]:
     if clock and most:
         from ..fixes.gpu_state import replace_board
 
-        words = f"The memory clock was {clock:.0f} MHz, which is as high as it can be"
+        words = f"The memory clock was {clock:.0f} MHz, which is its maximum"
         away = measured_again(replace_board(s, gpu.key)) if gpu else ()
         if load and known(load.others) == 0:
             again = here(

@@ -1,8 +1,8 @@
 """A training step takes more or less memory per parameter than the usual rule says.
 
 What is wrong: weights, gradients, AdamW's state and the mixed-precision copies were measured, and their sum per
-parameter is far from the rule (18 bytes with a half-precision copy, 16 without). Memory plans based on that rule are
-then wrong.
+parameter is far from what the rule says (18 bytes with a half-precision copy, 16 without). Memory plans based on that
+rule are then wrong.
 
 Symptoms: `CUDA out of memory` with a model that should fit, or a lot of memory left over.
 

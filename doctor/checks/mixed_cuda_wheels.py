@@ -1,6 +1,6 @@
-"""CUDA wheels for different CUDA versions are mixed where PyTorch needs a matching set.
+"""CUDA wheels for different CUDA versions are mixed, but PyTorch needs a matching set.
 
-What is wrong, one of these: nvJitLink is older than cuSPARSE, which calls it; wheels for two CUDA majors that write
+What is wrong is one of these: nvJitLink is older than cuSPARSE, which calls it; wheels for two CUDA majors that write
 into the same folder (nvidia-nccl-cu12 and nvidia-nccl-cu13, nvidia-cudnn-cu11 and -cu12) are both installed, so the one
 installed last has overwritten the other's files; a symbol of a CUDA library is missing; the compiler's wheel
 (nvidia-cuda-nvcc) is for a different CUDA version than the headers (nvidia-cuda-runtime) that it compiles with.
@@ -13,7 +13,7 @@ Why it happens: two frameworks in one environment, an upgrade of `torch` across 
 different versions of these wheels.
 
 How to fix it: remove the wheels for the other CUDA version and install the pinned ones again. Do both: the removal also
-deletes files that they share.
+deletes files that the two sets share.
 
 A mismatched compiler wheel is a problem if something is compiled (`--building`); otherwise it is only a note.
 

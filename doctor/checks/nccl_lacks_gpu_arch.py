@@ -34,7 +34,7 @@ from ._torch import NO_CODE, cuda_build, gpus
 CHECK = Check(
     __name__,
     title="NCCL has no code for this GPU",
-    sound="NCCL is not known to lack code for the GPUs",
+    sound="No GPU was found that NCCL has no code for",
     severity="error",
     layer="libraries",
     tags=("libraries", "gpu"),
@@ -93,7 +93,7 @@ def _published(s: Snapshot, m: Matrix, version: str, capability: str, major: str
         return ""
     held = next((row.wheel_sass.get(major) for row in m.nccl_rows if row.version == wheel.version), None)
     runs = held and m.code_for_gpu(capability, held).kind == "sass"
-    return f"{wheel.name} {wheel.version} as published has code for {capability}" if runs else ""
+    return f"the published {wheel.name} {wheel.version} has code for {capability}" if runs else ""
 
 
 def _loaded(s: Snapshot, libraries: list[CodeLibrary]) -> CodeLibrary | None:

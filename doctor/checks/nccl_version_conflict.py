@@ -105,10 +105,10 @@ def _forced(s: Snapshot, name: str, value: str, path: str) -> Findings:
     left = ":".join(part for part in re.split(r"[\s:]+", value) if "libnccl" not in part)
     command = f"export {name}={left}" if left else f"unset {name}"
     changes = {"host.environment": environment_with(s, name, left or None), **recheck_run(s)}
-    text = "Also remove it wherever it is set: ~/.bashrc, the job script, ENV in the image."
+    text = "Also remove it wherever else it is set: ~/.bashrc, the job script, ENV in the image."
     step = Step(text=text, command=command, where="shell", changes=changes)
     fix = Fix(id="unset-nccl-variable", title=f"Remove NCCL from {name}", steps=(step,))
-    detail = f"It is version {found[1]}; torch ships {own} and may call functions that version {found[1]} lacks."
+    detail = f"That NCCL is version {found[1]}; torch ships {own} and may call functions that version {found[1]} lacks."
     yield CHECK.warn(title, detail, facts={**facts, "version": found[1]}, subject=name, fixes=(fix,))
 
 

@@ -12,10 +12,10 @@ virtual machine that the GPU was not passed through to, or a card that is switch
 How to fix it: choose a machine or plan with an NVIDIA GPU, or pass the GPU through to the virtual machine. To run on
 the CPU on purpose, use `--expect any`.
 
-On a Mac, this is a failure if a GPU is expected. Pasted text from a Mac that does not complain about CUDA may be about
-anything, so in that case it is only a note.
+On a Mac, this is a failure if a GPU is expected. If text pasted from a Mac does not complain about CUDA, this is only a
+note, because the text may be about anything.
 
-Not judged if the PCI list is missing or empty (gVisor, WSL, some ARM boards), because that proves nothing.
+A missing or empty PCI list (gVisor, WSL, some ARM boards) proves nothing, so this check then reports no failure.
 
 Source: sysfs PCI interface (docs.kernel.org/PCI/sysfs-pci.html); vendor 10de in the PCI ID repository.
 """

@@ -31,7 +31,7 @@ from ._torch import REPLACED, cuda_build
 CHECK = Check(
     __name__,
     title="nvidia-* wheels differ from torch's pins",
-    sound="The nvidia-* wheels that no other check judges match torch's pins",
+    sound="The nvidia-* wheels that no other check covers match torch's pins",
     severity="warning",
     layer="libraries",
     tags=("torch", "libraries"),

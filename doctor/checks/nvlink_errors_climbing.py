@@ -1,6 +1,6 @@
 """A GPU's NVLink links are producing errors right now.
 
-What is wrong: while gpudoctor is running, a link repeats transmissions, retrains, or receives damaged packets.
+What is wrong: while gpudoctor is running, a link is repeating transmissions, retraining, or receiving damaged packets.
 
 Symptoms: `nvidia-smi nvlink -e` prints counters that grow from call to call. NCCL is slow or uneven; Xid 74 (or 145
 to 150) may follow, and then the link is down.

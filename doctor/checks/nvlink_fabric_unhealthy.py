@@ -4,8 +4,8 @@ What is wrong: a GPU reached the fabric, but the driver flags a problem there: a
 (no partition, too few links, incompatible firmware ...), reduced bandwidth, or a recovery that is still running. Or the
 GPU has not joined the fabric, while other GPUs in this machine have.
 
-Symptoms: `nvidia-smi -q` shows it under `Fabric`, `Health`. Work on a single GPU is not affected; NCCL between GPUs
-fails, hangs or is slow.
+Symptoms: `nvidia-smi -q` shows the fault under `Fabric`, `Health`. Work on a single GPU is not affected; NCCL between
+GPUs fails, hangs or is slow.
 
 Why it happens: a broken link, switch or cable; a fabric manager or NMX controller that did not put this GPU into a
 partition; or firmware from a different release.

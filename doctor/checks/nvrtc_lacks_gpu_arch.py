@@ -32,7 +32,7 @@ from ._torch import NO_CODE, cuda_build, gpus, unlisted
 CHECK = Check(
     __name__,
     title="The run-time compiler NVRTC does not support this GPU",
-    sound="NVRTC is not known to be too old for the GPU",
+    sound="NVRTC was not found to be too old for the GPU",
     severity="warning",
     layer="libraries",
     tags=("torch", "libraries", "gpu"),

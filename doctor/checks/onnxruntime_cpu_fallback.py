@@ -1,6 +1,6 @@
-"""ONNX Runtime uses the CPU: its CPU package overwrote the GPU package, or the latter cannot load its libraries.
+"""ONNX Runtime uses the CPU: its CPU package overwrote the GPU package, or the GPU package cannot load its libraries.
 
-What is wrong, one of these: `onnxruntime` and `onnxruntime-gpu` are both installed, and because both write into the
+What is wrong is one of these: `onnxruntime` and `onnxruntime-gpu` are both installed, and because both write into the
 same folder, the one installed last wins; or onnxruntime-gpu needs CUDA libraries (for the CUDA major it was built for)
 that are not installed.
 
@@ -33,7 +33,7 @@ from ._linked import libraries_of
 CHECK = Check(
     __name__,
     title="ONNX Runtime falls back to the CPU",
-    sound="ONNX Runtime's GPU package is not known to lack CUDA libraries",
+    sound="No CUDA library was found to be missing for ONNX Runtime's GPU package",
     severity="error",
     layer="extension",
     tags=("framework", "libraries"),

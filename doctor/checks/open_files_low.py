@@ -9,7 +9,7 @@ Why it happens: 1024 is the soft limit of most shells; the hard limit is higher.
 
 How to fix it: run `ulimit -n 65536` before you start the program.
 
-Threshold: open_files (1024, or 4096 with several GPUs); a lower limit is only a note.
+Threshold: open_files (1024, or 4096 with several GPUs); a limit below it is only a note.
 
 Source: PyTorch documentation, multiprocessing, sharing strategies.
 """

@@ -1,6 +1,7 @@
 """A GPU's PCIe link is resending packets right now.
 
-What is wrong: packets between GPU and CPU arrive corrupted and are resent, several times while gpudoctor is watching.
+What is wrong: packets between GPU and CPU are arriving corrupted and being resent, several times while gpudoctor is
+watching.
 
 Symptoms: `nvidia-smi -q` prints `Replays Since Reset`, and the number grows from call to call. Copies between host
 and GPU are slow or uneven; the kernel log may have `AER: Corrected error`.

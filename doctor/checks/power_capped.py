@@ -53,7 +53,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if brake >= limit(p, "slowed_samples_percent", 10):
             yield CHECK.fail(
                 f"{name} was slowed down by a power brake in {brake:.0f} % of the samples under load",
-                f"The power supply or the rack asks the GPU to draw less.{_clocks(load)}",
+                f"The power supply or the rack asked the GPU to draw less.{_clocks(load)}",
                 facts=_facts(load, gpu),
                 subject=key,
                 fixes=_brake(s, m, gpu, key),

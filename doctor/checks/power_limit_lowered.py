@@ -48,7 +48,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         percent = round(now / default * 100)
         detail = "Under full load it is slower than other GPUs of its model."
         if has_power_sockets(s, m, gpu):
-            detail += f" If it was not lowered on purpose: {CABLES[0].lower()}{CABLES[1:]}"
+            detail += f" If it was not lowered on purpose, {CABLES[0].lower()}{CABLES[1:]}"
         yield CHECK.warn(
             f"The power limit of {name_of(gpu)} is {now:.0f} W, {percent} % of its default of {default:.0f} W",
             detail,

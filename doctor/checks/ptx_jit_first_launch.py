@@ -24,7 +24,7 @@ from ._measured import measured
 CHECK = Check(
     __name__,
     title="Kernels were compiled from PTX at the first launch",
-    sound="No kernel was seen to be compiled at the first launch",
+    sound="No kernel compilation was seen at the first launch",
     severity="warning",
     layer="python",
     tags=("measured", "torch", "speed"),
@@ -59,7 +59,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
                 ),
             )
             if forced:
-                words.append("an environment variable forces this")
+                words.append("an environment variable forces compilation from PTX")
                 fixes = (
                     here(
                         "unset-force-jit",
@@ -70,7 +70,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
                 )
             yield CHECK.warn(
                 f"torch's kernels were compiled from PTX for {proof.name or proof.device}",
-                f"{' and '.join(words)}. Every other kernel is also slow the first time it runs." if words else "",
+                f"{' and '.join(words)}. All other kernels are also slow the first time they run." if words else "",
                 facts={"first_launch_ms": first, "jit_cache_bytes": cache},
                 fixes=fixes,
                 downstream_of=(*CHECK.downstream_of, *(("environment-variable-breaks-cuda",) if forced else ())),

@@ -27,7 +27,7 @@ from ._code import judged
 CHECK = Check(
     __name__,
     title="torch's PTX is too new for the driver",
-    sound="torch needs no PTX that is too new for the driver",
+    sound="torch does not need PTX that is too new for the driver",
     severity="critical",
     layer="python",
     tags=("torch", "driver"),

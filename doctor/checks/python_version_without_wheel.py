@@ -12,7 +12,7 @@ or it is a free-threaded build (3.13t).
 How to fix it: create an environment with a different Python version; see the command in the finding. The system's
 Python stays unchanged.
 
-Judged only if PyTorch is not installed or has no CUDA support: an installed CUDA build shows that a wheel exists.
+Checked only if PyTorch is not installed or has no CUDA support: an installed CUDA build shows that a wheel exists.
 
 Source: file names of torch's wheels.
 """

@@ -11,7 +11,7 @@ cable that came up at a lower rate, or a busy switch.
 How to fix it: `nvidia-smi topo -m` shows what connects the two; between nodes, compare the rate of their network ports
 (`ethtool`, `ibstat`).
 
-There is no expected range to compare with, so this is only a warning. It is judged only with NCCL, and only if four or
+There is no expected range to compare with, so this is only a warning. It is checked only with NCCL, and only if four or
 more pairs were measured. If half of the pairs or more are slow, nothing is reported, because the machine is then
 probably built that way.
 
@@ -51,16 +51,17 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if len(alike) < _LEAST or not slow or 2 * len(slow) >= len(alike):
             continue
         worst = min(slow, key=lambda name: alike[name] / slow[name])
-        others = f" and {len(slow) - 1} other pair{'s' * (len(slow) > 2)}" if len(slow) > 1 else ""
+        others = f" (and {len(slow) - 1} other pair{'s' * (len(slow) > 2)})" if len(slow) > 1 else ""
         yield CHECK.warn(
-            f"Rank {worst}{others}: {alike[worst]:.3g} GB/s, compared with {slow[worst]:.3g} GB/s for the rest",
-            f"All of these pairs are on {'one node' if same else 'different nodes'}.",
+            f"Messages from rank {worst}{others} reach {alike[worst]:.3g} GB/s, compared with {slow[worst]:.3g} "
+            "GB/s for the rest",
+            f"Each of these pairs is {'within one node' if same else 'between two nodes'}.",
             facts={"pairs": sorted(slow), "gb_s": alike[worst], "others_gb_s": slow[worst], "same_node": same},
             subject=worst,
             fixes=(
                 here(
                     "links-again",
-                    "Check what connects the two, and measure again",
+                    "Check what connects the two ranks, and measure again",
                     "Interference from another program can look the same.",
                     "gpudoctor prove --links",
                 ),

@@ -9,9 +9,9 @@ all-reduces on all ranks but one. In that case NCCL is not slow; it is waiting.
 Why it happens: a GPU that is throttling or that another program is using, a process on the wrong cores, a node with
 slower GPUs.
 
-How to fix it: `gpudoctor prove --quick` compares each GPU with its siblings, and shows what holds it back.
+How to fix it: `gpudoctor prove --quick` compares each GPU with its siblings, and shows what is holding it back.
 
-Judged only on GPUs: on the CPU the ranks share the cores, so one always waits for another.
+Checked only on GPUs: on the CPU the ranks share the cores, so one always waits for another.
 
 Source: 20 steps of matrix multiplications and an all-reduce on each rank in `gpudoctor prove --links`.
 """
@@ -47,7 +47,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         raise NotExamined("how long ranks wait was not measured; run gpudoctor prove --links")
     waits = tuple(wait for wait in waits if wait.device.startswith("cuda") and wait.work_ms > 0)
     if len(waits) < 2:
-        raise NotExamined("fewer than two ranks on GPUs")
+        raise NotExamined("fewer than two ranks ran on GPUs")
     from ..fixes.speed import here
 
     slow = below_siblings({str(wait.rank): 1 / wait.work_ms for wait in waits}, _SHARE)
@@ -70,7 +70,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
                     "measure-that-gpu",
                     "Measure each GPU on that node separately",
                     "This shows whether the GPU is slower than its siblings, and whether heat, power or another "
-                    "program holds it back.",
+                    "program is holding it back.",
                     "gpudoctor prove --quick",
                 ),
             ),

@@ -14,7 +14,7 @@ How to fix it: set GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME to the interface th
 
 This is a failure if one of these variables names the wrong interface and the ranks did not reach each other. It is also
 a failure if they did not reach each other and MASTER_ADDR is the loopback address, so that each node waits for itself.
-Judged only on several nodes, or from NCCL's own log in pasted text. If the data arrived over that interface anyway
+Checked only on several nodes, or from NCCL's own log in pasted text. If the data arrived over that interface anyway
 (several nodes on one machine), the check passes. For gloo, `prove --links` itself uses the interface that reaches the
 address in `--nodes`.
 
@@ -76,7 +76,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         words += [f"The first node can be reached over {right}."] if right else []
         make = CHECK.fail if chosen and ends else CHECK.warn
         yield make(
-            f"{name} uses {', '.join(wrong)}{'' if chosen else ' by default'}, which does not reach any other node",
+            f"{'' if chosen else 'By default, '}{name} uses {', '.join(wrong)}, which does not reach any other node",
             " ".join(words),
             facts={"interfaces": wrong, "right": right},
             subject=group.backend,

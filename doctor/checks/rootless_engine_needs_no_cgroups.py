@@ -1,12 +1,12 @@
 """A rootless container engine will fail to start containers with GPUs.
 
 What is wrong: the engine runs without root, or remaps its containers' users, but the NVIDIA Container Toolkit still
-tries to write the container's device rules, which only root may do.
+tries to write the container's device rules, which only root can do.
 
 Symptoms: `nvidia-container-cli: mount error: failed to add device rules: ... bpf_prog_query(BPF_CGROUP_DEVICE)
 failed: operation not permitted`.
 
-Why it happens: `no-cgroups` in /etc/nvidia-container-runtime/config.toml is false, which is the value it has after
+Why it happens: `no-cgroups` in /etc/nvidia-container-runtime/config.toml is false, which is the default after
 installation.
 
 How to fix it: set it to true, or have the engine use CDI for GPUs, which needs no device rules.
@@ -42,7 +42,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
             how = "runs without root" if known(engine.rootless) else "remaps its containers' users"
             yield CHECK.warn(
                 f"{engine.kind.capitalize()} {how}: containers with GPUs will not start",
-                "The toolkit would have to write the container's device rules, which only root may do (no-cgroups is "
+                "The toolkit would have to write the container's device rules, which only root can do (no-cgroups is "
                 "false in /etc/nvidia-container-runtime/config.toml).",
                 facts={"engine": engine.kind, "rootless": known(engine.rootless), "no_cgroups": False},
                 subject=engine.kind,

@@ -24,7 +24,7 @@ from ._seen import DRIVERLESS
 CHECK = Check(
     __name__,
     title="The scheduler did not give this job a GPU",
-    sound="Nothing shows that Slurm gave this job no GPU",
+    sound="There is no sign that Slurm left this job without a GPU",
     severity="critical",
     layer="container",
     tags=("container", "scheduler"),

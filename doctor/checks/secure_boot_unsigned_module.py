@@ -10,8 +10,8 @@ Why it happens: the key was never enrolled (the blue screen at the first reboot 
 installed from a .run file without signing.
 
 How to fix it: enroll the key with mokutil and reboot, or turn Secure Boot off in the firmware. If the module is loaded,
-Secure Boot is not a problem. gpudoctor infers the problem because Secure Boot is on and the module is not loaded;
-`modprobe nvidia` shows whether that is correct.
+Secure Boot is not a problem. gpudoctor only infers this problem from Secure Boot being on and the module not being
+loaded; `modprobe nvidia` shows whether that is correct.
 
 Source: NVIDIA driver README, signed kernel modules; mokutil(1).
 """
@@ -27,7 +27,7 @@ from ._seen import absent, nvidia_cards
 CHECK = Check(
     __name__,
     title="Secure Boot may be blocking the NVIDIA module",
-    sound="Secure Boot does not block the NVIDIA module",
+    sound="Secure Boot is not blocking the NVIDIA module",
     severity="critical",
     layer="driver",
     tags=("driver",),
@@ -46,7 +46,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if any(card.driver for card in nvidia_cards(s) or ()):
         raise Skip("a different kernel driver is bound to the card")
     yield CHECK.fail(
-        "Secure Boot is on, and the NVIDIA module is built but not loaded: its signature may not be trusted",
+        "Secure Boot is on, and the NVIDIA module is built but not loaded: the kernel may not trust its signature",
         "Run modprobe nvidia: 'Key was rejected by service' confirms it.",
         facts={"secure_boot": True, "module_built": True, "kernel": known(s.host.kernel)},
         direct=False,

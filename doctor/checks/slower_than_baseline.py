@@ -74,7 +74,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     words = [f"{len(found.changes)} rates are in both reports", _software(s, base)]
     if others:
         more = f" and {len(others) - _LISTED} more" if len(others) > _LISTED else ""
-        words.append(f"Changed, and the ranges do not overlap: {'; '.join(map(_words, others[:_LISTED]))}{more}")
+        words.append(f"Changes whose ranges do not overlap: {'; '.join(map(_words, others[:_LISTED]))}{more}")
     if found.gone:
         words.append(f"Only in the earlier report: {', '.join(dict.fromkeys(name or key for name, key in found.gone))}")
     if found.left_out:

@@ -1,23 +1,25 @@
-"""This machine is not what the spec says: a version, a package, the GPUs or the system differ.
+"""This machine does not match the spec: it differs in a version, a package, the GPUs or the operating system.
 
 What is wrong: a spec states what a team has agreed on (torch, driver, CUDA, cuDNN, NCCL, Python, packages, GPUs,
-operating system), and this machine has something else. The finding has one line for each deviation.
+operating system), and this machine differs from the spec. The finding has one line for each deviation.
 
-Symptoms: it works on one machine and not on another; results or speed differ between machines that should be alike.
+Symptoms: a program works on one machine but not on another; results or speed differ between machines that should be
+alike.
 
-Why it happens: somebody upgraded a package or the driver, a new node came with another image, or the spec is old.
+Why it happens: somebody upgraded a package or the driver, a new node came with a different image, or the spec is old.
 
 How to fix it: see the steps in the finding; each deviation has one. If the machine is right, change the spec.
-`gpudoctor print spec` writes one from a good machine.
+`gpudoctor print spec` writes a spec from a good machine.
 
-What is compared: torch, the driver, Python and packages by their versions. `cuda` is the CUDA that torch was built
-with; without torch, that of nvcc or of the image. `cudnn` and `nccl` are those that torch loads; without torch, those
-that the loader finds; the fourth number of cuDNN is that of its release's wheels. `gpu` is judged like --expect, `os`
-by /etc/os-release, in WSL too; `os = "wsl 2"` asks for WSL itself. Ranges follow PEP 440; local versions (+cu128) count
-only in a range that names one. A version that is known only in part (CUDA 12.8, and the spec names 12.8.1) is unknown,
-and so is every fact that could not be read: unknown lines never pass.
+What is compared: torch, the driver, Python and packages by their versions. `cuda` is the CUDA version that torch was
+built with; without torch, it is the version of nvcc or of the image. `cudnn` and `nccl` are the versions that torch
+loads; without torch, they are the versions that the loader finds. A fourth number of a cuDNN version is that of the
+release's wheels. `gpu` is compared in the same way as --expect, and `os` with /etc/os-release, in WSL too;
+`os = "wsl 2"` asks for WSL itself. Ranges follow PEP 440; local versions (+cu128) count only in a range that names one.
+A version that is known only in part (CUDA 12.8, when the spec names 12.8.1) counts as unknown, and so does every fact
+that could not be read: unknown lines never pass.
 
-With --expect none (an image is being built), `driver` and `gpu` are not judged.
+With --expect none (an image is being built), `driver` and `gpu` are not checked.
 
 Source: the spec itself (gpudoctor.toml, or --spec FILE); packaging.python.org/specifications/version-specifiers.
 """
@@ -96,8 +98,8 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     spec = [line for line in p.spec if p.expect.kind != "none" or line.key not in _OF_HOST]
     left = list(dict.fromkeys(line.name for line in p.spec if line not in spec))
     if left:
-        words = f"With --expect none these are not judged: {', '.join(left)}."
-        yield CHECK.remark("The spec was judged in part", words)
+        words = f"With --expect none, these are not checked: {', '.join(left)}."
+        yield CHECK.remark("Only part of the spec was checked", words)
     judged = [_judged(s, m, p, line) for line in spec]
     off, unknown, again = ([one for one in judged if one.state == state] for state in ("off", "unknown", "recheck"))
     if not off and not unknown:

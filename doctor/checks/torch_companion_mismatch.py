@@ -34,7 +34,7 @@ from ._torch import OTHER_BUILD, REPLACED, installed
 CHECK = Check(
     __name__,
     title="A companion package does not match torch",
-    sound="No companion package that does not match torch was found",
+    sound="No companion package that conflicts with torch was found",
     severity="error",
     layer="python",
     tags=("torch", "python"),

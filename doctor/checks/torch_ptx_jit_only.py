@@ -3,7 +3,7 @@
 What is wrong: it works, but the driver compiles each kernel the first time it is used.
 
 Symptoms: the first call takes minutes, later ones are fast; after a driver update it happens again. In containers
-whose home folder is not kept, it happens at every start, because the cache (~/.nv/ComputeCache) is lost.
+without a persistent home folder, it happens at every start, because the cache (~/.nv/ComputeCache) is lost.
 
 Why it happens: the GPU is newer than the build, and the build contains PTX for an older generation.
 

@@ -1,4 +1,4 @@
-"""A package that `torch` requires is not installed, or `torch`'s own metadata excludes its installed version.
+"""A package that `torch` requires is not installed, or its version is one that `torch`'s own metadata excludes.
 
 What is wrong: `torch`'s METADATA names packages with version bounds (sympy, networkx, typing-extensions, jinja2,
 fsspec, filelock ...), and the installed packages do not satisfy them.

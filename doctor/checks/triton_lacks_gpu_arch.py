@@ -38,7 +38,7 @@ from ._torch import NO_CODE, cuda_build, gpus, unlisted
 CHECK = Check(
     __name__,
     title="Triton does not support this GPU",
-    sound="Triton is not known to be too old for the GPU",
+    sound="Triton was not found to be too old for the GPU",
     severity="error",
     layer="extension",
     tags=("torch", "extension", "gpu"),

@@ -32,7 +32,7 @@ from ._torch import cuda_build, has_gpu
 CHECK = Check(
     __name__,
     title="Triton cannot find a libcuda to link with",
-    sound="The driver's libcuda does not lack the link that Triton needs",
+    sound="No libcuda link that Triton needs was found to be missing",
     severity="warning",
     layer="extension",
     tags=("torch", "extension", "loader"),

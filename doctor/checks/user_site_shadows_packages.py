@@ -31,7 +31,7 @@ from ._user_site import in_user_site
 CHECK = Check(
     __name__,
     title="The user's site folder hides packages in the environment",
-    sound="The user's site folder hides no other version of a GPU package",
+    sound="The user's site folder does not hide a different version of any GPU package",
     severity="error",
     layer="python",
     tags=("torch", "python"),

@@ -24,7 +24,7 @@ from ._seen import is_compat, version_numbers
 CHECK = Check(
     __name__,
     title="A Linux driver is installed inside WSL",
-    sound="No Linux driver interferes inside WSL",
+    sound="No Linux driver is interfering inside WSL",
     severity="critical",
     layer="driver",
     tags=("wsl", "driver"),

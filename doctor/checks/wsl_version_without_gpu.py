@@ -1,7 +1,7 @@
 """This WSL distribution has no GPU: it is WSL 1, or Windows, WSL or the Windows driver does not provide one.
 
 What is wrong: WSL 2 provides the Windows GPU as /dev/dxg, and its libraries in /usr/lib/wsl/lib. WSL 1 has neither;
-with an old Windows, an old WSL or no NVIDIA driver in Windows, some of this is missing.
+with an old Windows or WSL version or no NVIDIA driver in Windows, some of this is missing.
 
 Symptoms: `Found no NVIDIA driver on your system`, `nvidia-smi: command not found`, or nvidia-smi cannot
 communicate with the driver.

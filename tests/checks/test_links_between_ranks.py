@@ -124,7 +124,7 @@ def test_several_slow_ranks_are_no_single_one_and_no_equal_work() -> None:
 
 def test_one_pair_of_ranks_is_slow() -> None:
     finding = one("rank-link-slow", linked(sends=(replace(SENDS[0], gb_s=11.0), *SENDS[1:])), pairs=["0 to 1"])
-    assert "Rank 0 to 1: 11 GB/s, compared with 30" in finding.title
+    assert "Messages from rank 0 to 1 reach 11 GB/s, compared with 30" in finding.title
     half = tuple(replace(send, gb_s=11.0) if send.source < 2 else send for send in SENDS)
     assert not set(ids(linked(sends=half))) & set(IDS), "so the machine is built"
     between = tuple(replace(send, gb_s=11.0, same_node=False) for send in SENDS[:6])

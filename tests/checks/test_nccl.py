@@ -38,7 +38,7 @@ def test_what_ran_beats_the_bytes_and_the_published_wheel_makes_them_doubtful() 
     assert run(ARCH, sick.replace({"measured.level": "proof", "measured.collective": one}))[0] == "fail"
     read = sick.replace({"torch.nccl_bundled": "2.27.3"})
     status, reason, _ = run(ARCH, read)
-    assert status == "unknown" and "2.27.3 as published has code for 7.5" in reason
+    assert status == "unknown" and "the published nvidia-nccl-cu12 2.27.3 has code for 7.5" in reason
 
 
 def test_one_gpu_needs_no_nccl() -> None:

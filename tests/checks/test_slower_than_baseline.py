@@ -77,7 +77,7 @@ def test_what_both_measurements_vary_by_is_no_change() -> None:
 def test_ranges_that_do_not_overlap_are_called_so() -> None:
     """A loss of 8 % is smaller than the earlier spread of 15 %, but half of that lies below the median."""
     (remark,) = held(scaled(proven(B), 0.92, spread=0.5), scaled(proven(B), 1.0, spread=15.0))[2]
-    assert "the ranges do not overlap: bf16 matmul" in remark.detail and "both spreads" not in remark.detail
+    assert "whose ranges do not overlap: bf16 matmul" in remark.detail and "both spreads" not in remark.detail
     (remark,) = held(scaled(proven(B), 0.92, spread=2.0), scaled(proven(B), 1.0, spread=15.0))[2]
     assert remark.facts["changes"] == [] and "bf16 matmul" not in remark.detail
 

@@ -269,7 +269,7 @@ def test_where_no_gpu_is_expected_driver_and_gpu_are_named_and_not_judged() -> N
     found = report(healthy(), policy)
     assert found.verdict != "fail"
     assert [r.detail for r in found.remarks if r.id == CHECK] == [
-        "With --expect none these are not judged: driver, gpu."
+        "With --expect none, these are not checked: driver, gpu."
     ]
 
 
