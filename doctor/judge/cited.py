@@ -86,10 +86,10 @@ def matrix_notes(matrix: Matrix, judged_on: str, used: Iterable[MatrixRow]) -> M
     days = (day - date.fromisoformat(matrix.version.replace(".", "-"))).days
     if days > OLD_DAYS:
         names = ", ".join(one.name for one in old if one.row.table in JUDGED_BY)
-        about = " Tables older than their publishers' usual interval (gpudoctor matrix age)"
+        about = " Tables that are due for an update (gpudoctor matrix age)"
         tables = f"{about}: {names}." if names else ""
         what = (
-            f"newer GPUs, drivers and torch releases are not in it.{tables} Update gpudoctor, or give a newer "
+            f"newer GPUs, drivers and torch releases are not in it.{tables} Update gpudoctor, or pass a newer "
             f"matrix with --matrix"
         )
         return MatrixNotes((*notes, f"The matrix is {days} days old: {what}"))

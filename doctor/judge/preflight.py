@@ -140,13 +140,14 @@ def _left_open(s: Snapshot, m: Matrix, report: Report, answer: Required | None) 
     """What keeps a success from being certain; empty if nothing does."""
     if answer and answer.hook.satisfied is None:
         return (
-            f"whether {answer.hook.variable} lets it start ({answer.hook.term}) depends on the GPU's brand: specify it"
+            f"whether {answer.hook.variable} lets the image start ({answer.hook.term}) depends on the GPU's brand: "
+            "specify the brand"
         )
     if not _code_unknown(s, m, report):
         return ""
     named = known(s.torch.version) is not None
-    text = "whether its torch has code for this GPU" if named else "which torch is inside"
-    return f"{text} is not in the image's config{_look(s)}"
+    text = "whether its torch has code for this GPU" if named else "which torch is installed"
+    return f"the image's config does not show {text}{_look(s)}"
 
 
 def _look(s: Snapshot) -> str:
@@ -237,7 +238,11 @@ def _label(answer: Required | None, by_driver: str, what: str, lowest: str) -> t
     runs = by_driver in ("native", "minor-version")
     if answer.hook.satisfied is False and runs:
         term = answer.hook.term or answer.hook.error or answer.hook.variable
-        needs = f"its software ({what}) needs only driver {lowest}" if lowest else f"its software ({what}) runs"
+        needs = (
+            f"its software ({what}) needs only driver {lowest}"
+            if lowest
+            else f"its software ({what}) would run with this driver"
+        )
         return "stricter", f"{answer.hook.variable} requires {term}; {needs}"
     if answer.hook.satisfied and not runs:
         return "looser", f"the image's own requirement ({answer.requested[0][0]}) still allows it to start"

@@ -234,10 +234,12 @@ def config_notes(policy: Policy, not_silenced: tuple[str, ...] = ()) -> tuple[st
         lost = [*policy.found.ignored]
         lost += [f"silencing {', '.join(not_silenced)}"] if not_silenced else []
         if lost:
-            notes.append(f"Ignored from {name}: {'; '.join(lost)}. If the file is yours: gpudoctor trust {quote(name)}")
+            notes.append(
+                f"Ignored in {name}: {'; '.join(lost)}. If the file is yours, run: gpudoctor trust {quote(name)}"
+            )
     if policy.spec:
         files = files_of(policy.spec)
         lines = "1 line" if len(policy.spec) == 1 else f"{len(policy.spec)} lines"
         source = f" from {', '.join(files)}" if files else ""
-        notes.append(f"Compared with a spec of {lines}{source}")
+        notes.append(f"Compared with a spec ({lines}{source})")
     return tuple(notes)

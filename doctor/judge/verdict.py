@@ -75,7 +75,7 @@ def _advice(s: Snapshot, m: Matrix, swept: list[Sweep], run: Watched | None, ids
     for sweep in swept:
         yield from _of_sweep(s, sweep)
     if "cpu-bound" in ids and any(sweep.waiting() for sweep in swept):
-        yield "A faster CPU core would help at every batch size that waits for launches."
+        yield "A faster CPU core would help at every batch size where the GPU waits for launches."
     if swept:
         yield from _together(s, m)
 
@@ -89,10 +89,10 @@ def _of_run(run: Watched) -> Iterator[str]:
     elif run.bound == "waiting":
         ranks = (
             "In a distributed job, a rank that waits in NCCL for a slower one looks like this. Watch the other ranks "
-            "too: the one that does not wait holds up all of them (its data, its core, its GPU). "
+            "too: the one that is not waiting is holding up all the others (because of its data, core or GPU). "
         )
         yield (
-            f"A waiting kernel counts as busy. {ranks if run.ranks else ''}If there is only one GPU, its kernels use "
+            f"A waiting kernel counts as busy. {ranks if run.ranks else ''}In a job with only one GPU, its kernels use "
             f"few of the SMs: a larger batch, torch.compile or fewer, larger kernels would help; a faster GPU would "
             f"not."
         )
@@ -149,15 +149,15 @@ def _of_sweep(s: Snapshot, sweep: Sweep) -> Iterator[str]:
     waiting = sweep.waiting()
     if not waiting:
         if sweep.crossover == sweep.steps[0].point.batch and not _shared(s, sweep.device):
-            yield f"{name} is the limit at every batch of {_MODEL}: a faster GPU would help."
+            yield f"{name} is the limit at every batch size of {_MODEL}: a faster GPU would help."
         return
     last = waiting[-1].point.batch
     share = waiting[-1].gpu_percent
-    idle = f" (it is busy {share:.0f} % of the time there)" if share is not None else ""
+    idle = f" (the GPU is busy {share:.0f} % of the time at that size)" if share is not None else ""
     if sweep.crossover:
         yield (
-            f"Use a larger batch if you can: with {_MODEL}, {name} waits for the host up to batch "
-            f"{last:,}{idle}, where a faster GPU would not help, and is the limit from batch "
+            f"Use a larger batch if you can: with {_MODEL}, {name} waits for the host up to batch size "
+            f"{last:,}{idle}, where a faster GPU would not help, and is the limit from batch size "
             f"{sweep.crossover:,} on. gpudoctor watch shows which side your own training is on."
         )
     else:
@@ -171,8 +171,8 @@ def _of_sweep(s: Snapshot, sweep: Sweep) -> Iterator[str]:
     if graph and step.step_ms >= _GRAPH * graph:
         gain = number(step.step_ms / graph)
         yield (
-            f"CUDA graphs (torch.compile with mode reduce-overhead) make a step at batch {step.batch:,} {gain} times "
-            f"as fast."
+            f"CUDA graphs (torch.compile with mode reduce-overhead) make a step at batch size {step.batch:,} {gain} "
+            f"times as fast."
         )
 
 

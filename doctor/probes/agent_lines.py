@@ -60,7 +60,7 @@ def slow_words(result: AgentResult) -> str:
     """Of a child that was slow, or had no core: what it did when the time was over, and what gives it more."""
     what, why = result.guilty or "it", result.waits or "it was slow"
     advice = "" if ";" in why else "; --timeout sets a longer limit"
-    return f"{what} was not finished after {result.seconds:.{int(result.seconds < 1)}f} s: {why}{advice}"
+    return f"{what} did not finish within {result.seconds:.{int(result.seconds < 1)}f} s: {why}{advice}"
 
 
 def call_faults(result: AgentResult, library: Literal["nvml", "cuda"]) -> tuple[CallFault, ...]:

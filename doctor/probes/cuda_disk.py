@@ -47,7 +47,7 @@ def _toolkit(raw: Raw, row: dict[str, object]) -> Toolkit:
     path, real = string(row.get("path")), string(row.get("real"))
     version, nvcc = _versions(raw, path, real)
     if "bin/nvcc" not in strings(row.get("parts")):
-        nvcc = Missing("absent", "no bin/nvcc in it")
+        nvcc = Missing("absent", "the toolkit has no bin/nvcc")
     return Toolkit(path=path, version=version, nvcc=nvcc)
 
 
@@ -69,7 +69,7 @@ def _versions(raw: Raw, path: str, real: str) -> tuple[str | Missing, str | Miss
         return match.group(1), by_header or match.group(1)
     named = re.search(r"cuda-(\d+\.\d+)", real)
     version = by_header or (named.group(1) if named else None)
-    gap = Missing("absent", "no file there gives its version")
+    gap = Missing("absent", "no file there shows its version")
     return version or gap, version or gap
 
 
@@ -93,7 +93,7 @@ def _build_nvcc(raw: Raw, home: str | Missing | None, real: str | None) -> str |
         row = next((r for r in rows if prefix in (r.get("path"), r.get("real"))), None)
         if row:
             return _versions(raw, string(row.get("path")), string(row.get("real")))[1]
-        return Missing("error", f"no file next to {real} gives its version")
+        return Missing("error", f"no file next to {real} shows its version")
     return Missing("absent", "no nvcc") if not isinstance(raw.row("loader"), Missing) else raw.unasked
 
 
@@ -119,7 +119,7 @@ def _gcc(raw: Raw) -> str | Missing:
         if re.fullmatch(r"\d+(\.\d+)*", name)
     ]
     if not found:
-        return Missing("absent", "no folder in /usr/lib/gcc gives the version")
+        return Missing("absent", "no folder in /usr/lib/gcc shows the version")
     return max(found, key=lambda name: [int(part) for part in name.split(".")])
 
 

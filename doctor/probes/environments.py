@@ -75,7 +75,7 @@ def _dead(row: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(dead, dict):
         return {}
     path, target = string(dead.get("path")), string(dead.get("target"))
-    words = f"{path} is a link to {target}, which does not exist" if target else f"there is no {path}"
+    words = f"{path} is a link to {target}, which does not exist" if target else f"{path} does not exist"
     return {"starts": False, "start_error": words, "start_fault": "gone", "link_target": target or ABSENT}
 
 
@@ -92,7 +92,7 @@ def _version(row: dict[str, Any], cfg: dict[str, str] | None, short: str | None)
         match = _FULL.search(text.removeprefix("cpython-"))
         if match and (short is None or match.group(1).startswith(short + ".")):
             return match.group(1)
-    return short or Missing("absent", "no standard library folder shows it")
+    return short or Missing("absent", "no standard library folder shows the version")
 
 
 def _kind(row: dict[str, Any], prefix: str, cfg: dict[str, str] | None) -> str:

@@ -13,7 +13,7 @@ _GONE = (2, 20, 40)
 """ENOENT (the file, or the loader that it names), ENOTDIR, ELOOP."""
 _REFUSED = {
     8: "the kernel cannot execute it: it is for a different processor, or it is not a program",
-    13: "this user may not execute it (Permission denied)",
+    13: "this user is not allowed to execute it (Permission denied)",
     80: "the kernel cannot execute it: a library that it needs is damaged",
     86: "the kernel cannot execute it: it is for a different processor",
 }  # fmt: skip

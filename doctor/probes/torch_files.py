@@ -124,7 +124,11 @@ def _archs(main: list[CodeLibrary], kind: str, build: str | None, names: object)
 def _arch_text(raw: Raw, build: str | None) -> tuple[str, ...] | Missing:
     row = raw.row("archs")
     if isinstance(row, Missing):
-        return Missing("absent", f"a {build} build has no list") if build in ("cpu", "xpu") and raw.complete else row
+        return (
+            Missing("absent", f"a {build} build has no list of architectures")
+            if build in ("cpu", "xpu") and raw.complete
+            else row
+        )
     return strings(row.get("archs"))
 
 
@@ -162,10 +166,10 @@ def _linked(raw: Raw, folder: str, python: Python) -> dict[str, Any]:
         "linked_libraries": tuple(needed),
         "missing_libraries": tuple(name for name in lost if name not in found),
         "cudnn_bundled": _bundled(raw, python, cudnn, "cudnn", needed),
-        "cudnn_path": cudnn or Missing("absent", "no library links cuDNN by name"),
+        "cudnn_path": cudnn or Missing("absent", "none of torch's libraries lists cuDNN as a dependency"),
         "cudnn_shadow": _shadow(raw, cudnn),
         "nccl_bundled": _bundled(raw, python, nccl, "nccl", needed),
-        "nccl_path": nccl or Missing("absent", "no library links NCCL by name"),
+        "nccl_path": nccl or Missing("absent", "none of torch's libraries lists NCCL as a dependency"),
     }
 
 
@@ -177,7 +181,12 @@ def _bundled(raw: Raw, python: Python, path: str, name: str, needed: dict[str, N
     """Version by the wheel that the found file lies in, else by the real file's name."""
     if not path:
         linked = any(soname.startswith(f"lib{name}.so") for soname in needed)
-        return Missing("absent", "linked but not found" if linked else f"{name} is not linked by name (static or none)")
+        return Missing(
+            "absent",
+            "linked but not found"
+            if linked
+            else f"none of torch's libraries lists {name} as a dependency (linked statically or not used)",
+        )
     distributions = python.distributions
     for dist in distributions if isinstance(distributions, tuple) else ():
         if _WHEEL.match(dist.name) and f"-{name}-" in dist.name and path.startswith(dist.location + "/nvidia/"):

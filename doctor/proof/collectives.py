@@ -43,7 +43,10 @@ def too_few(plan: Plan, links: Links, proven: int, why_none: Callable[[], tuple[
     if links.processes and links.processes > proven:
         return "absent", f"{links.processes} processes were requested, but only {proven} GPUs computed correctly here"
     if not links.nodes and (links.processes or proven) == 1:
-        return "absent", "only one GPU here: links are measured between two or more (--nodes HOST,HOST; --device cpu)"
+        return (
+            "absent",
+            "only one GPU here; links are measured between two or more (try --nodes HOST,HOST or --device cpu)",
+        )
     return None
 
 

@@ -72,7 +72,7 @@ class _Prover(Kept):
         if not gpus:
             return self.leave_out(SOAK, *self.why_none())
         if self.end - monotonic() < _START_S:
-            return self.leave_out(SOAK, "timeout", f"the {self.plan.total_s:.3g} s allowed for the test were used up")
+            return self.leave_out(SOAK, "timeout", f"the {self.plan.total_s:.3g} s allowed for the test ran out")
         if sys.platform == "win32":
             for device in gpus:
                 self.child(SOAK, "--device", device, "--seconds", f"{self.plan.soak_s:.0f}")
@@ -199,7 +199,7 @@ class _Prover(Kept):
         """Speed of several GPUs, each by a child of its own."""
         if self.end - monotonic() < LEAST_S:
             return self.leave_out(
-                "torch_speed", "timeout", f"the {self.plan.total_s:.3g} s allowed for the test were used up"
+                "torch_speed", "timeout", f"the {self.plan.total_s:.3g} s allowed for the test ran out"
             )
         try:
             every.run()
@@ -218,7 +218,7 @@ class _Prover(Kept):
             return None
         if self.end - monotonic() < LEAST_S:
             before = f" before cuda:{arguments[-1]}" if "--first" in arguments else ""
-            self.leave_out(agent, "timeout", f"the {self.plan.total_s:.3g} s allowed for the test were used up{before}")
+            self.leave_out(agent, "timeout", f"the {self.plan.total_s:.3g} s allowed for the test ran out{before}")
             return None
         words = WORDS[agent]
         self.say(words)
@@ -244,7 +244,7 @@ class _Prover(Kept):
         try:
             (result,) = wait_agents(process)
             if result.fault == "hang" and result.silent < self.plan.silence_s(agent, step):
-                result.fault, result.waits = "slow", f"the {self.plan.total_s:.3g} s allowed for the test were used up"
+                result.fault, result.waits = "slow", f"the {self.plan.total_s:.3g} s allowed for the test ran out"
             return self.keep(agent, arguments, result, process)
         except KeyboardInterrupt:
             if sys.platform != "win32":

@@ -38,7 +38,7 @@ class Cap(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 WORDS: dict[CapOf, str] = {
     "gpus": "GPUs that NVML lists",
-    "gpu-pairs": "GPUs examined for links between them",
+    "gpu-pairs": "GPUs for links between them",
     "mig-instances": "slots for MIG instances",
     "nvlink-links": "NVLink links",
     "gpu-processes": "processes on a GPU",

@@ -263,7 +263,7 @@ class Redactor:
             found["command"] = ""
             if hasattr(value, "possible_here"):
                 text = changes.get("text", value.text).rstrip()
-                where = "." if holds_mask(before) else "; a terminal or --no-redact shows it."
+                where = "." if holds_mask(before) else "; to see it, use a terminal or --no-redact."
                 found["text"] = f"{text} {NO_COMMAND}{where}".lstrip()
         others = changes.get("alternatives", getattr(value, "alternatives", ()))
         if not all(other.command for other in others):

@@ -81,14 +81,12 @@ def test_right_or_not_known() -> None:
 def test_a_gpu_that_was_not_compared_is_no_pass() -> None:
     """Of two, one. That --device left the other out is no gap: the report says so."""
     gap = Missing("timeout", "convolution was not over")
-    late = StepEnd(
-        agent="torch_proof", step="device", fault="skipped", detail="the 60 s allowed for the test were used up"
-    )
+    late = StepEnd(agent="torch_proof", step="device", fault="skipped", detail="the 60 s allowed for the test ran out")
     both = ("cuda:0", "cuda:1")
     second = torch_proof(B, device="cuda:1", tensor_device="cuda:1", key="GPU-1", right=gap, fault="slow")
     for more, words in (
         ({"torch": (torch_proof(B), second)}, "no result of cuda:1 was compared: convolution was not over"),
-        ({"ended": (late,)}, "no result of cuda:1 was compared: the 60 s allowed for the test were used up"),
+        ({"ended": (late,)}, "no result of cuda:1 was compared: the 60 s allowed for the test ran out"),
         ({"torch_devices": (*both, "cuda:2", "cuda:3")}, "no result of cuda:1-3 was compared"),
     ):
         s = proven(B, **{"torch_devices": both, **more})

@@ -120,7 +120,7 @@ def test_trust_lets_it_count_until_it_changes(clone: Path) -> None:
         return done.returncode, done.stderr.decode()
 
     code, said = health()
-    assert code == 1 and 'Ignored from gpudoctor.toml: expect = "none"' in said and "gpudoctor trust" in said
+    assert code == 1 and 'Ignored in gpudoctor.toml: expect = "none"' in said and "gpudoctor trust" in said
     assert gpudoctor("trust", "gpudoctor.toml", cwd=clone, env=env(clone)).returncode == 0
     kept = clone.parent / "home" / ".local" / "state" / "gpudoctor" / "trusted"
     assert kept.stat().st_mode & 0o777 == 0o600
@@ -179,6 +179,6 @@ def test_a_found_file_installs_no_package_of_its_own(clone: Path) -> None:
     said = done.stderr.decode()
     assert (
         "strange-package was not installed: only gpudoctor.toml names it" in said
-        and "Ignored from gpudoctor.toml: matrix" in said
+        and "Ignored in gpudoctor.toml: matrix" in said
     )
     assert b"pip install strange-package" not in done.stdout and "[1/" not in said

@@ -114,8 +114,8 @@ def test_a_launcher_that_ends_before_a_rank_begins_shows_nothing(end: StepEnd, s
 @for_each(
     ("why", "status"),
     [
-        (Missing("timeout", "import torch was not finished after 9 s: it was still reading"), "unknown"),
-        (Missing("timeout", "the 20 s allowed for the test were used up"), "unknown"),
+        (Missing("timeout", "import torch did not finish within 9 s: it was still reading"), "unknown"),
+        (Missing("timeout", "the 20 s allowed for the test ran out"), "unknown"),
         (Missing("absent", "only one GPU here"), "skipped"),
         (NOT_ASKED, "skipped"),
     ],

@@ -98,7 +98,7 @@ def test_what_the_end_of_the_time_cuts_off_does_not_hang(pause_s: float, fault: 
     measured = parse_measured(proof, {"level": "quick", "device": "cuda"}, True)
     (end,) = [one for one in measured.ended if one.agent == "torch_proof"]
     assert (end.step, end.fault) == ("convolution", fault), end
-    assert fault == "hang" or "the 4.5 s allowed for the test were used up; --timeout sets a longer limit" in end.detail
+    assert fault == "hang" or "the 4.5 s allowed for the test ran out; --timeout sets a longer limit" in end.detail
 
 
 def slow(agent: str, fault: str, device: str = "", **more: Any) -> StepEnd:

@@ -96,7 +96,7 @@ def test_what_no_shell_finds_is_left_out_with_a_word() -> None:
     shown = masks.value(fix)
     assert [one.command for one in shown.steps] == ["", ""]
     assert shown.steps[0].text == (
-        "Choose. The command is omitted because it contains a masked name; a terminal or --no-redact shows it."
+        "Choose. The command is omitted because it contains a masked name; to see it, use a terminal or --no-redact."
     )
     assert shown.note == "Good to know.\nAnd so on."
     assert masks.value(shown) == shown
