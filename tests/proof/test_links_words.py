@@ -92,7 +92,7 @@ def test_no_gpu_is_taken_twice() -> None:
     assert of("cuda", 2) == of("cuda", 2, processes=2) == of("cpu", 1) == of("cpu", 0, processes=4) == ""
     assert of("cuda", 0) == of("cuda", 0, processes=1) == of("cpu", 0) == "none"
     assert of("cuda", 2, processes=4) == "4 processes were requested, but only 2 GPUs computed correctly here"
-    assert of("cuda", 1).startswith("only one GPU here: ") and of("cuda", 2, processes=1) == of("cuda", 1)
+    assert of("cuda", 1).startswith("only one GPU here; ") and of("cuda", 2, processes=1) == of("cuda", 1)
     assert of("cuda", 1, nodes=("a", "b")) == "", "two nodes with one GPU each have a link between them"
     assert of("cuda", 0, node=1, nodes=("a", "b")) == of("cuda", 0, launched={"RANK": "3"}) == ""
 

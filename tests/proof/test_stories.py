@@ -85,7 +85,10 @@ def test_pro_6000_is_no_faster_than_a_3060_ti_until_the_batch_is_large() -> None
     assert bounds(big)[1024] == bounds(small)[1024] == "launch"
     assert bounds(big)[4096] == "launch" and bounds(small)[4096] == "compute"
     assert verdict(big).crossover_batch == {"cuda:0": 10240} and verdict(small).crossover_batch == {"cuda:0": 4096}
-    assert verdict(big).advice[0].startswith("Use a larger batch") and "from batch 10,240 on" in verdict(big).advice[0]
+    assert (
+        verdict(big).advice[0].startswith("Use a larger batch")
+        and "from batch size 10,240 on" in verdict(big).advice[0]
+    )
     assert "with the small model measured here" in verdict(big).advice[0]
     assert "A different GPU would not help at these sizes" in said(big)["launch-bound"]
     assert any("CUDA graphs" in line for line in verdict(big).advice)
