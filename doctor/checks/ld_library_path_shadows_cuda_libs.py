@@ -1,4 +1,4 @@
-"""A folder on LD_LIBRARY_PATH supplies a CUDA library instead of the one that PyTorch ships.
+"""A folder on LD_LIBRARY_PATH supplies a CUDA library in place of the one that PyTorch ships.
 
 What is wrong: the loader searches LD_LIBRARY_PATH before the folders that a library itself names (RUNPATH), so an older
 libnvJitLink, libcublas or libcusparse from a toolkit is loaded instead of the wheel's.

@@ -71,7 +71,9 @@ def _compiler_apart(s: Snapshot, p: Policy) -> Findings:
     for nvcc, runtime in compilers_apart(s):
         wanted = ".".join(runtime.version.split(".")[:2])
         title = f"{nvcc.name} {nvcc.version} is for a different CUDA version than {runtime.name} {runtime.version}"
-        detail = "Code that it compiles includes the runtime wheel's headers, which must be for the same CUDA version."
+        detail = (
+            "Code that nvcc compiles includes the runtime wheel's headers, which must be for the same CUDA version."
+        )
         say = CHECK.warn if p.building else CHECK.remark
         facts = {"compiler": nvcc.version, "runtime": runtime.version, "wanted": f"{nvcc.name}=={wanted}.*"}
         fixes = (compiler_of_runtime(s, nvcc, runtime),) if p.building else ()

@@ -34,7 +34,7 @@ from ._torch import NO_CODE, cuda_build, gpus
 CHECK = Check(
     __name__,
     title="NCCL has no code for this GPU",
-    sound="No GPU was found that NCCL has no code for",
+    sound="No GPU without NCCL code was found",
     severity="error",
     layer="libraries",
     tags=("libraries", "gpu"),

@@ -33,7 +33,7 @@ from ._linked import libraries_of
 CHECK = Check(
     __name__,
     title="ONNX Runtime falls back to the CPU",
-    sound="No CUDA library was found to be missing for ONNX Runtime's GPU package",
+    sound="No missing CUDA library was found for ONNX Runtime's GPU package",
     severity="error",
     layer="extension",
     tags=("framework", "libraries"),

@@ -24,7 +24,7 @@ from ._engines import answering, has_cdi
 CHECK = Check(
     __name__,
     title="A rootless engine is not allowed to pass GPUs to containers",
-    sound="No setting is known to keep GPUs from rootless engines",
+    sound="No setting was found that keeps GPUs from rootless engines",
     severity="warning",
     layer="container",
     tags=("container",),

@@ -32,7 +32,7 @@ from ._torch import cuda_build, has_gpu
 CHECK = Check(
     __name__,
     title="Triton cannot find a libcuda to link with",
-    sound="No libcuda link that Triton needs was found to be missing",
+    sound="No missing libcuda link was found for Triton",
     severity="warning",
     layer="extension",
     tags=("torch", "extension", "loader"),

@@ -26,7 +26,7 @@ from ._seen import BROKEN_DRIVER, DRIVERLESS, LIBRARIES, NODES, is_wsl, need_cud
 CHECK = Check(
     __name__,
     title="CUDA returns 'unknown error' (stale nvidia-uvm)",
-    sound="Nothing shows a stale nvidia-uvm module",
+    sound="There is no sign of a stale nvidia-uvm module",
     severity="critical",
     layer="driver",
     tags=("driver",),
