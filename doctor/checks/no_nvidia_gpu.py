@@ -15,7 +15,8 @@ the CPU on purpose, use `--expect any`.
 On a Mac, this is a failure if a GPU is expected. If text pasted from a Mac does not complain about CUDA, this is only a
 note, because the text may be about anything.
 
-A missing or empty PCI list (gVisor, WSL, some ARM boards) proves nothing, so this check then reports no failure.
+A missing or empty PCI list (gVisor, WSL, some ARM boards) proves nothing, so this check reports no failure in that
+case.
 
 Source: sysfs PCI interface (docs.kernel.org/PCI/sysfs-pci.html); vendor 10de in the PCI ID repository.
 """

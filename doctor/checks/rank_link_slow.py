@@ -8,8 +8,8 @@ Symptoms: every collective is as slow as its slowest link, so one such pair slow
 Why it happens: an NVLink that is down between two GPUs, a pair whose traffic goes through the CPUs, a network port or
 cable that came up at a lower rate, or a busy switch.
 
-How to fix it: `nvidia-smi topo -m` shows what connects the two; between nodes, compare the rate of their network ports
-(`ethtool`, `ibstat`).
+How to fix it: `nvidia-smi topo -m` shows what connects the two GPUs; between nodes, compare the rate of their network
+ports (`ethtool`, `ibstat`).
 
 There is no expected range to compare with, so this is only a warning. It is checked only with NCCL, and only if four or
 more pairs were measured. If half of the pairs or more are slow, nothing is reported, because the machine is then

@@ -44,7 +44,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Warns for each rank whose work takes far longer than that of the others, if these wait for it."""
     waits = known(measured(s).rank_waits)
     if waits is None:
-        raise NotExamined("how long ranks wait was not measured; run gpudoctor prove --links")
+        raise NotExamined("rank wait times were not measured; run gpudoctor prove --links")
     waits = tuple(wait for wait in waits if wait.device.startswith("cuda") and wait.work_ms > 0)
     if len(waits) < 2:
         raise NotExamined("fewer than two ranks ran on GPUs")

@@ -8,7 +8,7 @@ set.
 Why it happens: the wrong index in a requirements file or Dockerfile, or an environment that was copied from a different
 machine.
 
-How to fix it: replace it with a CUDA build, of the same version if that one supports the GPU.
+How to fix it: replace it with a CUDA build (the same version, if that version supports the GPU).
 
 Source: torch/version.py of the installed build.
 """

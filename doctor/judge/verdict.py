@@ -121,12 +121,12 @@ def _of_run(run: Watched) -> Iterator[str]:
             "workers, or a faster core would help; a faster GPU would not."
         )
     elif run.bound == "dataloader":
-        what = "data on a faster disk" if run.disk else "more loader workers or less work per sample"
+        what = "a faster disk for the data" if run.disk else "more loader workers or less work per sample"
         yield f"Data arrives too slowly: {what} would help; a faster GPU would not."
     elif run.bound == "unclear" and run.turns:
         yield (
-            "GPU and host take turns: make them overlap (loader workers, pinned memory and non_blocking copies, no "
-            ".item() or print in the loop), or give the GPU a larger batch."
+            "The GPU and the host take turns: make them overlap (loader workers, pinned memory and non_blocking "
+            "copies, no .item() or print in the loop), or give the GPU a larger batch."
         )
     elif run.bound in ("unclear", "sleep") and run.pauses:
         yield (

@@ -30,7 +30,7 @@ def parse_deep(raw: Raw) -> tuple[ChangedFile, ...] | Missing:
     """What differs from RECORD; not-asked where no hashes were asked for, timeout where they were not all compared."""
     row = raw.row("deep")
     if isinstance(row, Missing):
-        return Missing("timeout", "the hashes were not all computed in time") if raw.rows("hashed") else NOT_ASKED
+        return Missing("timeout", "not all hashes were computed in time") if raw.rows("hashed") else NOT_ASKED
     changed, found = row.get("changed"), []
     for one in changed if isinstance(changed, list) else []:
         if isinstance(one, dict) and one.get("state") in ("missing", "empty", "size", "content"):
