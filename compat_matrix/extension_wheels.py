@@ -38,7 +38,7 @@ def extension_wheel(
     """The newest wheel (or that of `version`) for this torch; `abi`: whether it has the new C++ ABI, None unknown."""
     rows = [row for row in m.extension_wheels if row.package == package and version in ("", row.version)]
     if not rows:
-        return WheelChoice("", "", f"no wheels of {package} {version}".rstrip() + " are known")
+        return WheelChoice("", "", f"no wheels for {package} {version}".rstrip() + " are known")
     minor, major = ".".join(map(str, numbers(torch)[:2])), str(next(iter(numbers(cuda)), ""))
     short = ".".join(map(str, numbers(python)[:2])) if python else ""
     machine = platform.replace("_", " ")

@@ -165,7 +165,7 @@ def _rates(m: Store) -> list[str]:
             if abs(row.fp32_tflops / by_clock - 1) > _OTHER_CLOCK and "fp32" not in row.spec_note:
                 problems.append(f"gpu_specs {row.id}: fp32 {row.fp32_tflops:g}, but cores x boost gives {by_clock:.1f}")
         if row.sustained_share is not None and not (0 < row.sustained_share < 1 and "sustained" in row.spec_note):
-            problems.append(f"gpu_specs {row.id}: sustained_share without its derivation in spec_note")
+            problems.append(f"gpu_specs {row.id}: sustained_share needs its derivation in spec_note")
     return problems
 
 
@@ -183,7 +183,7 @@ def _ecc(m: Store) -> list[str]:
 def _frameworks(m: Store) -> list[str]:
     """A row for a minor names releases of that minor, oldest first."""
     return [
-        f"frameworks {row.package} {row.version}: its releases are not those of this minor, oldest first"
+        f"frameworks {row.package} {row.version}: its releases must be those of this minor version, oldest first"
         for row in m.frameworks
         if row.releases
         and (

@@ -163,7 +163,7 @@ def units(m: Store) -> list[str]:
 def sources_of_measured(m: Store) -> list[str]:
     """A measurement whose only source is DCGM's list of products."""
     return [
-        f"performance {row.gpu} {row.metric} {row.pattern}: DCGM's list of products does not show a measurement"
+        f"performance {row.gpu} {row.metric} {row.pattern}: DCGM's product list is not evidence of a measurement"
         for row in m.performance
         if row.kind == "measured" and row.source.startswith(_ACCEPTANCE_SOURCE)
     ]

@@ -156,9 +156,9 @@ def _conda(m: Store) -> list[str]:
         if row.build != f"cuda{row.cuda.replace('.', '')}*":
             problems.append(f"{where}: build {row.build} is not for this CUDA")
         if numbers(row.cuda)[:1] != numbers(row.cuda_floor):
-            problems.append(f"{where}: the floor of __cuda must be the CUDA major")
+            problems.append(f"{where}: the __cuda floor must be the CUDA major version")
         if not row.pythons or not row.sass:
-            problems.append(f"{where}: no Python or no architecture")
+            problems.append(f"{where}: Python versions or architectures are missing")
         if bool(row.glibc) != row.platform.startswith("linux"):
             problems.append(f"{where}: glibc is for Linux only")
     return problems

@@ -93,13 +93,13 @@ def _problems(key: str, text: str) -> Iterator[str]:
             if key not in UNTRACED:
                 yield f"{part!r}: a new source must have an address"
         elif part.casefold().count("github.com/") > len(_REPOSITORY.findall(part)):
-            yield f"{part!r}: a repository without a commit, tag, issue or pull request"
+            yield f"{part!r}: a repository needs a commit, tag, issue or pull request"
         elif _INDEX.search(part) and not _RELEASE.search(part):
-            yield f"{part!r}: a package without a version"
+            yield f"{part!r}: a package needs a version"
         elif not any(one.search(part) for one in (_REPOSITORY, _PAGE, _DEBIAN, _DATED_LIST, _OWN_FILE)) and not (
             _INDEX.search(part) or _by_rule(part)
         ):
-            yield f"{part!r}: no page, repository, package or derivation of the README"
+            yield f"{part!r}: must be a page, a repository, a package or a derivation in the README"
 
 
 def _by_rule(part: str) -> bool:

@@ -136,7 +136,8 @@ def difference(matrix: Matrix, built_in: Matrix, name: str) -> str:
     about = f" ({', '.join(named[:4] + more)})" if named else ""
     newer = "; columns unknown to this gpudoctor are ignored" if matrix.schema_minor > SCHEMA_MINOR else ""
     return (
-        f"Judged by the matrix {name} of {matrix.version}, {age} the built-in {built_in.version}: {rows}{about}{newer}"
+        f"Judged with the matrix {name} from {matrix.version}, {age} the built-in {built_in.version}: "
+        f"{rows}{about}{newer}"
     )
 
 

@@ -112,7 +112,7 @@ def _expected(
         floor=0.0 if scaled else min(e.floor for e in found),
         peak=max(e.peak for e in found),
         unit=first.unit,
-        reason=first.reason + (f", scaled to a power limit of {ratio:.0%} of the usual one" if scaled else ""),
+        reason=first.reason + (f", scaled to a power limit that is {ratio:.0%} of the usual one" if scaled else ""),
         rows=tuple({id(row): row for e in found for row in e.rows}.values()),
     )
 
@@ -176,7 +176,7 @@ def _one(m: Store, row: Gpu, kind: Kind, what: str, mig: str, gen: int | None, w
         floor=floor,
         peak=peak * fraction,
         unit=unit,
-        reason=f"a share of the {'nameplate bandwidth' if kind == 'memory' else 'dense peak'} of {row.name}"
+        reason=f"a share of {row.name}'s {'nameplate bandwidth' if kind == 'memory' else 'dense peak'}"
         + (f" in a {mig} MIG slice" if mig else ""),
         rows=(spec,),
     )

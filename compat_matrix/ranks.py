@@ -58,6 +58,8 @@ def trade_offs(one: Candidate, newest: tuple[int, ...]) -> tuple[str, ...]:
         lost.append(f"lacks what torch {newest[0]}.{newest[1]} adds over {one.build.torch}")
     lost += [choice.gives_up for choice in one.chosen if choice.gives_up]
     lost += [
-        f"{name}: none is listed for torch {one.build.torch}" for name in ("torchvision",) if name not in one.companions
+        f"{name}: no version is listed for torch {one.build.torch}"
+        for name in ("torchvision",)
+        if name not in one.companions
     ]
     return tuple(lost)

@@ -187,7 +187,7 @@ def fit(m: Store, q: Question, build: TorchBuild) -> Candidate | Rejected:
     rows = [row for one in chosen for row in one.rows]
     if not q.python and len(chosen) > 1 and not shared_pythons(m, build.torch, q.platform, rows):
         names = " and ".join(f"{one.package} {one.version}" for one in chosen)
-        return no("wish", f"no Python has wheels of {names} and torch {build.torch}", *rows)
+        return no("wish", f"no Python version has wheels for {names} and torch {build.torch}", *rows)
     index = index_url(m, build.tag)
     return Candidate(
         build=build,

@@ -151,7 +151,7 @@ def _within(cuda: str, text: str) -> bool:
 def _wheel(m: Store, wish: Wish, build: TorchBuild, gpus: tuple[str, ...], python: str, platform: str) -> Chosen | str:
     rows = [row for row in m.extension_wheels if row.package == wish.package and allowed(wish.specifier, row.version)]
     if not rows:
-        return f"no wheels of {wish} are known"
+        return f"no wheels for {wish} are known"
     floor = rows[-1].min_capability
     low = [gpu for gpu in gpus if floor and numbers(gpu) < numbers(floor)]
     if low:

@@ -46,7 +46,7 @@ def compatibility(s: Snapshot, m: Knows) -> Compatibility:
     if low:
         where = f" on {low[0].rate.device}" if len({r.rate.device for r in products}) > 1 else ""
         return Compatibility("unknown", f"large matmuls are slower than they should be{where}: {low[0].figures()}")
-    words = [native, "the results are right"] if proofs else [native]
+    words = [native, "the results are correct"] if proofs else [native]
     if products:
         words.append(_speed(products))
     return Compatibility("cleared", f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else words[0])

@@ -188,7 +188,7 @@ def _errors(proof: TorchProof) -> str:
         for what, error in (("matmul", known(proof.matmul_error)), ("convolution", known(proof.conv_error)))
         if error is not None and (limit is None or not error <= limit)
     ]
-    return " and ".join(words or ["they differ from float64 on the CPU"]) + (
+    return " and ".join(words or ["they differ from the float64 results on the CPU"]) + (
         f" (allowed: {limit:.2g})" if limit is not None else ""
     )
 
@@ -250,9 +250,9 @@ def _idle_by_utilization(m: Measured, w: Watch, opened: str, key: str) -> Path:
     if seen := " and ".join(filter(None, traces)):
         # SMs, links and the GPU's own utilization are counted for all programs on it.
         if known(w.others_on_gpu):
-            return Path("unknown", f"{opened}; {seen}, by this program or by others that use it", "watch", key)
+            return Path("unknown", f"{opened}; {seen}, by this program or others that use it", "watch", key)
         if not (copied >= COPY_MB_S or ran >= WORK_SM_PERCENT) and w.gpu_busy_by == "process":
-            return Path("unknown", f"{opened}; {seen}, but NVML counted no work of this program", "watch", key)
+            return Path("unknown", f"{opened}; {seen}, but NVML counted no work by this program", "watch", key)
         return Path("gpu-path-used", f"{opened}; {seen}", "watch", key)
     if not activity and loader_at_limit(w):
         # The workers explain an idle GPU, and without the SMs' activity nothing shows that no kernel ran.

@@ -113,7 +113,7 @@ def not_compared(s: Snapshot) -> Missing | None:
     reason: Missing = about if isinstance(about, Missing) else Missing("not-asked")
     ends = [end for end in m.ended if end.agent == "torch_proof"]
     words = next((end.detail for end in ends if end.device == left[0] or end.fault in PROVES_NOTHING), reason.detail)
-    return Missing(reason.reason, f"no result of {in_short(left)} was compared" + (f": {words}" if words else ""))
+    return Missing(reason.reason, f"no result from {in_short(left)} was compared" + (f": {words}" if words else ""))
 
 
 def not_verified(m: Measured) -> list[StepEnd]:

@@ -107,7 +107,7 @@ def versions(allowed: str) -> SpecifierSet:
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
     bare = re.fullmatch(r"[v=]?\s*(\d[\w.+]*?)(?:\.[*x])?", allowed.strip())
-    hint = f"; for every {bare[1]}, write =={bare[1]}.*" if bare else ""
+    hint = f"; to allow every {bare[1]} release, write =={bare[1]}.*" if bare else ""
     if bare and bare[1].count(".") >= _USUAL_WHOLE - 1:  # a release; it does not mean every 2.2.6
         hint = f"; write =={bare[1]}"
     elif re.search(r"[<>~][^,]*\+", allowed):
@@ -214,10 +214,10 @@ def too_short(line: SpecLine) -> str:
         return ""
     one = min(short).base_version
     if name not in _WITH_FIRST:
-        lacks = f"{line.allowed!r} allows only {one}, but {name} versions have more numbers"
-        return f"{lacks}; for every {one}, write {_for_every(line, one)}"
+        lacks = f"{line.allowed!r} allows only {one}, but {name} versions have more parts"
+        return f"{lacks}; to allow every {one} release, write {_for_every(line, one)}"
     first = ".".join([one, *["0"] * (numbers - len(min(short).release))])
-    both = f"for every {one}, write {_for_every(line, one)}; for {first} alone, =={first}"
+    both = f"to allow every {one} release, write {_for_every(line, one)}; to allow only {first}, write =={first}"
     return f"{line.allowed!r} allows only {first}: {both}"
 
 

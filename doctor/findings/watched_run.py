@@ -139,7 +139,7 @@ def _resident(w: Watch, loads: list[Load], share: str, copies: Watched | None) -
         return Watched("gpu", f"{share}, at {_evidence(working_ones[0])}")
     if loads and all(has_gaps(load) or _is_uneven(load) for load in loads):
         return _in_turn(w, share)
-    unseen = "it is unclear whether its kernels worked or only waited"
+    unseen = "it is unclear whether its kernels were working or only waiting"
     return Watched("unclear", f"{share}; {unseen}: neither its power draw nor its SM activity shows it")
 
 

@@ -73,7 +73,7 @@ def blocks(found: Comparison) -> Iterator[Block]:
         elif facts:
             yield Block(f"{other}: {group}", facts=facts)
     if found.unread:
-        yield Block("Known in one of the two only", facts=_pairs_together(found.unread))
+        yield Block("Known in only one of the two", facts=_pairs_together(found.unread))
     if found.rates:
         yield Block("Rates that changed (their ranges do not overlap)", sheet=_rates(found))
     if notes := _notes(found):
@@ -171,12 +171,12 @@ def _reasons(one: FindingChange) -> Iterator[str]:
         yield "Why: these together, and none of them alone:"
         yield from (f"- {_fact(fact)}" for fact in one.ways[0].facts)
     else:
-        yield "Why: each of these, put back alone, is enough:"
+        yield "Why: putting back any one of these is enough:"
         yield from (f"- {_way(way)}" for way in one.ways[:_MOST_WAYS])
         if len(one.ways) > _MOST_WAYS:
             yield f"- or one of {len(one.ways) - _MOST_WAYS} others (--json lists them)"
     if one.explained == "readings":
-        yield "Such a value differs from moment to moment, or from board to board, by nature."
+        yield "Such a value naturally differs from moment to moment or from board to board."
 
 
 def _way(way: Way) -> str:
@@ -252,9 +252,11 @@ def _notes(found: Comparison) -> list[str]:
     if found.rates_compared and not found.rates:
         notes.append(f"{several(found.rates_compared, 'rate')} compared: all ranges (median and spread) overlap.")
     if found.varying:
-        notes.append(f"Also different, as between any two jobs: {', '.join(found.varying)}.")
+        notes.append(f"Also different, as in any two jobs: {', '.join(found.varying)}.")
     if found.exit_code == 0 and _fewer_gpus(found):
-        notes.append("Fewer GPUs are no failure, because no count is expected: --expect, or gpu in a spec, sets one.")
+        notes.append(
+            "Fewer GPUs is not a failure, because no count is expected: set one with --expect, or gpu in a spec."
+        )
     if found.ignored:
         notes.append(f"{several(found.ignored, 'changed fact')} left out (--ignore).")
     return notes

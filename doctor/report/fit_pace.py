@@ -56,7 +56,7 @@ def sentences(q: Question, p: Pace) -> list[str]:
         return [
             f"The CPU core, which launches the kernels: {both}. A faster GPU would not help.",
             (
-                f"What would: a batch of about {p.busy_from} or more, CUDA graphs or torch.compile, or a faster "
+                f"What would help: a batch of about {p.busy_from} or more, CUDA graphs or torch.compile, or a faster "
                 f"core.{more}"
             ),
         ]

@@ -62,11 +62,11 @@ def notes(one: LinksAbout) -> list[str]:
     if one.switches:
         sides.append("the uplinks of these switches")
     if one.paths:
-        sides.append("what connects the ends of these paths")
+        sides.append("everything between the ends of these paths")
     if sides:
         found.append(f"Check {' and '.join(sides)}: compare the rate of the network ports (ethtool, ibstat).")
     if max((of.pairs for of in one.rounds), default=0) < LEAST_NODES // 2:
-        found.append(f"Too few nodes to compare: links are judged from {LEAST_NODES} nodes on.")
+        found.append(f"Too few nodes to compare links: at least {LEAST_NODES} are needed.")
     elif not sides and one.measured:
         found.append("No node, path or switch is slow (below 90 % of its round's median).")
     near, far = (_median(one, numbers) for numbers in ((1,), (2, 3)))

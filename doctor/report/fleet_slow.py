@@ -39,7 +39,7 @@ AGAIN = (
     '("Measure again" in docs/fleet.md).'
 )
 
-IDLE = "Other work may have disturbed these: measure each of these nodes three times again while it is idle."
+IDLE = "Other jobs may have disturbed these: measure each of these nodes three more times while it is idle."
 
 
 def slow_notes(report: FleetReport) -> list[str]:

@@ -94,7 +94,7 @@ def spec_words(one: SpecAnswer, image: ImageAbout) -> tuple[str, list[tuple[str,
     rows += [(f"{_of(row, several)}: {instead(row.found, row.allowed, unknown=True)}", "", "") for row in one.unknown]
     if image.layers and image.layers_read is None and any(row.where == "image" for row in one.unknown):
         rows.append(("With --layers, the image's files may show what is unknown", "", ""))
-    rows += [(f"{', '.join(one.left)}: not judged: depends on the host (--driver, --against)", "", "")] * bool(one.left)
+    rows += [(f"{', '.join(one.left)}: not judged, depends on the host (--driver, --against)", "", "")] * bool(one.left)
     return f"It {verb} {name} ({one.lines} {'line' if one.lines == 1 else 'lines'})", rows
 
 

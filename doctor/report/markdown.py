@@ -200,7 +200,7 @@ def _facts(report: Report, room: int) -> list[str]:
             room -= len(row) + 1
             kept.append(row)
     if len(kept) < len(rows):
-        kept.append(f"{len(rows) - len(kept)} more in --format json")
+        kept.append(f"and {len(rows) - len(kept)} more (--format json lists them)")
     return [
         "<details>",
         "<summary>Facts</summary>",

@@ -98,7 +98,7 @@ def _node(copy: Rate) -> str:
     if gpu is None or host is None:
         return ""
     if host < 0:
-        return f"this process may not use any core on the GPU's NUMA node {gpu}"
+        return f"this process cannot use any core on the GPU's NUMA node {gpu}"
     return (
         f"memory on the GPU's NUMA node {gpu}" if host == gpu else f"memory on NUMA node {host}, GPU on NUMA node {gpu}"
     )

@@ -71,7 +71,7 @@ def test_right_or_not_known() -> None:
     assert run(ID, proven(B)) == ("pass", "", [])
     nothing = proven(B, driver=NOT_ASKED, torch=(torch_proof(B, right=Missing("timeout")),))
     status, why, _ = run(ID, nothing)
-    assert status == "unknown" and "no result of cuda:0 was compared" in why
+    assert status == "unknown" and "no result from cuda:0 was compared" in why
     unlisted = proven(B, **WRONG["torch"]).replace({"gpus": Missing("denied")})
     finding = run(ID, unlisted)[2][0]
     assert finding.subject == "cuda:0"
@@ -85,9 +85,9 @@ def test_a_gpu_that_was_not_compared_is_no_pass() -> None:
     both = ("cuda:0", "cuda:1")
     second = torch_proof(B, device="cuda:1", tensor_device="cuda:1", key="GPU-1", right=gap, fault="slow")
     for more, words in (
-        ({"torch": (torch_proof(B), second)}, "no result of cuda:1 was compared: convolution was not over"),
-        ({"ended": (late,)}, "no result of cuda:1 was compared: the 60 s allowed for the test ran out"),
-        ({"torch_devices": (*both, "cuda:2", "cuda:3")}, "no result of cuda:1-3 was compared"),
+        ({"torch": (torch_proof(B), second)}, "no result from cuda:1 was compared: convolution was not over"),
+        ({"ended": (late,)}, "no result from cuda:1 was compared: the 60 s allowed for the test ran out"),
+        ({"torch_devices": (*both, "cuda:2", "cuda:3")}, "no result from cuda:1-3 was compared"),
     ):
         s = proven(B, **{"torch_devices": both, **more})
         status, why, findings = run(ID, s)

@@ -302,7 +302,7 @@ def test_products_of_four_bits_have_a_range_from_their_dense_peak() -> None:
     assert run(MATMUL, proven(board)) == ("pass", "", [])
     slow = board._replace(products={**board.products, "fp4": 2300.0})
     status, _, (finding,) = run(MATMUL, proven(slow))
-    assert (status, finding.severity) == ("pass", "info") and "a share of the dense peak" in finding.detail
+    assert (status, finding.severity) == ("pass", "info") and "'s dense peak" in finding.detail
     (fact,) = finding.facts["rates"]
     assert (fact["what"], fact["value"]) == ("fp4", 2300.0)
 

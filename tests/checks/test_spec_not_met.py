@@ -307,7 +307,7 @@ def test_what_is_no_range_is_refused(allowed: str) -> None:
 @for_each(
     ("allowed", "hint"),
     [
-        ("2.9", "for every 2.9, write ==2.9.*"),
+        ("2.9", "to allow every 2.9 release, write ==2.9.*"),
         ("2.9.1", "write ==2.9.1"),
         ("580.82.07", "write ==580.82.07"),
         (">=2.8.0+cu128", "a build such as +cu128 can only follow == or !="),

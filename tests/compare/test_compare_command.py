@@ -101,7 +101,7 @@ def test_fewer_gpus_fail_only_if_a_number_is_expected(tmp_path: Path) -> None:
     done = gpudoctor("compare", old, new)
     words = " ".join(done.stdout.decode().split())
     assert done.returncode == 0 and words.endswith("▲ 6 GPUs instead of 8 (exit 0)."), words
-    assert "Fewer GPUs are no failure, because no count is expected" in words
+    assert "Fewer GPUs is not a failure, because no count is expected" in words
     assert "by torch: 9.0 (8 times) -> 9.0 (6 times)" in words
     spec = tmp_path / "team.toml"
     spec.write_text('gpu = "8xH100"\n')

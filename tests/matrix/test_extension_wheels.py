@@ -54,7 +54,7 @@ def test_why_there_is_none(m: Matrix) -> None:
         return m.extension_wheel(package, **told).reason  # type: ignore[arg-type]
 
     assert ask() == ""
-    assert "no wheels of apex are known" in ask("apex")
+    assert "no wheels for apex are known" in ask("apex")
     assert "windows" in ask(platform="windows")
     assert "with CUDA 13" in ask(cuda="13.0")
     assert "Python 3.14" in ask(python="3.14") and "Python unknown" in ask(python=None)

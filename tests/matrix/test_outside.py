@@ -54,7 +54,7 @@ def test_what_was_exported_is_the_same_matrix(other: Callable[..., Path], m: Mat
 def test_a_newer_matrix_knows_more_and_says_what_differs(other: Callable[..., Path], m: Matrix) -> None:
     matrix = load_outside(str(other(_newer)), read_matrix)
     assert m.driver_branch("640.10").status == "newer-than-matrix" and matrix.driver_branch("640.10").row is not None
-    assert "newer.json of 2027.02.01, instead of the built-in" in matrix.differs
+    assert "newer.json from 2027.02.01, instead of the built-in" in matrix.differs
     assert (
         "2 rows differ (drivers 2)" in matrix.differs
         and "columns unknown to this gpudoctor are ignored" in matrix.differs
@@ -66,7 +66,7 @@ def test_a_folder_may_hold_some_tables_only(tmp_path: Path, m: Matrix) -> None:
     (tmp_path / "nccl.json").write_text(json.dumps(rows[1:]), "utf-8")
     (tmp_path / "meta.json").write_text('{"schema_version": 1, "version": "2026.05.01"}', "utf-8")
     matrix = load_outside(str(tmp_path), read_matrix)
-    assert "of 2026.05.01, older than the built-in" in matrix.differs and "1 row differs (nccl 1)" in matrix.differs
+    assert "from 2026.05.01, older than the built-in" in matrix.differs and "1 row differs (nccl 1)" in matrix.differs
     assert matrix.drivers == m.drivers
 
 

@@ -53,7 +53,7 @@ def bounds(done: Report) -> dict[int, str]:
     return {row.batch: row.bound for row in verdict(done).batches}
 
 
-CLEARED = "CUDA compatibility is not the cause: native code for this GPU ran, the results are right"
+CLEARED = "CUDA compatibility is not the cause: native code for this GPU ran, the results are correct"
 
 
 def test_a10_waits_for_launches_and_cuda_is_cleared() -> None:

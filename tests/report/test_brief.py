@@ -83,5 +83,5 @@ def test_an_issue_tracker_takes_eight_gpus_and_many_packages() -> None:
         text = render_markdown(made, *about(made))
         assert len(text) < 60_000 and text.count("<details>") == text.count("</details>")
         assert ("some-longer-package-299 1.2.3.post4" in text) == (count == 300)
-        assert "more in --format json" in text
+        assert "more (--format json lists them)" in text
     assert "masked" in render_markdown(replace(made, redacted=True), *about(made))
