@@ -226,7 +226,7 @@ def _watched(m: Measured, w: Watch) -> Path:
     memory = known(w.gpu_memory_max_mib)
     held = f" and used {memory:.0f} MiB of its memory" if memory is not None else ""
     if busy < BUSY_PERCENT and early:
-        return Path("unknown", f"{w.program} opened a GPU{held}; it {early}, and no work on it was seen", "watch", key)
+        return Path("unknown", f"{w.program} opened a GPU{held}; it {early}, and no GPU work was seen", "watch", key)
     if busy < BUSY_PERCENT:
         return _idle_by_utilization(m, w, f"{w.program} opened a GPU{held}", key)
     if shared(w):

@@ -103,7 +103,10 @@ def turn_nvproxy_on(s: Snapshot) -> tuple[Fix, ...]:
                 changes=start_changes(),
             ),
         )
-    note = "This runsc must support the host's driver; to list those it supports: runsc nvproxy list-supported-drivers"
+    note = (
+        "This runsc must support the host's driver; to list the drivers it supports: runsc nvproxy "
+        "list-supported-drivers"
+    )
     source = "gvisor.dev/docs/user_guide/gpu"
     return (Fix(id="gvisor-nvproxy", title="Turn nvproxy on in gVisor", steps=steps, note=note, source=source),)
 
@@ -330,7 +333,7 @@ def recreate_container(s: Snapshot) -> tuple[Fix, ...]:
         "recreate-container",
         "Recreate the container",
         "The host overwrote this container's device rules (systemctl daemon-reload does that); only a new container "
-        f"gets them back. {'Pass in the nodes by name, or use CDI, so that the rules stay.' if line else how}",
+        f"gets them back. {'Pass in the nodes by name, or use CDI, so that the rules persist.' if line else how}",
         line or command,
     )
     lasting = Fix(

@@ -271,7 +271,7 @@ def start_fabric_manager(s: Snapshot, version: str, here: bool = True) -> tuple[
         steps=(
             on_host(
                 s,
-                f"Install the fabric manager{exact}; any other version does not start.",
+                f"Install the fabric manager{exact}; any other version will not start.",
                 "" if container_kind(s) else pinned(s, fabric_manager_package(s, branch), version),
             ),
             on_host(

@@ -72,12 +72,12 @@ def install_extension(s: Snapshot, m: Matrix, name: str) -> Fix | None:
     parts = torch_version(known(s.torch.version) or "")
     base = parts.base if parts else known(s.torch.version)
     if choice.url:
-        text = f"Install its project's wheel for torch {base}, CUDA {known(s.torch.cuda)} and this Python; nothing is "
-        text += "compiled."
+        text = f"Install the project's own wheel for torch {base}, CUDA {known(s.torch.cuda)} and this Python; "
+        text += "nothing is compiled."
         one = step(s, wheel_request(name, choice.url), text, changes=changes)
         return Fix(id="install-package", title=f"{title} {choice.version}", steps=(one,))
     text = (
-        f"No wheel fits: {choice.reason}. So it has to be compiled here against the installed torch, which needs a "
+        f"No wheel fits: {choice.reason}. It has to be compiled here against the installed torch, which needs a "
         f"CUDA {known(s.torch.cuda)} toolkit (nvcc), a C++ compiler and time (gpudoctor check --building checks them)."
     )
     build = Step(
@@ -102,7 +102,7 @@ def compatible_wheel(s: Snapshot, m: Matrix, name: str) -> Fix | None:
     choice = wheel_for(s, m, name)
     if not choice.url or why_not(s, m, name):
         return None
-    text = "Install its project's wheel for this torch, CUDA and Python; nothing is compiled."
+    text = "Install the project's own wheel for this torch, CUDA and Python; nothing is compiled."
     put = step(s, wheel_request(name, choice.url, again=True), text, changes=renewed(s, (name,), choice.version))
     title = f"Install {name} {choice.version}, whose wheel is built for this torch"
     return Fix(id="install-fitting-wheel", title=title, steps=(put,))

@@ -103,8 +103,8 @@ def upgrade(s: Snapshot, name: str, title: str = "", spec: str = "") -> Fix:
 def build(s: Snapshot, d: Distribution, archs: Sequence[str] = (), title: str = "") -> Fix:
     """Compile the same version against the installed torch (for these compute capabilities)."""
     text = (
-        "Compile it here against the installed torch. This needs a toolkit (nvcc) of torch's CUDA version, "
-        "a C++ compiler and time; gpudoctor check --building checks them."
+        "Compile it here against the installed torch. This needs a CUDA toolkit (nvcc) that matches torch's CUDA "
+        "version, a C++ compiler and time; gpudoctor check --building checks them."
     )
     request = compiled(d.name, archs, d.version.partition("+")[0])
     made = step(s, request, text, changes=renewed(s, (d.name,)))

@@ -22,7 +22,7 @@ LLAMA_CPP = Install(
     variables=(("CMAKE_ARGS", "-DGGML_CUDA=on"),),
 )
 """Compiled with CUDA; its project's README."""
-PRELOAD = "Then import torch first, or call onnxruntime.preload_dlls(), so that they are found."
+PRELOAD = "Then import torch first, or call onnxruntime.preload_dlls(), so that the libraries are found."
 """How ONNX Runtime finds the CUDA libraries of wheels."""
 
 
@@ -77,7 +77,7 @@ def cuda_wheels(s: Snapshot, major: int, cudnn: int, parts: Sequence[str], spec:
     site = site_packages(s)
     put = [Distribution(name=name, version=f"{major}.0", location=site) for name in wheels]
     put.append(Distribution(name=dnn, version=f"{cudnn}.0", location=site))
-    text = f"Install the libraries of CUDA {major} and cuDNN {cudnn} as wheels; no system-wide toolkit is needed."
+    text = f"Install the CUDA {major} and cuDNN {cudnn} libraries as wheels; no system-wide toolkit is needed."
     wheels_step = step(
         s, Install(packages=(*specs, dnn_bound)), text, changes={"python.distributions": with_distributions(s, put)}
     )
@@ -108,7 +108,7 @@ def _apart(s: Snapshot, spec: str) -> Fix:
     unknown: dict[str, Any] = {f"torch.{name}": RECHECK for name in s.torch.__struct_fields__}
     changes = {**unknown, **recheck_run(s), "python.distributions": RECHECK, "python.extensions": RECHECK,
                "python.patient.prefix": folder, "python.patient.executable": f"{folder}/bin/python"}  # fmt: skip
-    text = "Another package needs the installed cuDNN, but one environment cannot hold two versions."
+    text = "Another package needs the installed cuDNN, and one environment cannot hold two versions."
     there = s.replace({"python.patient.executable": f"{folder}/bin/python", "python.distributions": RECHECK})
     made = Step(
         text=text,

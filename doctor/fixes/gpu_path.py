@@ -22,7 +22,7 @@ _UNAVAILABLE = 46
 def prove_again(path: Path) -> tuple[Fix, ...]:
     """Run the proof again if it had no result."""
     if "memory" in path.reason:
-        words = "End the programs that use its memory (nvidia-smi lists them), or wait for them to finish."
+        words = "End the programs that use the GPU's memory (nvidia-smi lists them), or wait for them to finish."
         return (here("prove-again", "Run gpudoctor prove again once memory is free", words),)
     words = "If it ran out of time, give it more: --timeout SECONDS."
     return (here("prove-again", "Run gpudoctor prove again", words),)

@@ -116,8 +116,8 @@ def cool(s: Snapshot, key: str) -> tuple[Fix, ...]:
         steps=(
             on_host(
                 s,
-                "Check the fans, dust, air flow (passive boards need the server's fans) and the room's "
-                "temperature; then check again under load.",
+                "Check the fans, dust, air flow (passive boards need the server's fans) and the room temperature; "
+                "then check again under load.",
                 changes=changes,
                 needs_root=False,
             ),
@@ -143,7 +143,7 @@ def power(s: Snapshot, key: str, sockets: bool) -> tuple[Fix, ...]:
     """Give the GPU the power that it requests."""
     text = CABLES if sockets else "Check the machine's power supplies and its power capping (BMC); see its event log."
     step = on_host(s, text, changes=_again(s, key, _LOAD), needs_root=False)
-    fix = Fix(id="check-power", title="Check the power supply of the GPU", steps=(step,))
+    fix = Fix(id="check-power", title="Check the GPU's power supply", steps=(step,))
     return (elsewhere(s), fix) if guest(s) else (fix,)
 
 

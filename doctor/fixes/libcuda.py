@@ -67,7 +67,7 @@ def prefer_folder(s: Snapshot, file: LibraryFile, title: str = "") -> Fix:
         title=title or "Make the loader find the right libcuda first",
         steps=(
             Step(
-                text="Put the folder of the driver's libraries first; add the line to the image or job script, too.",
+                text="Put the folder with the driver's libraries first; add the line to the image or job script, too.",
                 command=f"export LD_LIBRARY_PATH={shlex.quote(folder)}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}",
                 where="shell",
                 changes=_now_loads(s, found, folders),

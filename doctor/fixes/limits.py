@@ -19,9 +19,7 @@ _DOCKER = "Start the container again with this option (in compose: the key of th
 def _start(s: Snapshot, fix_id: str, title: str, text: str, command: str, changes: dict[str, Any]) -> Fix:
     name = known(s.host.provider) or ""
     if name in PROVIDERS and container_kind(s) != "kubernetes":
-        text += (
-            f" On {PROVIDERS[name].name}: set it in the options of the template or instance, or choose a larger one."
-        )
+        text += f" On {PROVIDERS[name].name}: set it in the template or instance options, or choose a larger instance."
         command = "" if name in MANAGED else command
     return Fix(
         id=fix_id, title=title, steps=(Step(text=text, command=command, where="container-start", changes=changes),)

@@ -207,11 +207,11 @@ def reload_uvm(s: Snapshot) -> tuple[Fix, ...]:
 def equal_packages(s: Snapshot) -> Fix:
     """All packages of the driver in one version, then a reboot: a half-upgraded driver stays one after a reboot."""
     first = _libcuda_step(
-        s, "The driver's packages have two versions. Install libcuda in the same version as the others", True
+        s, "The driver's packages have two different versions. Install the same version of libcuda as the others", True
     )
     return Fix(
         id="equal-driver-packages",
-        title="Bring the driver's packages to one version, then reboot",
+        title="Bring all driver packages to the same version, then reboot",
         steps=(first, reboot_step(s, "so that the module and the libraries have that version.", driver_changes())),
         note=install_note(s),
     )
@@ -235,7 +235,7 @@ def install_libcuda(s: Snapshot) -> tuple[Fix, ...]:
     """libcuda, the part of the driver that was left out, in the version of the module that runs."""
     if container_kind(s):
         return restart(s)
-    step = _libcuda_step(s, "Install the driver's CUDA library in the same version as the loaded kernel module")
+    step = _libcuda_step(s, "Install the version of the driver's CUDA library that matches the loaded kernel module")
     return (Fix(id="install-libcuda", title="Install the driver's libcuda", steps=(step,), note=install_note(s)),)
 
 

@@ -65,7 +65,7 @@ def choose_instance(s: Snapshot, name: str) -> Fix:
         text = "Choose the instance that was assigned to you; gpudoctor cannot tell which ones others use. "
         text += "nvidia-smi -L lists "
         step = Step(
-            text=f"{text}{listed}. Replace N with its number.",
+            text=f"{text}{listed}. Replace N with your instance's number.",
             command=f"export {name}={instance_uuid('N')}",
             where="shell",
             changes=cuda_changes(host__environment=RECHECK),
@@ -75,8 +75,8 @@ def choose_instance(s: Snapshot, name: str) -> Fix:
     gpu, instance = found[at]
     value = known(instance.uuid)
     step = Step(
-        text=f"Use the {kinds[at]} on GPU {known(gpu.index) or 0}: no process runs on that GPU. Choose a different one "
-        "if it is meant for someone else.",
+        text=f"Use the {kinds[at]} on GPU {known(gpu.index) or 0}: no process runs on that GPU. If it is meant for "
+        "someone else, choose a different one.",
         command=f"export {name}={uuid_of(instance, at + 1)}",
         where="shell",
         changes=cuda_changes(host__environment=environment_with(s, name, value) if value else RECHECK),

@@ -93,7 +93,7 @@ def larger_batch(batch: int | None) -> Fix:
         "Use a larger batch",
         "Make the batch two to ten times as large, as long as it fits in memory and a step takes no longer, and raise "
         f"the learning rate with it.{filled}",
-        note="If a larger batch hurts the training, keep the batch size and run several trainings at once on this GPU.",
+        note="If a larger batch hurts training, keep the batch size and run several training jobs at once on this GPU.",
     )
 
 
@@ -103,7 +103,8 @@ def fewer_launches() -> Fix:
         "fewer-launches",
         "Launch fewer kernels",
         "torch.compile merges small kernels; its mode reduce-overhead replays them as one CUDA graph. "
-        "AdamW(..., fused=True) runs the optimizer as one kernel. Keep .item(), print and other waits out of the loop.",
+        "AdamW(..., fused=True) runs the optimizer as one kernel. Keep .item(), print and other calls that wait for "
+        "the GPU out of the loop.",
         'model = torch.compile(model, mode="reduce-overhead")',
     )
 

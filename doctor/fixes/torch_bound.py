@@ -95,7 +95,7 @@ def _by_tag(d: Distribution, have: tuple[int, ...], torch: Torch) -> Misfit | No
     if abi and torch.cxx11_abi is not None and (abi[1].upper() == "TRUE") != torch.cxx11_abi:
         other = "the old C++ ABI" if torch.cxx11_abi else "the new C++ ABI (cxx11)"
         return Misfit(
-            f"Its wheel ({tag}) uses {other}, but torch uses the other one",
+            f"Its wheel ({tag}) uses {other}, but torch does not",
             {"tag": tag, "torch_cxx11_abi": torch.cxx11_abi},
             True,
         )

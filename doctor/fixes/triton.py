@@ -33,5 +33,7 @@ def link_libcuda(s: Snapshot, folder: str, name: str, version: str, again: dict[
             command=f"export TRITON_LIBCUDA_PATH={folder}",
             changes={"host.environment": environment_with(s, "TRITON_LIBCUDA_PATH", folder), **again},
         )
-        return Fix(id="set-triton-libcuda-path", title="Tell Triton the folder of libcuda", steps=(value,)), linked
+        return Fix(
+            id="set-triton-libcuda-path", title="Tell Triton which folder contains libcuda", steps=(value,)
+        ), linked
     return (linked,)

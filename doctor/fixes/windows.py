@@ -35,7 +35,7 @@ def update_windows_driver(
     changes = changes or driver_changes(host__kernel=RECHECK)
     return Fix(
         id="update-windows-driver",
-        title=f"Install {which} in Windows (WSL uses that one)",
+        title=f"Install {which} in Windows (WSL uses the Windows driver)",
         steps=(
             Step(
                 text=f"{text}, and the newest WSL. Do not install an NVIDIA driver inside WSL.",

@@ -99,7 +99,7 @@ def alike(root: Finding, under: list[Finding]) -> list[tuple[Finding, str]]:
         if key == (root.id, root.status, root.title):
             times = f", {counts[key]} more like it"
         else:
-            times = f", {counts[key]} of them" if counts[key] > 1 else ""
+            times = f", {counts[key]} such findings" if counts[key] > 1 else ""
         rows.append((finding, times))
     return rows
 

@@ -192,7 +192,7 @@ def _way(way: Way) -> str:
 
 
 def _fact(fact: FactChange) -> str:
-    return fact_text(fact) + (f" (and {several(len(fact.also), 'fact')} with it)" if fact.also else "")
+    return fact_text(fact) + (f" (along with {several(len(fact.also), 'other fact')})" if fact.also else "")
 
 
 def _packages(found: Sequence[PackageChange]) -> list[str]:

@@ -91,8 +91,8 @@ def sentences(q: Question, p: Pace) -> list[str]:
     )
     return [
         (
-            f"The CPU core or the GPU, depending on how fast this core is: {both}. {slow}; `gpudoctor prove` measures "
-            f"which one it is."
+            f"The CPU core or the GPU, depending on how fast this core is: {both}. {slow}; `gpudoctor prove` shows "
+            "which one it is."
         )
     ]
 

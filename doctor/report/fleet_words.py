@@ -280,7 +280,7 @@ REMARKS = {
     "skipped": "{detail} was skipped (--skip) on {nodes}",
     "not-requested": "{nodes} answered but are not listed in --nodes",
     "answered-as": "{nodes} answered (requested as {detail})",
-    "silent-before": "{nodes} answered after an earlier report: {detail}",
+    "silent-before": "{nodes} answered, but could not be examined at first: {detail}",
 }
 
 

@@ -11,7 +11,7 @@ from .clean import ascii_only
 from .terminal import Display
 
 _SORT = {"warn": " (a warning)", "unknown": " (unknown)"}
-_NOTHING = "gpudoctor found nothing that it can fix."
+_NOTHING = "gpudoctor found nothing it can fix."
 
 
 def plan_text(plan: Plan, display: Display, again: str = "gpudoctor check") -> str:

@@ -239,7 +239,7 @@ LIBRARIES = ("libcudart.so.12", "libtorch_cuda.so")
         ({"uses_gpu": False, "seconds": 1.0}, "unknown", "was not watched long enough"),
         ({"uses_gpu": False, "seconds": 8.0, "exit_code": ABSENT, "signal": 2}, "unknown", "stopped early"),
         ({"uses_gpu": False, "seconds": 80.0, "exit_code": ABSENT, "signal": 2}, "fail", "used no GPU"),
-        ({"gpu_busy_percent": 0.0, "exit_code": 1}, "unknown", "it ended with exit code 1, and no work on it was seen"),
+        ({"gpu_busy_percent": 0.0, "exit_code": 1}, "unknown", "it ended with exit code 1, and no GPU work was seen"),
         ({"uses_gpu": False, "attached": True}, "fail", "was watched for 60 s"),
     ],
 )

@@ -36,7 +36,7 @@ def old_torch_on_a_new_gpu() -> Snapshot:
 def test_a_healthy_machine_needs_nothing() -> None:
     found = of(healthy())
     assert found.ends == "nothing-to-do" and not found.fixes
-    assert plan_text(found, Display()) == "gpudoctor found nothing that it can fix.\n"
+    assert plan_text(found, Display()) == "gpudoctor found nothing it can fix.\n"
 
 
 def test_one_install_removes_the_cause_and_what_follows_from_it() -> None:
@@ -50,7 +50,7 @@ def test_one_install_removes_the_cause_and_what_follows_from_it() -> None:
 
 def test_in_short_it_is_the_verdict_and_the_first_step() -> None:
     quiet = Display(quiet=True)
-    assert plan_text(of(healthy()), quiet) == "PASS  gpudoctor found nothing that it can fix.\n"
+    assert plan_text(of(healthy()), quiet) == "PASS  gpudoctor found nothing it can fix.\n"
     text = plan_text(of(old_torch_on_a_new_gpu()), quiet)
     assert text.startswith("FAIL  PyTorch 2.5.1+cu124 does not support your RTX 5090") and "pip install" in text
     hidden = healthy().replace({"host.environment": (EnvVar("CUDA_VISIBLE_DEVICES", ""),), "driver.cu_init": 100})

@@ -226,9 +226,21 @@ BROKEN: list[tuple[str, Edit, str]] = [
     ("companions", lambda rows: rows.append({**rows[0], "package": "vllm"}), "a package must be in only one table"),
     ("extension_wheels", _set(0, version="9.9.9"), "this release is not listed in extensions"),
     ("extension_indexes", _set(0, version="9.9.9"), "this release is not listed in extensions"),
-    ("frameworks", _where("version", "2.15", releases=["2.15.1", "2.15.0"]), "must be those of this minor version, oldest first"),
-    ("frameworks", _where("version", "2.15", releases=["2.15.0", "2.16.1"]), "must be those of this minor version, oldest first"),
-    ("frameworks", _where("version", "0.12.0.1", releases=["0.12.0.1"]), "must be those of this minor version, oldest first"),
+    (
+        "frameworks",
+        _where("version", "2.15", releases=["2.15.1", "2.15.0"]),
+        "must be those of this minor version, oldest first",
+    ),
+    (
+        "frameworks",
+        _where("version", "2.15", releases=["2.15.0", "2.16.1"]),
+        "must be those of this minor version, oldest first",
+    ),
+    (
+        "frameworks",
+        _where("version", "0.12.0.1", releases=["0.12.0.1"]),
+        "must be those of this minor version, oldest first",
+    ),
     ("boards", _set(0, device_ids=["1E82"]), "PCI device 1E82 is listed among gpus"),
     ("nccl", lambda rows: None, "must have one row per line, with [ and ]"),  # written anew without line ends
 ]

@@ -61,7 +61,7 @@ def test_eight_gpus_of_one_fault_are_told_in_two_lines() -> None:
     told = sick(findings=(*one, *two))
     for text, ending in ((render_terminal(told, LAYERS), 1), (render_markdown(told, LAYERS), 0)):
         assert text.count("no code for it") == 2 + ending and ", 7 more like it" in text
-        assert text.count("no cuDNN for it") == 1 and ", 8 of them" in text
+        assert text.count("no cuDNN for it") == 1 and ", 8 such findings" in text
 
 
 @for_each("width", [40, 60, 80, 100, 300])

@@ -64,7 +64,7 @@ STARTED_ANEW = {
     "Delete the pod: its controller creates a new one.": "everything in this pod or instance",
     "On RunPod: stop this pod or instance and start it (or a new one) again.": "everything in this pod or instance",
     "Runtime > Disconnect and delete runtime, then connect again.": "everything in this session",
-    "Once nothing in it is still needed, shut down the virtual machine that uses the card.": (
+    "Once you no longer need anything in it, shut down the virtual machine that uses the card.": (
         "everything in that virtual machine"
     ),
     "Submit the job to a node whose driver works.": "",
