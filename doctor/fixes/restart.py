@@ -44,7 +44,8 @@ def load_module(s: Snapshot, m: Matrix) -> tuple[Fix, ...]:
             ),
         ),
         note="'Module nvidia not found': it was not built for this kernel; install linux-headers-$(uname -r), then "
-        "'dkms autoinstall'. 'Key was rejected': Secure Boot rejects its signature. 'No such device': another driver "
+        "run 'dkms autoinstall'. 'Key was rejected': Secure Boot rejects its signature. 'No such device': another "
+        "driver "
         "holds the card, or the card is not supported by this module (see dmesg).",
     )
     if not guest(s):
