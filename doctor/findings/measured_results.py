@@ -10,7 +10,7 @@ from ..snapshot.measured_proof import PROVES_NOTHING
 
 WAYS = {
     "d2d": "within the GPU's memory", "h2d-pinned": "from pinned host memory", "d2h-pinned": "to pinned host memory",
-    "h2d-far": "from host memory of another NUMA node", "d2h-far": "to host memory of another NUMA node",
+    "h2d-far": "from host memory on a different NUMA node", "d2h-far": "to host memory on a different NUMA node",
     "h2d-pageable": "from pageable host memory", "d2h-pageable": "to pageable host memory",
 }  # fmt: skip
 """A copy as text."""

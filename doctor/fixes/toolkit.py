@@ -23,7 +23,7 @@ def install_toolkit(s: Snapshot, engine: str, *, rootless: bool = False, snap: b
         if not snap
         else [
             Step(
-                text="Once the containers on this host are no longer needed, replace the snap package of Docker, which "
+                text="Once the containers on this host are no longer needed, replace Docker's snap package, which "
                 "does not support the toolkit (its images and containers are lost).",
                 command=f"{root}snap remove docker && {_docker(s, root)}",
                 where="host",

@@ -6,7 +6,7 @@ from ..judge.report import Report
 from .lines import Line, command, wrap
 from .pasted import UNKNOWN_ERROR, leading_cause, leaves_open, open_words, percent
 
-_ON_THAT_MACHINE = "Run this on that machine, and explain its output together with the text:"
+_ON_THAT_MACHINE = "Run this on that machine, append its output to the text, and run gpudoctor explain again:"
 
 
 def counted(report: Report) -> str:
@@ -26,7 +26,7 @@ def _next_of_open(report: Report) -> str:
         return "The text shows nothing wrong. Run gpudoctor check on that machine to examine the rest."
     if report.likely:
         return "The cause is likely, not proven. Run the command above to be sure, or try the fix above."
-    return "Not enough to decide. Run the command above on that machine and explain its output."
+    return "Not enough to decide. Run the command above on that machine and pass its output to gpudoctor explain."
 
 
 def next_step(report: Report) -> str:
