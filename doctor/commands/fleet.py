@@ -29,7 +29,7 @@ def fleet() -> None:
     "--jobs",
     type=click.IntRange(1, 256),
     metavar="N",
-    help="Number of judging processes. Default: one per core, at most 8.",
+    help="Number of worker processes. Default: one per core, at most 8.",
 )
 @click.option(
     "--judge",
@@ -56,18 +56,18 @@ def load(**flags: Any) -> int:
 
 
 @fleet.command()
-@click.option("--on", required=True, type=click.Choice(ENGINES), help="How nodes are reached.")
+@click.option("--on", required=True, type=click.Choice(ENGINES), help="How to reach the nodes.")
 @click.option("-o", "--output", metavar="FILE", help="The database to write. Required.")
 @click.option("--nodes", metavar="NODESET", help="The nodes, such as gpu-[001-512]; ssh: also @groups.")
 @click.option("--hostfile", metavar="FILE", help="ssh: a file with one nodeset per line.")
 @click.option("--partition", metavar="NAME", help="Slurm: the nodes of this partition.")
 @click.option("--wait", type=Duration(), metavar="TIME",
-              help="Slurm, and Kubernetes with --prove: how long busy nodes may take to become free.")  # fmt: skip
-@click.option("--drain", is_flag=True, help="Slurm: drain the nodes that failed; each is listed first.")
+              help="Slurm, and Kubernetes with --prove: how long to wait for busy nodes.")  # fmt: skip
+@click.option("--drain", is_flag=True, help="Slurm: list the nodes that failed, and drain each of them.")
 @click.option(
     "--selector", metavar="LABELS", help="Kubernetes: the nodes with these labels, such as nvidia.com/gpu.present=true."
 )
-@click.option("--namespace", metavar="NAME", help="Kubernetes: where the pods run. Default: that of kubectl's context.")
+@click.option("--namespace", metavar="NAME", help="Kubernetes: the pods' namespace. Default: kubectl's current one.")
 @click.option(
     "--image",
     metavar="REF",
@@ -75,23 +75,23 @@ def load(**flags: Any) -> int:
 )
 @click.option("--runtime-class", metavar="NAME", help="Kubernetes: the runtime class of the pods, such as nvidia.")
 @click.option("--print", is_flag=True, help="Kubernetes: only print the objects that a run creates, as YAML.")
-@click.option("--address", metavar="HOST:PORT", help="Ray: the head node. Default: auto, this node's cluster.")
+@click.option("--address", metavar="HOST:PORT", help="Ray: the head node. Default: auto (this node's cluster).")
 @click.option("--expect", metavar="WHAT", help="What each node must have: gpu (default), any, none, 8, H100 or 8xH100.")
 @options((SPEC,))
 @click.option("--python", "python_", metavar="PATH",
-              help="The Python environment to examine on each node; its findings count then.")  # fmt: skip
+              help="The Python environment to examine on each node; a failure in it fails the node.")  # fmt: skip
 @click.option("--command", metavar="CMD",
               help="Run the gpudoctor installed on the nodes, such as /opt/gpudoctor/bin/gpudoctor.")  # fmt: skip
 @click.option("--prove", type=click.Choice(LEVELS), is_flag=False, flag_value="quick", metavar="[quick|standard|full]",
-              help="With --command: also measure; nodes that look slow twice more. Default: quick.")  # fmt: skip
+              help="With --command: also measure (slow-looking nodes twice more). Default: quick.")  # fmt: skip
 @click.option("--links", is_flag=True,
-              help="Slurm: then measure the links between nodes, in rounds of pairs. Needs --command.")  # fmt: skip
+              help="Slurm: also measure the links between nodes, in rounds of pairs. Needs --command.")  # fmt: skip
 @click.option("--timeout", type=Duration(1), metavar="TIME",
-              help="Time for one node. Default: 120s; with --prove, and for a pair of --links, 300s; with --prove full "
-                   "12m.")  # fmt: skip
-@click.option("--deadline", type=Duration(1), metavar="TIME", help="Time for the whole run. Default: none.")
+              help="Time limit per node. Default: 120s; with --prove, and per pair with --links, 300s; with --prove "
+                   "full, 12m.")  # fmt: skip
+@click.option("--deadline", type=Duration(1), metavar="TIME", help="Time limit for the whole run. Default: none.")
 @click.option("--retry", type=click.IntRange(0, 10), default=1, metavar="N",
-              help="How often to ask a node again after its connection was lost. Default: 1.")  # fmt: skip
+              help="How many times to retry a node after losing its connection. Default: 1.")  # fmt: skip
 @click.option("-v", "--verbose", count=True, help="Show all nodes, all repair steps and all lagging GPUs.")
 @options(DISPLAY)
 def run(**flags: Any) -> int:
@@ -143,16 +143,16 @@ def answer(**flags: Any) -> int:
 
 @fleet.command()
 @click.option("--on", required=True, type=click.Choice(("kubernetes",)), help="Where to look.")
-@click.option("--namespace", metavar="NAME", help="Where the pods ran. Default: the namespace of kubectl's context.")
-@click.option("--all", is_flag=True, help="Also end runs that may still be going on, whoever's they are.")
+@click.option("--namespace", metavar="NAME", help="The pods' namespace. Default: kubectl's current one.")
+@click.option("--all", is_flag=True, help="Also end runs that may still be running, including those of other users.")
 def clean(**flags: Any) -> int:
-    """Delete what a killed fleet run left: its DaemonSet, Jobs and ConfigMap, found by their label gpudoctor/run.
+    """Delete what a killed fleet run left behind: its DaemonSet, Jobs and ConfigMap, found by label gpudoctor/run.
 
     \b
     gpudoctor fleet clean --on kubernetes
 
-    Each object is listed. A run of yours whose process still exists on this machine is kept, and so is a run of someone
-    else that has not reached its last possible moment; --all deletes these too.
+    Each object is listed. A run of yours is kept while its process exists on this machine, and another user's run until
+    its latest possible end; --all deletes these too.
 
     Exit codes: 0 done, 2 wrong usage, or something could not be deleted.
     """

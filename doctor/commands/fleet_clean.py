@@ -33,5 +33,5 @@ def run_clean(namespace: str, everything: bool) -> int:
     if any(left):
         raise Refusal(next(filter(None, left)))
     if not found:
-        echo("No fleet run has left anything in this namespace.")
+        echo("No fleet run has left anything behind in this namespace.")
     return 0

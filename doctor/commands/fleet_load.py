@@ -41,7 +41,7 @@ def run_load(flags: dict[str, Any]) -> int:
             others = f" ({_passed(passed)})" if passed else ""
             raise Refusal(f"no reports found (.json or .jsonl, plain or gzipped): nothing was written{others}")
         if not loaded.answered and not loaded.missing and os.path.exists(flags["output"]):  # noqa: PTH110
-            raise Refusal(f"no report could be read, so {flags['output']} is as it was ({_refused(loaded)})")
+            raise Refusal(f"no report could be read, so {flags['output']} is unchanged ({_refused(loaded)})")
         draft.finish()
     echo(_words(loaded))
     if passed:

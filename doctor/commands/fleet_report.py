@@ -50,7 +50,7 @@ def _keep_inputs(flags: dict[str, Any]) -> None:
 
     for path in (flags["database"], flags["since"], *flags["spec"]):
         if flags["output"] and path and realpath(path) == realpath(flags["output"]):
-            raise Refusal(f"-o {flags['output']} would replace {path}, which the report is made of")
+            raise Refusal(f"-o {flags['output']} would replace {path}, which the report is made from")
 
 
 def _fleet(flags: dict[str, Any]) -> int:
@@ -89,7 +89,7 @@ def _refuse_later(before: Store, store: Store, flags: dict[str, Any]) -> None:
     then, now = before.made(), store.made()
     if then and now and then - now > CLOCK_OFF_S:
         raise Refusal(
-            f"--since {old} is newer than {new}: its reports are of {moment(then)}, the others of {moment(now)}; "
+            f"--since {old} is newer than {new}: its reports are from {moment(then)}, the others from {moment(now)}; "
             "give the newer database first, and the older one to --since"
         )
 
@@ -169,7 +169,7 @@ def worst_of(database: str, node: str) -> Saved:
 
     several = saved_of(database, node)
     if len(several) > 1:
-        echo(f"gpudoctor: {len(several)} machines are named {node}; this is one in the worst state", err=True)
+        echo(f"gpudoctor: {len(several)} machines are named {node}; this is one of those in the worst state", err=True)
     return several[-1]
 
 
@@ -182,7 +182,7 @@ def _node(flags: dict[str, Any]) -> int:
 
     formats = ("text", "json", "markdown", "html")
     if flags["format_"] not in formats:
-        raise Refusal(f"--node can be printed as {', '.join(formats)}, not as {flags['format_']}")
+        raise Refusal(f"--node cannot be used with --format {flags['format_']}: use {', '.join(formats)}")
     saved = worst_of(flags["database"], flags["node"])
     flags = {**(read_flags(CHECK, []) or {}), **{name: flags[name] for name in KEPT}}
     policy = make_policy(saved=base_policy(flags, saved.policy), **policy_flags(flags))

@@ -20,9 +20,9 @@ from .installed import why_failed
 _TICK_S = 0.2
 _STORE_S = 1.0
 _LONGEST = 400
-_NO_TURN = "the deadline of the run came before its turn"
-_NO_TIME = "the deadline of the run came before it answered"
-_CUT = "the run was ended before this node answered"
+_NO_TURN = "the run's deadline came before its turn"
+_NO_TIME = "the run's deadline came before it answered"
+_CUT = "the run was stopped before this node answered"
 
 
 class Take(Protocol):
@@ -159,7 +159,7 @@ class _Run:
         elif event.kind == "ended" and event.node in waiting and not one.answered:
             damage = next(iter(one.reader.rest()), "")
             one.lost = not one.failure and (event.lost or bool(damage))
-            one.failure = one.failure or damage or event.reason or "it ended without an answer"
+            one.failure = one.failure or damage or event.reason or "it exited without an answer"
             if not one.lost:
                 self.fail(event.node, one.failure)
         if one.answered or one.failure:

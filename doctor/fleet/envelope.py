@@ -103,7 +103,7 @@ def open_envelope(data: bytes, hint: str) -> Answer:
     name = line.node or hint if inner or line.reason else hint or line.node
     if not name:
         raise Refusal(
-            "it names no node: there is no envelope, no node in the file's name, and no field `node` in the line"
+            "it names no node: there is no envelope, no node in the file's name, and no `node` field in the line"
         )
     if not is_name(name):
         raise Refusal(f"it is not a valid node name: {name[:MOST_QUOTED]!a}")
@@ -113,7 +113,7 @@ def open_envelope(data: bytes, hint: str) -> Answer:
         return Answer(name, line.received, line.repeat, line.reason, None)
     refuse_version(report.schema_version, report.snapshot is not None, _IT)
     if report.target.kind in ("text", "image"):
-        raise Refusal(f"it is the report of {_KINDS[report.target.kind]}, not of a machine")
+        raise Refusal(f"it is a report on {_KINDS[report.target.kind]}, not on a machine")
     hinted = bool(hint) and not (line.node and (inner or line.reason))
     return Answer(name, line.received, line.repeat, "", report, hinted)
 
@@ -126,4 +126,4 @@ def name_in(data: bytes) -> str:
 
 
 _NODE = re.compile(rb'\s*\{\s*"node"\s*:\s*"([A-Za-z0-9._-]{1,253})"')
-_KINDS = {"text": "a pasted text", "image": "an image"}
+_KINDS = {"text": "pasted text", "image": "an image"}

@@ -7,7 +7,7 @@ from .store.opened import APPLICATION_ID
 
 HEAD_BYTES = 512
 """So many of a file's first bytes say of what kind it is."""
-OF_ANOTHER_KIND = "is of another kind than reports: it was not read"
+OF_ANOTHER_KIND = "is a different kind of file: it was not read"
 FOLDER_LINK = "is a link to a folder: it was not followed"
 _NOT_ANSWERS = frozenset((OF_ANOTHER_KIND, FOLDER_LINK))
 """Reasons of files that are no answer of any node: nothing is unknown because of them."""
@@ -44,7 +44,7 @@ def foreign(head: bytes) -> str:
             return f"is {words}: unpack it first, or pack it as .gz"
     if head[257:262] == b"ustar":
         return "is a tar archive: unpack it first"
-    return next((f"is {words}, not reports" for start, words in _OTHERS if head.startswith(start)), "")
+    return next((f"is {words}, not a report" for start, words in _OTHERS if head.startswith(start)), "")
 
 
 def is_unread(reason: str) -> bool:

@@ -24,7 +24,9 @@ def command_words(text: str) -> list[str]:
     except ValueError as error:
         raise Refusal(f"--command {text[:80]!r}: {str(error).lower()}") from None
     if not words or not words[0]:
-        raise Refusal("--command needs what runs gpudoctor on the nodes, such as /opt/gpudoctor/bin/gpudoctor")
+        raise Refusal(
+            "--command needs the command that runs gpudoctor on the nodes, such as /opt/gpudoctor/bin/gpudoctor"
+        )
     for word in words:
         refuse_unsafe("--command", word)
     return words
@@ -88,8 +90,8 @@ def refuse_newer(answer: bytes) -> None:
     if head.schema_version is not None and head.schema_version > REPORT_SCHEMA_VERSION:
         theirs = f" {head.tool.version[:40]}" if head.tool.version else ""
         raise Refusal(
-            f"its gpudoctor{theirs} writes report schema {head.schema_version}, newer than this one reads "
-            f"({REPORT_SCHEMA_VERSION}): update gpudoctor here"
+            f"its gpudoctor{theirs} writes report schema {head.schema_version}, but this one reads only up to "
+            f"{REPORT_SCHEMA_VERSION}: update gpudoctor here"
         )
     refuse_version(head.schema_version, bool(bytes(head.snapshot)), "its answer")
 

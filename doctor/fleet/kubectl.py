@@ -40,7 +40,7 @@ class Output(NamedTuple):
         """Its error in one line."""
         line = next((line.strip() for line in reversed(self.err.splitlines()) if line.strip()), "")
         return line.removeprefix("error: ")[:_LONGEST] or (
-            "no answer in time" if self.code is None else "it says nothing"
+            "no answer in time" if self.code is None else "it printed no error"
         )
 
 
@@ -109,7 +109,7 @@ def refuse_without_rights(namespace: str, kind: str) -> None:
     for (verb, resource), child in [(right, _review(namespace, *right)) for right in rights]:
         found = child.wait()
         if found.out.strip() != b"yes":
-            where = f"namespace {namespace}" if namespace else "the namespace of kubectl's context"
+            where = f"namespace {namespace}" if namespace else "kubectl's current namespace"
             why = "" if found.out.startswith(b"no") else f" ({found.last})"
             raise Refusal(f"Kubernetes does not allow you to {verb} {resource} in {where}{why}")
 
@@ -145,4 +145,4 @@ def delete(namespace: str, selector: str, kinds: Sequence[str], count: int = 1) 
     if found.code == 0:
         return f"Kubernetes is still deleting {len(pods):,} of its pods"
     again = f"gpudoctor fleet clean --on kubernetes{f' --namespace {namespace}' if namespace else ''}"
-    return f"objects of this run may be left in Kubernetes: {found.last} (later: {again})"
+    return f"objects of this run may be left in Kubernetes: {found.last} (to delete them later: {again})"

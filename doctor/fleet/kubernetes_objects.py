@@ -114,7 +114,7 @@ def objects(found: Output) -> list[Object]:
     try:
         return msgspec.json.decode(found.out, type=_List).items
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise Refusal(f"kubectl printed what gpudoctor cannot read: {error}") from None
+        raise Refusal(f"gpudoctor cannot read kubectl's output: {error}") from None
 
 
 def gpus_of(node: Object) -> int:
@@ -175,9 +175,7 @@ def stage_of(pod: Object) -> Stage:
         return Stage("waiting", one_line(state.waiting.reason, state.waiting.message))
     scheduled = next((one for one in status.conditions if one.type == "PodScheduled"), None)
     if scheduled is not None and scheduled.status == "False":
-        return Stage(
-            "waiting", f"Kubernetes does not schedule it: {one_line('', scheduled.message or scheduled.reason)}"
-        )
+        return Stage("waiting", f"Kubernetes cannot schedule it: {one_line('', scheduled.message or scheduled.reason)}")
     return Stage("starting")
 
 

@@ -21,9 +21,9 @@ _END = b"}"
 """The last line of a report."""
 _GRACE_S = 5.0
 """For the ranks to end by themselves after it: srun may stay for a minute."""
-_NO_TURN = "the deadline of the run came before its turn"
-_NO_TIME = "the deadline of the run came before it answered"
-_CUT = "the run was ended before this pair answered"
+_NO_TURN = "the run's deadline came before its turn"
+_NO_TIME = "the run's deadline came before it answered"
+_CUT = "the run was stopped before this pair answered"
 
 
 class LinkTake(Protocol):
@@ -135,7 +135,7 @@ class _Turn:
                     self._end(one, found)
                     self._ending[node] = (one.pair, monotonic() + _GRACE_S)
         else:
-            reason = one.failure or reason or "it ended without an answer"
+            reason = one.failure or reason or "it exited without an answer"
             self._end(one, read_measured(one.lines) or Measured(None, reason))
 
     def _end(self, one: _Waiting, found: Measured) -> None:

@@ -57,7 +57,7 @@ def read_hostfile(path: str) -> list[str]:
     for number, line in enumerate(text.splitlines(), 1):
         plain = line.partition("#")[0].strip()
         if re.search(r"\s", plain):
-            raise Refusal(f"{path}, line {number}: {plain[:80]!r} is not one nodeset")
+            raise Refusal(f"{path}, line {number}: {plain[:80]!r} is not a single nodeset")
         try:
             found += unfold(plain, groups=True) if plain else []
         except Refusal as error:
@@ -71,7 +71,7 @@ def _unfolded(nodeset: str, groups: bool = False) -> list[str]:
     try:
         import ClusterShell.NodeSet as Sets
     except ImportError:
-        raise Refusal(f"--nodes with a range needs the extra fleet: {extra_line('fleet')}") from None
+        raise Refusal(f"--nodes with a range needs the fleet extra: {extra_line('fleet')}") from None
     if sum(_size(pattern) for pattern in _patterns(nodeset)) > MOST:
         raise Refusal(f"--nodes {nodeset[:100]!r} stands for more than {MOST:,} nodes")
     try:

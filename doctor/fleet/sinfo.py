@@ -67,7 +67,7 @@ class SlurmNode(NamedTuple):
         if not self.up:
             return f"partition {self.partition} is down in Slurm"
         if self.is_busy:
-            return "" if waits else "busy: jobs run there (--wait 10m gives it time to become free)"
+            return "" if waits else "busy: jobs are running there (--wait 10m waits until it is free)"
         return "" if self.state in _FREE and "~" not in self.signs else f"{self.state}{self.signs} in Slurm"
 
 
@@ -83,7 +83,7 @@ def list_nodes(partition: str, nodeset: str) -> Listing:
     wanted = unfold(nodeset) if nodeset else []
     found = run_command(["sinfo", "-h", "-N", "-o", _FORMAT, *(["-p", partition] if partition else [])])
     if found.code:
-        last = next((line for line in reversed(found.err.splitlines()) if line.strip()), "it says nothing")
+        last = next((line for line in reversed(found.err.splitlines()) if line.strip()), "it printed no error")
         raise Refusal(f"sinfo does not answer: {last.strip()[:200]}")
     listed: dict[str, SlurmNode] = {}
     for line in found.out.splitlines():

@@ -45,7 +45,7 @@ def link_states(found: LinkVerdict) -> LinkStates:
         words = f"links {_percent(node.value, node.median):+.0f} %"
         (slow if node.confirmed else warned)[node.node] = words + ("" if node.confirmed else ", not confirmed")
     for switch in found.switches:
-        words = f"links of its switch {_percent(switch.value, switch.median):+.0f} %"
+        words = f"links on its switch {_percent(switch.value, switch.median):+.0f} %"
         for name in switch.nodes:
             (slow if switch.confirmed else warned)[name] = words + ("" if switch.confirmed else ", not confirmed")
     for path in found.paths:

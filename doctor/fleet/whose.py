@@ -36,12 +36,12 @@ def why_going_on(annotations: Mapping[str, str], now: float) -> str:
     if annotations.get(OWNER) == owner():
         found = re.fullmatch(r"([0-9]{1,10})-([0-9]{1,20})", annotations.get(PROCESS, ""))
         is_alive = found is not None and _start(int(found[1])) == found[2]
-        return f"your run with process ID {found[1]} is still going on" if found and is_alive else ""
+        return f"your run with process ID {found[1]} is still running" if found and is_alive else ""
     try:
         last = datetime.strptime(annotations.get(UNTIL, ""), _FORM).replace(tzinfo=timezone.utc)
     except ValueError:
         return "it does not say whose run it is"
-    return f"another user's run may go on until {last:%Y-%m-%d %H:%M} UTC" if last.timestamp() > now else ""
+    return f"another user's run may still be running until {last:%Y-%m-%d %H:%M} UTC" if last.timestamp() > now else ""
 
 
 def _start(pid: int) -> str:

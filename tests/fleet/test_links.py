@@ -170,7 +170,7 @@ def test_why_there_is_no_number() -> None:
         ("n1", "n2"): "gpudoctor: rank 1, init_process_group: timed out",
         ("n3", "n4"): "/opt/gpudoctor/bin/gpudoctor was not found there: install gpudoctor on the node, or give its "
         "path with --command",
-        ("n5", "n6"): "it ended without an answer",
+        ("n5", "n6"): "it exited without an answer",
         ("n7", "n8"): "the result of the all-reduce was wrong",
     }
     assert all(one.value is None for pair, one in found.items() if pair.round == 1)
@@ -180,8 +180,8 @@ def test_the_deadline_of_the_run() -> None:
     engine, found = measured(lambda *pair: [BEGAN] if "n1" in pair else [], until=monotonic() + 0.5)
     assert len(engine.started) == 1 and len(found) == 12
     reasons = {pair[2:]: one.reason for pair, one in found.items() if pair.round == 1}
-    assert reasons["n1", "n2"] == "the deadline of the run came before it answered"
-    assert reasons["n3", "n4"] == "the deadline of the run came before its turn"
+    assert reasons["n1", "n2"] == "the run's deadline came before it answered"
+    assert reasons["n3", "n4"] == "the run's deadline came before its turn"
 
 
 def test_an_interrupt_ends_all_and_keeps_what_came() -> None:
@@ -192,7 +192,7 @@ def test_an_interrupt_ends_all_and_keeps_what_came() -> None:
     assert engine.ended == [None]
     values = {pair[2:]: one for pair, one in kept.found.items()}
     assert len(values) == 4 and values["n1", "n2"] == Measured(46.0)
-    assert values["n7", "n8"] == Measured(None, "the run was ended before this pair answered")
+    assert values["n7", "n8"] == Measured(None, "the run was stopped before this pair answered")
 
 
 EVENTS = st.lists(

@@ -180,7 +180,8 @@ def test_files_of_another_kind_are_listed_and_leave_nothing_unknown(others: list
         count = len(others)
         assert f"{count} file{'s' if count > 1 else ''} refused" in done.stdout.decode().splitlines()[0]
         assert (
-            done.stdout.decode().count("is a link to a folder" if others == ["a link"] else "of another kind") == count
+            done.stdout.decode().count("is a link to a folder" if others == ["a link"] else "a different kind of file")
+            == count
         )
     (spool / "n2.json").write_bytes(b"{}")
     gpudoctor("fleet", "load", spool, "-o", tmp_path / "now.db", "--jobs", "1")

@@ -105,7 +105,7 @@ def test_what_is_no_report_is_refused_and_the_rest_goes_on(tmp_path: Path) -> No
     assert {name.partition(":")[0] for name in found} == set(wrong)
     assert {name for name in found if name.startswith("lines")} == {f"lines.jsonl:{n}" for n in (1, 2, 3, 4)}
     assert "newer than this gpudoctor can read" in found["newer.json:0"]
-    assert "of a pasted text" in found["text.json:0"]
+    assert "on pasted text" in found["text.json:0"]
     assert found["half.json.tmp:0"] == "half-written (.tmp)"
 
 
@@ -205,14 +205,14 @@ def foreign_files(folder: Path) -> dict[str, bytes]:
     with tarfile.open(folder / "x.tar", "w") as tar:
         tar.add(folder / "mine.db")
     return {
-        "an SQLite database, not reports": (folder / "mine.db").read_bytes(),
+        "an SQLite database, not a report": (folder / "mine.db").read_bytes(),
         "a zip archive: unpack it": (folder / "x.zip").read_bytes(),
         "a tar archive: unpack it": (folder / "x.tar").read_bytes(),
         "packed with xz: unpack it": lzma.compress(random.Random(1).randbytes(50_000)),
         "packed with bzip2: unpack it": bz2.compress(random.Random(2).randbytes(50_000)),
         "packed with gzip twice": gzip.compress(gzip.compress(random.Random(3).randbytes(50_000))),
-        "a PDF, not reports": b"%PDF-1.7\n" + b"1 0 obj\n" * 1000,
-        "a picture, not reports": b"\x89PNG\r\n\x1a\n" + random.Random(4).randbytes(50_000),
+        "a PDF, not a report": b"%PDF-1.7\n" + b"1 0 obj\n" * 1000,
+        "a picture, not a report": b"\x89PNG\r\n\x1a\n" + random.Random(4).randbytes(50_000),
         "a program or library": Path(sys.executable).read_bytes()[:100_000],
     }
 
@@ -388,7 +388,7 @@ def test_a_database_is_not_replaced_by_nothing(words: str, tmp_path: Path) -> No
     (tmp_path / "broken.json").write_text('{"schema_version": 1')
     before = (tmp_path / "now.db").read_bytes()
     done = gpudoctor("fleet", "load", words, "-o", "now.db", cwd=tmp_path)
-    assert "now.db is as it was" in one_line(done) and not done.stdout
+    assert "now.db is unchanged" in one_line(done) and not done.stdout
     assert (tmp_path / "now.db").read_bytes() == before
     done = gpudoctor("fleet", "load", words, "-o", "now.db", "--nodes", "n1", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (3, b"0 nodes have answered, 1 did not\n")

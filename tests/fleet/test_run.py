@@ -139,8 +139,8 @@ def test_deadlines_of_a_node_and_of_the_run() -> None:
     assert kept.reasons == {"hangs": "no answer in 0 s"}
     said: dict[str, list[list[Event | str]]] = {"hangs": [[BEGAN]], "waits": [[]], "good": [[*GIVEN]]}
     _, kept = gathered(said, Limits(60, 0.5, 1))
-    assert kept.reasons["hangs"] == "the deadline of the run came before it answered"
-    assert set(kept.answered) == {"good"} and kept.reasons["waits"] == "the deadline of the run came before its turn"
+    assert kept.reasons["hangs"] == "the run's deadline came before it answered"
+    assert set(kept.answered) == {"good"} and kept.reasons["waits"] == "the run's deadline came before its turn"
 
 
 def test_an_interrupt_keeps_what_arrived() -> None:
@@ -148,7 +148,7 @@ def test_an_interrupt_keeps_what_arrived() -> None:
     with pytest.raises(KeyboardInterrupt):
         collect(engine, engine.nodes(Wish()), Probe(RUN, "", b"", 60), Limits(60, None, 1), kept)
     assert set(kept.answered) == {"good"} and engine.stopped
-    assert kept.reasons == {"hangs": "the run was ended before this node answered"}
+    assert kept.reasons == {"hangs": "the run was stopped before this node answered"}
 
 
 def test_what_came_is_kept_though_no_other_attempt_can_start() -> None:

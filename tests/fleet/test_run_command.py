@@ -129,8 +129,8 @@ class TestBySsh:
         assert found["answered"] == 2 and found["counts"]["fail"] == 0, found
         why = reasons(found)
         assert why["n003"] == (
-            f"its gpudoctor 99.1 writes report schema {REPORT_SCHEMA_VERSION + 1}, newer than this one reads "
-            f"({REPORT_SCHEMA_VERSION}): update gpudoctor here"
+            f"its gpudoctor 99.1 writes report schema {REPORT_SCHEMA_VERSION + 1}, but this one reads only up to "
+            f"{REPORT_SCHEMA_VERSION}: update gpudoctor here"
         )
         assert "its answer is not a gpudoctor report" in why["n004"]
         assert why["n005"] == "its gpudoctor is too old for fleet run --command: update it there"
@@ -222,7 +222,7 @@ class TestBySsh:
         found, _ = fleets.report(database)
         assert done.returncode == 0 and found["answered"] == 8, done
         assert done.stderr == (
-            "gpudoctor: n003 was not measured again (2 of 3): the deadline of the run came before it answered\n"
+            "gpudoctor: n003 was not measured again (2 of 3): the run's deadline came before it answered\n"
             "gpudoctor: n003 was not measured again (3 of 3): the deadline of the run came first\n"
         )
         assert {one["node"] for one in found["once"]} == {"n003"} and not found["slow"]
@@ -283,7 +283,7 @@ class TestBySsh:
 REFUSALS = {
     "--prove": "--prove needs --command",
     "--prove proof --command gpudoctor": "'proof' is not one of",
-    "--command ''": "--command needs what runs gpudoctor",
+    "--command ''": "--command needs the command that runs gpudoctor",
     "--command 'gpudoctor \"x'": "no closing quotation",
     "--command \"it's 'a'\"": "no closing quotation",
     '--command gpudoctor --python "/x\'y"': '--python "/x\'y": its words cannot contain single quotes',

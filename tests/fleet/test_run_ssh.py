@@ -149,7 +149,7 @@ def test_a_signal_ends_everything_and_what_came_is_kept(nodes: Nodes, tmp_path: 
     assert child.returncode == (130 if number == signal.SIGINT else -number), (out, err)
     found, _ = fleets.report(database)
     assert found["answered"] == 4
-    assert set(reasons(found).values()) == {"the run was ended before this node answered"}
+    assert set(reasons(found).values()) == {"the run was stopped before this node answered"}
     assert ("4 answered" in out) == (number == signal.SIGINT)
     gone(nodes.folder)
 
@@ -185,7 +185,7 @@ def test_the_whole_run_has_a_deadline(nodes: Nodes, tmp_path: Path) -> None:
     nodes.instead("n008", "exec sleep 30")
     done = run(nodes, tmp_path / "now.db", "--deadline", "6s")
     found, _ = fleets.report(tmp_path / "now.db")
-    assert done.returncode == 3 and reasons(found)["n008"] == "the deadline of the run came before it answered"
+    assert done.returncode == 3 and reasons(found)["n008"] == "the run's deadline came before it answered"
 
 
 def test_two_hundred_nodes(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_two_hundred_nodes(tmp_path: Path) -> None:
         assert child.returncode == 130 and "197 answered" in out and found["answered"] == 197
         why = reasons(found)
         assert set(why) == {"n050", "n100", "n200"}
-        assert why["n050"] == "the run was ended before this node answered"
+        assert why["n050"] == "the run was stopped before this node answered"
         assert "exited with code" in why["n100"] or "cannot reach" in why["n100"]
         assert why["n200"] == "python3 is required there but not installed"
         assert not [line for line in left_over(nodes.folder) if "sleep" not in line]

@@ -92,13 +92,11 @@ def test_a_job_for_each_node_takes_all_of_its_gpus(cluster: Cluster, tmp_path: P
     assert code == 3 and not err, (out, err)
     why = reasons(found)
     assert found["answered"] == 3 and why.keys() == {"gpu-2", "gpu-3", "gpu-4", "gpu-5", "gpu-8"}, why
-    assert why["gpu-2"].startswith(
-        "Kubernetes does not schedule it: 0/7 nodes are available: 1 Insufficient nvidia.com"
-    )
+    assert why["gpu-2"].startswith("Kubernetes cannot schedule it: 0/7 nodes are available: 1 Insufficient nvidia.com")
     assert why["gpu-3"] == "no answer in 25 s"
     assert why["gpu-4"].startswith('Kubernetes created no pod there: FailedCreate: pods "gpudoctor" is forbidden')
     assert why["gpu-5"] == "its gpudoctor is too old for fleet run --command: update it there"
-    assert why["gpu-8"] == "Kubernetes gives none of its GPUs to pods, so its GPUs cannot be measured"
+    assert why["gpu-8"] == "Kubernetes does not give its GPUs to pods, so they cannot be measured"
     assert not cluster.left()
     (config,) = [one for one in cluster.created if one["kind"] == "ConfigMap"]
     jobs = [one for one in cluster.created if one["kind"] == "Job"]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.kubectl, pytest.mark.slow]
 BIN = Path(sys.executable).parent
 PRESENT = "nvidia.com/gpu.present=true"
-UNANSWERED = "the run was ended before this node answered"
+UNANSWERED = "the run was stopped before this node answered"
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_each_node_has_an_answer_or_its_reason(cluster: Cluster, tmp_path: Path)
     assert found["source"] == "Kubernetes" and found["requested"] == 13 and found["answered"] == 4
     why = reasons(found)
     assert why.keys() == {f"gpu-{number}" for number in (2, 3, 5, 6, 7, 8, 9, 10, 13)}
-    assert why["gpu-2"].startswith("Kubernetes does not schedule it: 0/6 nodes are available: 1 Too many pods.")
+    assert why["gpu-2"].startswith("Kubernetes cannot schedule it: 0/6 nodes are available: 1 Too many pods.")
     assert why["gpu-3"].startswith("an answer is truncated: only ")
     assert why["gpu-5"] == "no answer in 20 s"
     assert why["gpu-6"] == 'ImagePullBackOff: Back-off pulling image "python:3-slim"'
@@ -209,7 +209,7 @@ def test_a_killed_run_keeps_what_came_and_clean_deletes_its_objects(cluster: Clu
     assert re.fullmatch(r"(Deleting (DaemonSet|ConfigMap) gpudoctor-\S+, created 2026-\S+\n){2}", out)
     assert cluster.left() == ["configmaps/theirs"]
     again = begun(cluster, "clean", "--on", "kubernetes")
-    assert again.communicate(timeout=HANG_S)[0] == "No fleet run has left anything in this namespace.\n"
+    assert again.communicate(timeout=HANG_S)[0] == "No fleet run has left anything behind in this namespace.\n"
     assert again.returncode == 0
 
 
@@ -244,8 +244,8 @@ def test_clean_keeps_what_is_still_going_on(cluster: Cluster, tmp_path: Path) ->
     kept = {name.split()[1]: line for name, line in lines.items()}
     assert {name for name, what in kept.items() if what == "Deleting"} == {"over", "dead", "odd"}, out
     assert {name for name, what in kept.items() if what == "Keeping"} == {"on", "wrong", "none", f"gpudoctor-{mine}"}
-    assert f": your run with process ID {child.pid} is still going on (--all deletes it too)" in out
-    assert ": another user's run may go on until 2999-01-02 03:04 UTC (--all deletes it too)" in out
+    assert f": your run with process ID {child.pid} is still running (--all deletes it too)" in out
+    assert ": another user's run may still be running until 2999-01-02 03:04 UTC (--all deletes it too)" in out
     assert child.poll() is None and ("daemonsets", f"gpudoctor-{mine}") in cluster.objects
     child.kill()
     child.communicate()
@@ -256,7 +256,7 @@ def test_clean_keeps_what_is_still_going_on(cluster: Cluster, tmp_path: Path) ->
 
 def test_clean_without_the_right_to_list_jobs(cluster: Cluster) -> None:
     cluster.denied.add("list jobs.batch")
-    assert cleaned(cluster) == (0, "No fleet run has left anything in this namespace.\n", "")
+    assert cleaned(cluster) == (0, "No fleet run has left anything behind in this namespace.\n", "")
 
 
 def cleaned(cluster: Cluster, *words: str) -> tuple[int, str, str]:
@@ -291,9 +291,7 @@ def test_the_deadline_of_the_run_ends_it_though_a_request_hangs(cluster: Cluster
     cluster.stuck |= {"GET pods"}
     code, *_ = run(cluster, "--deadline", "5s", "-o", tmp_path / "now.db")
     assert code == 3 and cluster.created and not cluster.left()
-    assert set(reasons(fleets.report(tmp_path / "now.db")[0]).values()) == {
-        "the deadline of the run came before its turn"
-    }
+    assert set(reasons(fleets.report(tmp_path / "now.db")[0]).values()) == {"the run's deadline came before its turn"}
 
 
 def test_what_cannot_be_deleted_is_named(cluster: Cluster, tmp_path: Path) -> None:
@@ -305,7 +303,7 @@ def test_what_cannot_be_deleted_is_named(cluster: Cluster, tmp_path: Path) -> No
     code, out, err = run(cluster, "--namespace", "team", "-o", tmp_path / "now.db")
     assert code == 0 and "all answered" in out and err.count("\n") == 1
     assert "objects of this run may be left in Kubernetes: " in err and "exceeded quota" in err
-    assert err.endswith("(later: gpudoctor fleet clean --on kubernetes --namespace team)\n")
+    assert err.endswith("(to delete them later: gpudoctor fleet clean --on kubernetes --namespace team)\n")
 
 
 def test_a_daemonset_that_kubernetes_refuses_is_one_line_and_leaves_nothing(cluster: Cluster, tmp_path: Path) -> None:

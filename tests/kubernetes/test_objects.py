@@ -46,7 +46,7 @@ STAGES = {
     ),
     "not scheduled": (
         pod(conditions=[{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes are available."}]),
-        "waiting", "Kubernetes does not schedule it: 0/3 nodes are available.",
+        "waiting", "Kubernetes cannot schedule it: 0/3 nodes are available.",
     ),
 }  # fmt: skip
 
@@ -88,7 +88,7 @@ def test_a_node_is_ready_or_says_why_not() -> None:
 
 @pytest.mark.parametrize("out", [b"", b"{", b"[]", b'{"items": {}}', b'{"items": [{"status": {"phase": 3}}]}', b"\xff"])
 def test_what_is_no_list_of_objects_is_refused(out: bytes) -> None:
-    with pytest.raises(Refusal, match="kubectl printed what gpudoctor cannot read"):
+    with pytest.raises(Refusal, match="gpudoctor cannot read kubectl's output"):
         objects(Output(0, out, ""))
 
 

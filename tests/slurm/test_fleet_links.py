@@ -182,7 +182,7 @@ def test_a_signal_keeps_what_was_measured(cluster: Cluster, tmp_path: Path, numb
     assert child.returncode == (130 if number == signal.SIGINT else -number), (out, err)
     links = fleets.report(database)[0]["links"]
     assert links["measured"] == 3 and links["not_measured"] == [
-        {"reason": "the run was ended before this pair answered", "pairs": [["n1", "n2"]]}
+        {"reason": "the run was stopped before this pair answered", "pairs": [["n1", "n2"]]}
     ]
     nothing_left(cluster)
 
@@ -191,8 +191,8 @@ def test_the_deadline_of_the_run_ends_the_rounds(cluster: Cluster, tmp_path: Pat
     rules(cluster, {"[1-2]": "exec sleep 43217"})
     code, _, _, found = run(cluster, tmp_path / "now.db", "--deadline", "15s")
     missing = {one["reason"]: one["pairs"] for one in found["links"]["not_measured"]}
-    assert missing["the deadline of the run came before it answered"] == [["n1", "n2"]]
-    assert len(missing["the deadline of the run came before its turn"]) == 8
+    assert missing["the run's deadline came before it answered"] == [["n1", "n2"]]
+    assert len(missing["the run's deadline came before its turn"]) == 8
     assert code == 3 and found["links"]["unmeasured"] == ["n1", "n2"]
     nothing_left(cluster)
 

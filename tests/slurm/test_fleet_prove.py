@@ -156,5 +156,5 @@ def test_a_signal_in_a_repeated_measurement_cancels_it(
     assert child.returncode == (130 if number == signal.SIGINT else -number), (out, err)
     found, _ = fleets.report(database)
     assert found["answered"] == 16 and {one["node"] for one in found["once"]} == {"n05"}
-    assert "n05 was not measured again (2 of 3): the run was ended before this node answered" in err
+    assert "n05 was not measured again (2 of 3): the run was stopped before this node answered" in err
     nothing_left(cluster)

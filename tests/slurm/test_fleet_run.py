@@ -120,7 +120,7 @@ def test_sixteen_nodes_of_which_four_cannot_answer(cluster: Cluster, tmp_path: P
     assert found["source"] == "Slurm" and found["answered"] == 12 and found["requested"] == 16
     why = reasons(found)
     assert set(why) == {"n03", "n07", "n11", "n15"}
-    assert why["n03"] == "busy: jobs run there (--wait 10m gives it time to become free)"
+    assert why["n03"] == "busy: jobs are running there (--wait 10m waits until it is free)"
     assert why["n07"].startswith("drained in Slurm since ") and why["n07"].endswith(': "bad gpu"')
     assert why["n15"] == "no answer in 12 s" and why["n11"]
     assert "UNKNOWN  exit 3" in out
@@ -136,7 +136,7 @@ def test_a_busy_node_gets_time_and_then_its_reason(cluster: Cluster, tmp_path: P
     found, _ = fleets.report(tmp_path / "now.db")
     why = reasons(found)
     assert code == 3 and found["answered"] == 2 and set(why) == {"n02", "n99"}, (out, err)
-    assert why["n02"].startswith("busy: not free in the time that --wait gave it (") and "not list" in why["n99"]
+    assert why["n02"].startswith("busy: not free within the --wait time (") and "not list" in why["n99"]
     nothing_left(cluster, but=1)
 
 
@@ -184,7 +184,7 @@ def test_a_signal_cancels_all(cluster: Cluster, tmp_path: Path, number: signal.S
     out, err = child.communicate(timeout=HANG_S)
     assert child.returncode == (130 if number == signal.SIGINT else -number), (out, err)
     found, _ = fleets.report(database)
-    assert found["answered"] == 15 and reasons(found) == {"n16": "the run was ended before this node answered"}
+    assert found["answered"] == 15 and reasons(found) == {"n16": "the run was stopped before this node answered"}
     nothing_left(cluster)
 
 

@@ -38,7 +38,7 @@ _CREATE_S = 30.0
 _PENDING_S = 10.0
 """After it, a pod that does not start is reported with its reason."""
 
-_NO_GPUS = "Kubernetes gives none of its GPUs to pods, so its GPUs cannot be measured"
+_NO_GPUS = "Kubernetes does not give its GPUs to pods, so they cannot be measured"
 
 
 class _Own(NamedTuple):

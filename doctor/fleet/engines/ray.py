@@ -29,9 +29,9 @@ _SUBMIT = "ray job submit -- gpudoctor fleet run --on ray -o FILE"
 _WORDS = {
     "NodeDiedError": "Ray lost the node",
     "WorkerCrashedError": "Ray's worker died there",
-    "TaskUnschedulableError": "Ray starts no task there: the node has left the cluster or is draining",
+    "TaskUnschedulableError": "Ray does not start tasks there: the node has left the cluster or is draining",
     "OutOfMemoryError": "Ray ended the probe because the node is low on memory",
-    "TaskCancelledError": "the probe was ended",
+    "TaskCancelledError": "the probe was canceled",
     "RuntimeEnvSetupError": "Ray could not set up the runtime environment there",
 }
 _LOST = ("NodeDiedError", "WorkerCrashedError", "TaskUnschedulableError", "LocalRayletDiedError", "OwnerDiedError")
@@ -111,7 +111,7 @@ def stop(job: _Job, names: Collection[str] | None = None) -> str:
     messages, killed = job.link.close()
     left = next((one["left"] for one in messages if "left" in one), list(job.names) if killed else [])
     some = [job.names[one] for one in left if one in job.names]
-    return f"the probe may still run on {folded(some)}: Ray did not end its task" if some else ""
+    return f"the probe may still be running on {folded(some)}: Ray did not stop its task" if some else ""
 
 
 def _address(given: str) -> str:
@@ -145,7 +145,7 @@ def _connect(address: str) -> tuple[Link, list[dict[str, Any]]]:
                     return link, message["nodes"]
                 raise Refusal(_refused(address, message["refused"], message["text"]))
         if link.ended:
-            raise Refusal(f"the connection to Ray failed: {link.last_words() or 'its driver ended'}")
+            raise Refusal(f"the connection to Ray failed: {link.last_words() or 'its driver exited'}")
         where, advice = ("here", f": {_NO_CLUSTER}") if address == "auto" else (f"at {address}", "")
         raise Refusal(f"no Ray cluster answers {where} within {_CONNECT_S:.0f} s{advice}")
     except BaseException:
@@ -159,8 +159,8 @@ def _refused(address: str, kind: str, text: str) -> str:
     if "Version mismatch" in text and len(versions) == 2:
         (ray, python), (own_ray, own_python) = versions
         return (
-            f"the cluster has Ray {ray} with Python {python}, but here are Ray {own_ray} and Python {own_python}: use "
-            f"the cluster's versions, or run gpudoctor there: {_SUBMIT}"
+            f"the cluster has Ray {ray} with Python {python}, but this machine has Ray {own_ray} with Python "
+            f"{own_python}: use the cluster's versions, or run gpudoctor there: {_SUBMIT}"
         )
     if "Could not find any running Ray instance" in text:
         return f"no Ray cluster runs on this machine: {_NO_CLUSTER}"
@@ -252,5 +252,5 @@ def _ended(name: str, message: dict[str, Any]) -> Iterator[Event]:
         yield Event(name, "line", line)
     last = next((line.strip() for line in reversed(message["err"].splitlines()) if line.strip()), "")
     code = message["code"]
-    why = f"its probe ended with exit code {code}" if code is not None else "its probe did not end in time"
+    why = f"its probe ended with exit code {code}" if code is not None else "its probe did not finish in time"
     yield Event(name, "ended", reason=why + (f": {last[:200]}" if last and code else ""))

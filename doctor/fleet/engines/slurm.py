@@ -32,7 +32,7 @@ _PAIR_S = 60.0
 """After it, a pair's job still waits for its nodes."""
 _MOST_PAIRS = 512
 """Jobs of pairs at once."""
-_STILL_BUSY = "busy: not free in the time that --wait gave it"
+_STILL_BUSY = "busy: not free within the --wait time"
 _CANCELLED = "COMPLETING"
 """The state of a job that Slurm is cleaning up: a minute long where a slurmstepd has died."""
 
@@ -191,7 +191,7 @@ def _poll(job: Job) -> None:
         elif one is not None and one.state == "PENDING" and not lot.ran:
             if lot.waits_until is not None and now > lot.waits_until:
                 run_command(["scancel", one.id])
-                busy = f"busy: not free in {_PAIR_S:.0f} s" if lot.pair else _STILL_BUSY
+                busy = f"busy: not free within {_PAIR_S:.0f} s" if lot.pair else _STILL_BUSY
                 _ended(job, lot, f"{busy} ({one.reason})")
             elif lot.waits_until is None and now - lot.began > _PENDING_S:
                 _without_busy(job, lot, one)
@@ -207,14 +207,14 @@ def _without_busy(job: Job, lot: Lot, queued: Queued) -> None:
     run_command(["scancel", queued.id])
     free = tuple(node for node in lot.nodes if node in now and not now[node].why_not(False))
     if free == lot.nodes:
-        _ended(job, lot, f"Slurm lets the job wait: {queued.reason}")
+        _ended(job, lot, f"Slurm is not starting the job: {queued.reason}")
         return
     lot.open -= set(free)
     for node in sorted(lot.open):
         if job.wait_s and node in now and now[node].is_busy:
             job.later.append(Lot("", (node,), now[node], monotonic() + job.wait_s))
             continue
-        why = now[node].why_not(False) if node in now else "Slurm does not list it any more"
+        why = now[node].why_not(False) if node in now else "Slurm no longer lists it"
         job.events.append(Event(node, "ended", reason=why))
     lot.open.clear()
     kill(job, lot)

@@ -40,13 +40,13 @@ def nodes(wish: Wish) -> Roster:
     try:
         import ClusterShell.Task  # noqa: F401
     except ImportError:
-        raise Refusal(f"--on ssh needs the extra fleet: {extra_line('fleet')}") from None
+        raise Refusal(f"--on ssh needs the fleet extra: {extra_line('fleet')}") from None
     names = unfold(wish.nodes, groups=True) if wish.nodes else []
     names += read_hostfile(wish.hostfile) if wish.hostfile else []
     if not names:
-        raise Refusal("--on ssh needs --nodes or --hostfile: which nodes are to be examined?")
+        raise Refusal("--on ssh needs --nodes or --hostfile: which nodes should be examined?")
     if which("ssh") is None:
-        raise Refusal("ssh is not on PATH: install OpenSSH's client")
+        raise Refusal("ssh is not on PATH: install the OpenSSH client")
     return Roster(tuple(dict.fromkeys(names)), {}, "ssh")
 
 
@@ -86,7 +86,7 @@ def stop(job: _Job, names: Collection[str] | None = None) -> str:
 
 def _work(job: _Job, names: tuple[str, ...], probe: Probe) -> None:
     """The thread: whatever ends it, no node is waited for any more."""
-    why = "its ssh was ended"
+    why = "its ssh process was stopped"
     try:
         _run(job, names, probe)
     except Exception as error:

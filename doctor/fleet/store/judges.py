@@ -55,4 +55,4 @@ class Judges:
             try:
                 take(*result_of(future.result()))
             except BrokenProcessPool:
-                raise Refusal("a judging process was killed (out of memory?); use fewer --jobs") from None
+                raise Refusal("a worker process was killed (out of memory?); use fewer --jobs") from None

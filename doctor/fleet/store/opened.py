@@ -70,7 +70,7 @@ def _roll_back(path: str) -> None:
     except FileNotFoundError:
         return
     except (OSError, *DAMAGE) as error:
-        words = f"{path} was left by a run that was killed, and {path}-journal cannot be applied: {error}"
+        words = f"{path} was left behind by a killed run, and {path}-journal cannot be applied: {error}"
         raise Unopened(words) from None
 
 
