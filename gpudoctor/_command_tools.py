@@ -114,14 +114,14 @@ class Dockerfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     spec: Specs = ()
 
 
-_Side = "Path of a saved JSON report, of a recording's folder, or a node of a fleet's database (now.db:NODE)"
+_Side = "Path of a saved JSON report or a recording's folder, or a node in a fleet database (now.db:NODE)"
 
 
 class Compare(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `compare`."""
 
-    old: Annotated[Word, Meta(description=f"{_Side}: as it was")]
-    new: Annotated[Word | None, Meta(description=f"{_Side}: as it is. Default: this machine")] = None
+    old: Annotated[Word, Meta(description=f"{_Side}: the earlier state")]
+    new: Annotated[Word | None, Meta(description=f"{_Side}: the current state. Default: this machine")] = None
     expect: Annotated[Word | None, Meta(description="Expected GPUs: gpu, any, none, 8, H100 or 8xH100")] = None
     require: Annotated[Words, Meta(description="Packages that must be installed and compatible")] = ()
     ignore: Annotated[Words, Meta(description="Facts to leave out of the lists, such as host.kernel")] = ()

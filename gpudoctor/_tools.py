@@ -253,7 +253,7 @@ TOOLS = {
     ),
     "compare": Tool(
         title="Find out what changed",
-        about="Compare a saved report with a newer one, or with this machine: which problems are new or cured, which "
+        about="Compare a saved report with a newer one, or with this machine: which problems are new or fixed, which "
         "changed fact explains each of them, and what else changed. Changes nothing; names are masked. exit_code: 0 "
         "no new failure, 1 a new failure, 3 something required is unknown on one side.",
         takes=commands.Compare,

@@ -33,7 +33,9 @@ _LISTED = {"verbose": "List every changed fact, however many a group has."}
 )  # fmt: skip
 @options(
     [
-        *report_flags("text", "json", "markdown", "html", quiet="Print only the verdict, one sentence (text output)."),
+        *report_flags(
+            "text", "json", "markdown", "html", quiet="Print only the verdict, in one sentence (text output)."
+        ),
         *(flag._replace(help=_LISTED.get(flag.dest, flag.help)) for flag in _FLAGS),
     ]
 )
@@ -43,14 +45,14 @@ def compare(**flags: Any) -> int:
     \b
     gpudoctor compare yesterday.json                     a saved report with this machine
     gpudoctor compare yesterday.json today.json          two saved reports, or folders of recordings
-    gpudoctor compare now.db:gpu-016 now.db:gpu-017      two nodes of a fleet's database
+    gpudoctor compare now.db:gpu-016 now.db:gpu-017      two nodes in a fleet database
     gpudoctor compare --target docker:good --target docker:bad
 
-    A changed fact explains a finding if the finding goes away once the fact is put back and everything is judged again.
-    Both sides are judged by this gpudoctor, with what OLD's report expected.
+    A changed fact explains a finding if the finding goes away when everything is judged again with the old value.
+    Both sides are judged by this version of gpudoctor, with the expectations of OLD's report.
 
-    Exit codes: 0 NEW has no failure that OLD lacks, 1 it has, 2 wrong usage or unreadable input, 3 something required
-    is unknown on one side.
+    Exit codes: 0 no new failure, 1 a new failure, 2 wrong usage or unreadable input, 3 something required is unknown
+    on one side.
     """
     from .run_compare import run_compare
 

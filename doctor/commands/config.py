@@ -68,7 +68,7 @@ def with_spec(policy: Policy, paths: Sequence[str]) -> Policy:
 def _refuse_more(path: str, lines: int) -> None:
     """Files with more lines together than a report may have."""
     if lines > MOST_LINES:
-        raise Refusal(f"{path}: more than {MOST_LINES} lines of a spec, together with those of other files")
+        raise Refusal(f"{path}: together, the spec files have more than {MOST_LINES} lines")
 
 
 def warn_of_config(notes: Sequence[str]) -> None:

@@ -107,5 +107,5 @@ def table_of(path: str, data: bytes, must: bool = False) -> dict[str, Any] | Non
     if table is None and not must:
         return None
     if not isinstance(table, dict):
-        raise Refusal(f"{path} has no table [tool.gpudoctor]")
+        raise Refusal(f"{path} has no [tool.gpudoctor] table")
     return table

@@ -20,7 +20,7 @@ class Ended(BaseException):
 
 @contextmanager
 def held() -> Iterator[None]:
-    """SIGINT, SIGTERM and SIGHUP wait until this is done: nothing is left half written. In the main thread."""
+    """Delay SIGINT, SIGTERM and SIGHUP until this is done, so that nothing is left half-written. Main thread only."""
     came: list[int] = []
     numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
     before = {

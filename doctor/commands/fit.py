@@ -59,7 +59,7 @@ COUNT = click.IntRange(1, 1 << 30)
     help="The interpreter or environment with torch, for --meta-device or --model.",
 )
 @click.option(
-    "--rules", type=click.Choice(RULES), help="Count bytes per parameter by this rule only. Default: all rules."
+    "--rules", type=click.Choice(RULES), help="Count bytes per parameter with this rule only. Default: all rules."
 )
 @click.option("--solve", type=click.Choice(("batch", "seq", "concurrency")), help="Find the largest value that fits.")
 @click.option("--network", type=click.FloatRange(0.1, 100_000), metavar="GBIT",
@@ -84,8 +84,8 @@ def fit(**flags: Any) -> int:
 
     This command reads no weights and contacts no server. The memory of each part is a range. For a GPU name with
     several memory sizes (H100), you get one answer per size. If training all weights does not fit, LoRA and QLoRA are
-    tried next. Exit codes: 0 it fits, as it is or in the way shown, 1 it does not fit, 2 wrong usage, 3 it may
-    fit, fits only with some memory sizes, or the model family or GPU is unknown.
+    tried next. Exit codes: 0 it fits, as is or in the way shown, 1 it does not fit, 2 wrong usage, 3 it may fit,
+    fits only with some memory sizes, or the model family or GPU is unknown.
     """
     from .run_fit import run_fit
 

@@ -104,7 +104,7 @@ CHECK = (
     Flag(
         ("--target",), "target", "text", "Examine docker:NAME, podman:NAME, ssh:HOST or kubectl:NAMESPACE/POD.", "WHERE"
     ),
-    Flag(("--root",), "root", "text", "Examine a root folder (an unpacked image) instead of this machine.", "DIR"),
+    Flag(("--root",), "root", "text", "Examine this root file system (unpacked image) instead of this machine.", "DIR"),
     _FROM,
     _REPLAY,
     _EXPECT,
@@ -127,7 +127,7 @@ CHECK = (
         ("--timeout",),
         "timeout",
         "seconds",
-        "Time limit for the probes, in seconds (3x for importing torch, up to 5x that for a slow probe). Default: 20.",
+        "Time limit for the probes, in seconds (torch import: 3x; a slow probe: up to 5x its limit). Default: 20.",
         "S",
     ),
     _NO_REDACT,

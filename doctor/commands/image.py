@@ -53,9 +53,9 @@ def image(**flags: Any) -> int:
     gpudoctor image ./image.tar --against report.json              a file from docker save or an OCI build
     gpudoctor image ./image.tar --layers --spec team.toml          whether it contains what was agreed on
 
-    REF is a name as for docker pull, an OCI layout or archive, or an unpacked root folder (a path with a slash:
-    ./NAME). If a local engine has the image, it is read there; otherwise only its manifest and config are read from
-    its registry, and nothing is pulled.
+    REF is a name as for docker pull, an OCI layout or archive, or an unpacked root file system (a path with a
+    slash: ./NAME). If a local engine has the image, it is read there; otherwise only its manifest and config are read
+    from its registry, and nothing is pulled.
     Exit codes: 0 it runs on every host, 1 it does not run on at least one host, 2 wrong usage or no such image, 3
     unknown (for a host, or because the registry or engine does not answer).
     """

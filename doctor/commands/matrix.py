@@ -20,7 +20,7 @@ FORMAT = options(answer_flags("text", "json"))
 def matrix() -> None:
     """Show and query the compatibility matrix: facts about drivers, GPUs, CUDA, torch and libraries.
 
-    Every fact has a source, and every answer has a grade: what the matrix does not list is unknown.
+    Every fact has a source, and every answer has a grade. Anything the matrix does not list is unknown.
     """
 
 
@@ -62,7 +62,7 @@ def show(table: str | None, where: tuple[str, ...], path: str | None, **flags: A
 @MATRIX
 @FORMAT
 def query(words: tuple[str, ...], path: str | None, **flags: Any) -> int:
-    """Ask about a subject, or which version of one thing works with another. The whole question may be quoted.
+    """Ask about a subject, or which version of one thing works with another. The whole question can be quoted.
 
     \b
     driver 535.129.03             its branch: CUDA reported, type, end of life
@@ -76,8 +76,8 @@ def query(words: tuple[str, ...], path: str | None, **flags: Any) -> int:
     framework tensorflow 2.15     its CUDA, cuDNN, Pythons; also jax, onnxruntime-gpu, cupy, paddlepaddle
     vllm 0.33.0, flash-attn 2.8.3 what a package release works with
     driver for cuda 12.8          which driver works with CUDA 12.8? On either side of 'for': driver, cuda, torch,
-    torch for gpu "GTX 1080"      gpu, cudnn, nccl or a package, and python with torch or a package; without a value
-                                  (only gpu needs one), the newest is meant:
+    torch for gpu "GTX 1080"      gpu, cudnn, nccl or a package, and python with torch or a package; if there is no
+                                  value (only gpu needs one), the newest is used:
     torchaudio for torch, torchvision for torch 2.4.1, python for tensorflow 2.15, gpu for driver 470
 
     Exit codes: 0 an answer (it may be 'unknown'), 2 wrong usage, or the matrix lists no such subject.
@@ -105,7 +105,7 @@ def sources(key: str | None, path: str | None, **flags: Any) -> int:
 @MATRIX
 @FORMAT
 def age(on: datetime | None, path: str | None, **flags: Any) -> int:
-    """List when each table was last compared with its publisher's data, and which ones may lack a new release."""
+    """List when each table was last compared with its publisher's data, and which ones may be missing new releases."""
     from .matrix_age import show_ages
 
     return show_ages(on.date() if on else None, flags, path)

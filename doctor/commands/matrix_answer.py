@@ -80,7 +80,7 @@ def named_capability(m: Matrix, text: str) -> str:
     found = named_capabilities(m, text)
     if len(found) > 1:
         several = ", ".join(f"{cc} ({name})" for cc, name in found.items())
-        raise click.ClickException(f"{text!r} may be any of {several}: give its compute capability instead")
+        raise click.ClickException(f"{text!r} could be any of {several}: give its compute capability instead")
     return next(iter(found))
 
 

@@ -74,7 +74,7 @@ def _newest_of_each(m: Matrix, query: Query, title: str, rows: list[tuple[str, t
         if not oldest or m.driver_for_cuda(query.value, cuda, query.os).grade not in RUNS:
             continue
         version, _, source = max((row for row in rows if major in row[1]), key=lambda row: numbers(row[0]))
-        found[f"CUDA {major}: {title} {version} is the newest listed that driver {query.value} runs"] = version
+        found[f"CUDA {major}: {title} {version} is the newest listed release that driver {query.value} runs"] = version
         keys[source] = 0
     return Found(tuple(dict.fromkeys(found.values())), tuple(found) or (f"no listed {title}",), tuple(keys))
 
@@ -102,7 +102,7 @@ def nccl_for_gpu(m: Matrix, query: Query) -> Found:
         good = [row for row in m.nccl_rows if m.nccl_for_gpu(row.version, capability, major).grade == "ok"]
         if good:
             row = max(good, key=lambda one: numbers(one.version))
-            found[f"CUDA {major}: NCCL {row.version} is the newest wheel measured to have code for {capability}"] = (
+            found[f"CUDA {major}: NCCL {row.version} is the newest wheel known to have code for {capability}"] = (
                 row.version
             )
             keys[row.source] = 0

@@ -78,9 +78,13 @@ def driver_for_gpu(m: Matrix, query: Query) -> Found:
 def cuda_for_gpu(m: Matrix, query: Query) -> Found:
     row = m.compute_capability(named_capability(m, query.value))
     assert row is not None
-    last = f"{row.last_toolkit} is the last" if row.last_toolkit else "the newest listed version still does"
+    last = (
+        f"{row.last_toolkit} is the last version that can"
+        if row.last_toolkit
+        else "the newest listed version still can"
+    )
     first = f"CUDA {row.first_toolkit} or newer" if row.first_toolkit else "even the oldest listed CUDA version"
-    line = f"{row.architecture} (compute capability {row.cc}): {first} compiles for it; {last}"
+    line = f"{row.architecture} (compute capability {row.cc}): {first} can compile for it; {last}"
     return Found(tuple(v for v in (row.first_toolkit, row.last_toolkit) if v), (line,), (row.source,))
 
 

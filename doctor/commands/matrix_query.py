@@ -278,8 +278,8 @@ def _framework(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) ->
             f"{row.package} {row.version}: CUDA {row.cuda}{cudnn}, Python {', '.join(row.pythons) or 'not known'}"
         )
         lines.append(
-            f"  with a GPU on {', '.join(row.gpu_platforms)}"
-            + (f"; CUDA wheels come with the extra {row.extra}" if row.extra else "")
+            f"  GPU support on {', '.join(row.gpu_platforms)}"
+            + (f"; CUDA wheels come with the {row.extra} extra" if row.extra else "")
         )
         lines += [f"  {row.note}"] if row.note else []
     return Answered(rows, lines, _of(rows))

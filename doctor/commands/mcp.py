@@ -18,7 +18,7 @@ def mcp(allow_target: bool) -> int:
     Its tools: check, explain, compare, matrix_query, resolve, what_if, fit, image and dockerfile.
 
     It only reads, and masks names, addresses and UUIDs. It examines the same environment as gpudoctor check:
-    VIRTUAL_ENV, CONDA_PREFIX, ... Needs the extra mcp.
+    VIRTUAL_ENV, CONDA_PREFIX, ... Needs the mcp extra.
     """
     try:
         from gpudoctor._mcp import serve

@@ -41,10 +41,10 @@ def _check(name: str) -> str:
     if about.downstream_of:
         lines.append(f"Reported under its cause if one of these is found: {', '.join(about.downstream_of)}")
     if about.needs_gpu:
-        lines.append("Not judged under --expect none.")
+        lines.append("Not judged with --expect none.")
     lines += [
         "",
-        "What to do: print the steps on the affected machine, or diagnose a file that contains its output:",
+        "What to do: print the steps on the affected machine, or diagnose a file with that machine's output:",
         f"  gpudoctor fix {check.id}",
         "  gpudoctor explain FILE",
     ]
@@ -97,8 +97,8 @@ _WORDS = {
     "gpu-above": "all GPUs have a compute capability above {}", "set": "{} is set", "names": "a GPU is named {}",
     "versions-differ": "{} differ", "code": "torch was built for {} GPUs than these",
     "memory-held": "much of one GPU's memory is in use",
-    "group-above": "the number in it is above {}", "group-at-most": "the version in it is at most {}",
-    "group-not-start-of": "the version in it does not match {}",
+    "group-above": "the number in the message is above {}", "group-at-most": "the version in the message is at most {}",
+    "group-not-start-of": "the version in the message does not match {}",
 }  # fmt: skip
 _HOW = {"not": "{} is not {}", "not-now": "{} is not {}", "<": "{} is below {}", ">=": "{} is {} or newer"}
 

@@ -11,9 +11,9 @@ WHAT = {
     "spec": "this machine's versions as a spec to compare other machines with",
     "systemd": "a timer that writes Prometheus metrics",
     "slurm-prolog": "a prolog that drains a node on a proven failure",
-    "slurm-healthcheck": "keeps a report of each node in a shared folder, for fleet load",
+    "slurm-healthcheck": "a health check that saves each node's report to a shared folder, for fleet load",
     "kubernetes": "an init container that lets a pod start only if the GPUs are as expected",
-    "kubernetes-fleet": "a DaemonSet that keeps a report of each node in a shared folder",
+    "kubernetes-fleet": "a DaemonSet that saves each node's report to a shared folder",
     "node-problem-detector": "a condition on a Kubernetes node",
     "compose": "a health check for a service",
     "github-action": "a workflow with annotations and the report",
@@ -32,13 +32,17 @@ WHAT = {
     "--matrix",
     metavar="PATH",
     help="Look up the GPU model in this matrix (see matrix export), for newer GPUs. The printed file does not "
-    "pass it on: a node with other GPUs and an older matrix reports an error in one line, not a finding.",
+    "use it: a node with different GPUs and an older matrix prints a one-line error, not a finding.",
 )
 @click.option(
     "--image", metavar="REF", help="For kubernetes, kubernetes-fleet and compose: an image that contains gpudoctor."
 )
-@click.option("--from", "from_", metavar="REPORT", help="For spec: from a saved JSON report ('-': stdin).")
-@click.option("--python", "python_", metavar="PATH", help="For spec: of this Python interpreter or environment.")
+@click.option(
+    "--from", "from_", metavar="REPORT", help="For spec: use the versions in a saved JSON report ('-': stdin)."
+)
+@click.option(
+    "--python", "python_", metavar="PATH", help="For spec: use the versions in this Python interpreter or environment."
+)
 @options((OUTPUT,))
 def print_(
     what: str,
@@ -57,9 +61,9 @@ def print_(
     spec                    this machine's versions as a spec to compare other machines with
     systemd                 a timer that writes Prometheus metrics
     slurm-prolog            a prolog that drains a node on a proven failure, never because a check was not possible
-    slurm-healthcheck       keeps a report of each node in a shared folder, for fleet load
+    slurm-healthcheck       a health check that saves each node's report to a shared folder, for fleet load
     kubernetes              an init container that lets a pod start only if the GPUs are as expected
-    kubernetes-fleet        a DaemonSet that keeps a report of each node in a shared folder
+    kubernetes-fleet        a DaemonSet that saves each node's report to a shared folder
     node-problem-detector   a condition on a Kubernetes node
     compose                 a health check for a service
     github-action           a workflow with annotations and the report

@@ -15,7 +15,7 @@ from .flags import PROVE
 def prove(**flags: Any) -> int:
     """Show that the GPU is really used, how fast it is, and what limits training.
 
-    Everything that `check` examines is judged too. Takes about a minute; --quick half that, --full several minutes.
+    This also covers everything that `check` examines. Takes about a minute; --quick half that, --full several minutes.
 
     Exit codes: 0 nothing failed, 1 something failed, 2 wrong usage or unreadable input, 3 something required is
     unknown, 130 interrupted (results so far are printed).

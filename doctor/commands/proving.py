@@ -95,7 +95,7 @@ def make_plan(
     left_out: LeftOut = {}
     why = _no_torch(snapshot)
     if any(fault.library == "cuda" and fault.fault == "hang" for fault in snapshot.driver.faults):
-        left_out["driver_proof"] = ("timeout", "libcuda did not answer when asked for its devices")
+        left_out["driver_proof"] = ("timeout", "libcuda did not answer when asked for the devices")
         if device != "cpu":
             why = why or left_out["driver_proof"]
     for name in _TORCH:

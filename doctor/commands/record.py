@@ -19,7 +19,7 @@ from .write import echo
 @click.option("--prove", is_flag=True, help="Also compute on the GPU (prove --quick) and save the measurements.")
 @click.option("--python", "python_", metavar="PATH", help="Examine this Python interpreter or environment.")
 @click.option("--target", metavar="TARGET", help="Examine docker:NAME, podman:NAME, ssh:HOST or kubectl:NAMESPACE/POD.")
-@click.option("--root", metavar="DIR", help="Examine a root folder instead of this machine.")
+@click.option("--root", metavar="DIR", help="Examine this root file system instead of this machine.")
 @click.option(
     "--timeout",
     type=click.FloatRange(0.1, 3600),
@@ -29,7 +29,7 @@ from .write import echo
     "--no-redact", is_flag=True, help="Save names, paths, UUIDs and secrets as they are: do not share the folder."
 )
 def record(**flags: Any) -> int:
-    """Save the collected facts (masked) to a folder, to judge them elsewhere: gpudoctor check --replay DIR."""
+    """Save the collected facts (masked) to a folder, for diagnosis elsewhere: gpudoctor check --replay DIR."""
     from ..probes.collect import gather_all, snapshot_of
     from ..report.progress import Progress
     from ..targets.recording import write_recording
@@ -59,7 +59,7 @@ def record(**flags: Any) -> int:
         write_recording(folder, recording, redact=None if flags["no_redact"] else _masked)
     except OSError as error:
         raise click.ClickException(f"cannot write {folder}: {error.strerror or error}") from None
-    echo(f"Recorded to {folder}. Judge it with: gpudoctor check --replay {folder}")
+    echo(f"Recorded to {folder}. Diagnose it with: gpudoctor check --replay {folder}")
     return 0
 
 

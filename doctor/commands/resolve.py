@@ -56,8 +56,8 @@ def resolve(**flags: Any) -> int:
     gpudoctor resolve --keep                           the smallest change to what is installed
     gpudoctor resolve torch==2.8 --format pyproject    tables for uv sync
 
-    Works offline; the first line is the one to paste. Exit codes: 0 something fits, 1 a line in the -r file cannot
-    work or --verify failed, 2 wrong usage, 3 nothing fits or the matrix has no answer.
+    Works offline; the first line printed is the command to paste. Exit codes: 0 something fits, 1 a line in the -r file
+    cannot work or --verify failed, 2 wrong usage, 3 nothing fits or the matrix has no answer.
     """
     from .run_resolve import run_resolve
 

@@ -113,7 +113,7 @@ def _notes(flags: dict[str, Any], old: Looked, new: Looked, report: Report) -> t
     notes = list(report.notes)
     if flags["no_redact"] and old.redacted != new.redacted:
         masked, plain = ("OLD", "NEW") if old.redacted else ("NEW", "OLD")
-        notes.append(f"Names of {plain} are masked here, because those of {masked} are")
+        notes.append(f"Names from {plain} are masked here, because those from {masked} are")
     return tuple(notes)
 
 

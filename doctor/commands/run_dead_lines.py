@@ -33,7 +33,9 @@ def refuse_others(flags: dict[str, Any]) -> None:
     if flags["explain_all"]:
         raise Refusal("-r judges the lines of a file: it cannot be used with --explain-all")
     if flags["format_"] not in ("text", "json", "edited"):
-        raise Refusal(f"-r can be printed as text, json or edited (the changed file), not as {flags['format_']}")
+        raise Refusal(
+            f"-r cannot be used with --format {flags['format_']}: use text, json or edited (the changed file)"
+        )
 
 
 def run_dead_lines(m: Matrix, machine: Machine, flags: dict[str, Any]) -> int:

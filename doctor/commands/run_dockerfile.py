@@ -137,7 +137,8 @@ def _extension_lacks(recipe: Recipe, host: Snapshot, m: Matrix, name: str) -> Ou
                 able = {t.rstrip("af") for row in m.toolkits if row.cuda.startswith(one.cuda) for t in row.sm_targets}
                 fix = f"Add {level} to {one.variable}."
                 if one.cuda and able and level not in able:
-                    fix = f"Start from a devel image with a CUDA version that can compile for {own}, and add {level}."
+                    start = f"Start from a devel image with a CUDA version that can compile for {own}"
+                    fix = f"{start}, and add {level} to {one.variable}."
                 title = f"It would not run on {name}"
                 return Outcome("image-on-host", "fail", title, detail, fix, recipe.name, one.line)
     return None

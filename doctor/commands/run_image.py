@@ -154,7 +154,7 @@ def _image(flags: dict[str, Any], m: Matrix, platform: str) -> tuple[Snapshot, I
     layers = flags["layers"] or flags["all_layers"]
     if opened.source is None and layers:
         raise Refusal(
-            f"{flags['reference']} is an unpacked root folder, so it has no layers: drop the option (all of its "
+            f"{flags['reference']} is an unpacked root file system, so it has no layers: drop the option (all of its "
             "files are read in any case)"
         )
     if opened.source is None:

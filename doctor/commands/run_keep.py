@@ -43,7 +43,7 @@ def refuse_words(flags: dict[str, Any]) -> None:
     if flags["verify"] or flags["explain_all"]:
         raise Refusal("--keep prints one change: it cannot be used with --verify or --explain-all")
     if flags["format_"] not in ("text", "json"):
-        raise Refusal(f"--keep can be printed as text or json, not as {flags['format_']}")
+        raise Refusal(f"--keep cannot be used with --format {flags['format_']}: use text or json")
 
 
 def _text(machine: Machine, kept: Kept, lines: tuple[str, str]) -> str:

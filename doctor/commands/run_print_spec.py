@@ -57,11 +57,11 @@ def run_print_spec(from_: str | None, python: str | None, matrix: str | None, ou
         s, policy, source = look(python), make_policy(), "this machine"
     text = spec_text(s, m, source)
     if not text:
-        raise Refusal("nothing is known here that a spec could state")
+        raise Refusal("nothing is known here that could go into a spec")
     failed = [one.id for one in assess(s, m, policy).findings if one.status == "fail" and not one.cause]
     if failed:
         names = ", ".join(dict.fromkeys(failed))
-        echo(f"gpudoctor: a spec is best written from a good machine, and this one fails {names}", err=True)
+        echo(f"gpudoctor: a spec is best written on a healthy machine, but this one fails {names}", err=True)
     write(text.encode(), output)
     return 0
 
@@ -75,7 +75,7 @@ def spec_text(s: Snapshot, m: Matrix, source: str) -> str:
         return ""
     rows = [_HEAD.format(version=__version__, source=source), *_aligned(top)]
     left = [key for key in (*VERSIONS, "gpu", "os") if key not in {one.line.key for one in top}]
-    rows += [f"# not here, or not known: {', '.join(left)}"] if left else []
+    rows += [f"# missing or unknown: {', '.join(left)}"] if left else []
     if packages:
         others = len({d.name for d in known(s.python.distributions) or ()}) - len(packages) - 1
         rows += ["", "[packages]", *_aligned(packages)]
@@ -101,7 +101,7 @@ def _top(s: Snapshot) -> Iterator[Written]:
 def _whose_cuda(s: Snapshot) -> str:
     if isinstance(s.torch.cuda, str):
         return " in torch"
-    return " of nvcc" if isinstance(s.cuda.nvcc_version, str) else " of the image"
+    return " from nvcc" if isinstance(s.cuda.nvcc_version, str) else " from the image"
 
 
 def _gpus(s: Snapshot) -> tuple[str, str] | None:
@@ -111,7 +111,7 @@ def _gpus(s: Snapshot) -> tuple[str, str] | None:
     if not names:
         return None
     if len(set(names)) > 1 or not names[0]:
-        return str(len(names)), "of several models: " + ", ".join(sorted(set(filter(None, names))))
+        return str(len(names)), "several models: " + ", ".join(sorted(set(filter(None, names))))
     return f"{len(names)}x{names[0].removeprefix('NVIDIA ')}", "part of the name is enough"
 
 

@@ -57,7 +57,7 @@ def _print_peers(peers: Peers, flags: dict[str, Any]) -> int:
     elif flags["format_"] in ("text", "markdown"):
         print_answer("\n".join(peers.verdict) + "\n", flags)
     else:
-        raise Refusal(f"a -p2p matrix can be printed as text, markdown or json, not as {flags['format_']}")
+        raise Refusal(f"a -p2p matrix cannot be used with --format {flags['format_']}: use text, markdown or json")
     return 0
 
 

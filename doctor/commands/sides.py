@@ -60,7 +60,7 @@ def _read(text: str) -> Looked:
         if path and _is_database(path):
             return _node(path, node)
     elif text != "-" and _is_database(text):
-        raise Refusal(f"{text} is a database: name a node of it, {text}:NODE")
+        raise Refusal(f"{text} is a database: name one of its nodes, {text}:NODE")
     saved = read_report(text)
     name = "standard input" if text == "-" else text
     return Looked(name, saved.snapshot, saved.policy, saved.redacted)

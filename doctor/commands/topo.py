@@ -29,7 +29,7 @@ from .flags import report_flags
     help="Time limit for examining this machine, in seconds. Default: 20.",
 )
 def topo(**flags: Any) -> int:
-    """Show how the GPUs are connected, and what that costs for each way of splitting training.
+    """Show how the GPUs are connected, and how the links slow each way of splitting training.
 
     \b
     gpudoctor topo                                             this machine

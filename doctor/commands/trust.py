@@ -51,4 +51,4 @@ def _state(path: str, digest: str) -> str:
         data = config_files.read(path)
     except Refusal:
         return "  (cannot be read)"
-    return "" if hashlib.sha256(data).hexdigest() == digest else "  (changed since, so not trusted)"
+    return "" if hashlib.sha256(data).hexdigest() == digest else "  (changed since then, so not trusted)"

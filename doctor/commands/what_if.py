@@ -25,7 +25,7 @@ _NOT_HERE = ("prove", "python_", "root")
 @click.option("--arch", type=click.Choice(("x86_64", "aarch64")), help="For a machine you describe.")
 @options([flag for flag in CHECK if flag.dest not in _NOT_HERE])
 def what_if(**flags: Any) -> int:
-    """Say what would be wrong with a different driver, GPU, torch or Python: what is gone, what is new, what stays.
+    """Say what a different driver, GPU, torch or Python would change: which problems go away, appear or stay.
 
     \b
     gpudoctor what-if --driver 580                     this machine with that driver

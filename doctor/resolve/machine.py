@@ -122,7 +122,7 @@ def card(m: Matrix, text: str) -> Card:
         raise Unclear(unlisted_gpu(m, name), unknown=True)
     if not match.capability:
         several = ", ".join(sorted({f"{row.name} ({row.cc})" for row in match.rows})[:6])
-        raise Unclear(f"{name!r} may be any of {several}: give the full name")
+        raise Unclear(f"{name!r} could be any of {several}: give the full name")
     named = match.rows[0].name.removeprefix("NVIDIA ") if len({row.name for row in match.rows}) == 1 else name
     about = m.compute_capability(match.capability)
     return Card(named, match.capability, count, for_all_of(match.rows), bool(about and about.tegra))
@@ -157,7 +157,7 @@ def driver(m: Matrix, text: str, os: str) -> tuple[str, str]:
         return word, ""
     newest = m.newest_of_branch(word, platform)
     named = f", {newest}" if newest == branch.row.latest_seen else ""
-    return newest, f"Driver {word} was taken to be the newest version of its branch{named}."
+    return newest, f"Driver {word} is assumed to be the newest version of its branch{named}."
 
 
 def wish(m: Matrix, text: str) -> Wish:

@@ -218,7 +218,7 @@ def test_print_spec_tells_where_the_machine_is_not_sound(tmp_path: Path) -> None
     sick = save(tmp_path, healthy().replace({"driver.cu_init": 802}))
     done = gpudoctor("print", "spec", "--from", sick)
     assert done.returncode == 0 and tomllib.loads(done.stdout.decode())
-    assert b"a spec is best written from a good machine, and this one fails" in done.stderr
+    assert b"a spec is best written on a healthy machine, but this one fails" in done.stderr
     assert "--from cannot be used with systemd" in one_line(gpudoctor("print", "systemd", "--from", sick))
     assert "--image cannot be used with spec" in one_line(gpudoctor("print", "spec", "--image", "a"))
 
@@ -227,7 +227,7 @@ def test_print_spec_leaves_out_what_is_not_known(tmp_path: Path) -> None:
     s = healthy().replace({"torch.version": Missing("error", "damaged"), "gpus": Missing("timeout")})
     text = gpudoctor("print", "spec", "--from", save(tmp_path, s)).stdout.decode()
     table = tomllib.loads(text)
-    assert "torch" not in table and "gpu" not in table and "# not here, or not known: torch, gpu" in text
+    assert "torch" not in table and "gpu" not in table and "# missing or unknown: torch, gpu" in text
 
 
 def test_print_spec_of_names_that_would_break_the_file(tmp_path: Path) -> None:

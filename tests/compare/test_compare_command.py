@@ -81,7 +81,7 @@ def test_what_the_help_says_of_a_quiet_comparison(pair: tuple[Path, Path]) -> No
     whole, short = (gpudoctor("compare", *pair, *more).stdout.decode() for more in ((), ("-q",)))
     assert "  Why: " in whole and short == "✗ 1 new failure (exit 1).\n" == whole[whole.rindex("\n\n") + 2 :]
     said = " ".join(gpudoctor("compare", "--help").stdout.decode().split())
-    assert "--quiet Print only the verdict, one sentence" in said
+    assert "--quiet Print only the verdict, in one sentence" in said
 
 
 def test_a_lost_gpu_matters_even_if_no_check_fails_for_it(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_every_kind_of_side(tmp_path: Path) -> None:
         ("No such file", ["nothing.json"]),
         ("--target docker:web", ["docker:web"]),
         ("not a gpudoctor report", ["{new}", "{text}"]),
-        ("name a node of it", ["{db}"]),
+        ("name one of its nodes", ["{db}"]),
         ("no node 'nobody'", ["{db}:nobody"]),
         ("no such fact", ["{old}", "{new}", "--ignore", "host.kernle"]),
         ("did you mean host.kernel", ["{old}", "{new}", "--ignore", "host.kernle"]),
