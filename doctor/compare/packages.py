@@ -113,7 +113,7 @@ def _row(s: Snapshot, request: Install | None, remove: Sequence[str], title: str
     lines += [step(s, request, "").command] if request else []
     text = f"Install {title} again" if request else f"Remove {title}"
     if request and title.endswith("packages"):
-        text = f"Undo the changes of {title}"
+        text = f"Undo the changes to {title}"
     return PutBack(text=text, command=" && ".join(lines), packages=names)
 
 

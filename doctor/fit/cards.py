@@ -154,7 +154,7 @@ def _slice(m: Matrix, rows: list[Gpu], name: str, profile: str, count: int) -> B
                 memory = one.memory_gib * (1 << 30)
                 return Board(name=f"{row.name.removeprefix('NVIDIA ')} {profile}", count=count, memory=memory, mig=True)
             have.add(one.profile)
-    raise Unclear(f"{name} has no MIG profile {profile!r}" + (f": there are {', '.join(sorted(have))}" if have else ""))
+    raise Unclear(f"{name} has no MIG profile {profile!r}" + (f": it has {', '.join(sorted(have))}" if have else ""))
 
 
 def of_snapshot(m: Matrix, s: Snapshot) -> list[Board]:

@@ -89,7 +89,7 @@ def _model(config: dict[str, Any], name: str, found: Header | None) -> Model:
     kind = next((kind for kind, names in _OTHER_KINDS.items() if family.lower() in names), "")
     if kind:
         raise Unbuildable(
-            f"{family}: gpudoctor has no memory formula for {kind} models; go by the parameters and a measured run"
+            f"{family}: gpudoctor has no memory formula for {kind} models; use the parameter count and a measured run"
         )
     known = _families().get(family)
     shape = _shape(config, known or {})
@@ -103,7 +103,8 @@ def _model(config: dict[str, Any], name: str, found: Header | None) -> Model:
         other = shape
     if found and not found.packed and not 0.8 <= count / max(1, parameters(shape)) <= 1.25:
         notes.append(
-            f"its dimensions give {parameters(shape) / 1e9:.3g} billion parameters, its weights {count / 1e9:.3g}"
+            f"its dimensions give {parameters(shape) / 1e9:.3g} billion parameters, but its weights have "
+            f"{count / 1e9:.3g}"
         )
     dtype = str(config.get("torch_dtype") or config.get("dtype") or "").removeprefix("torch.")
     dtype = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}.get(dtype, "")

@@ -248,5 +248,5 @@ def _inference(shape: Shape, count: float, work: Work) -> list[Part]:
     return [
         _as_stored("weights", work.stored) if work.stored else _weights("weights", shape, count, work.dtype),
         Part("KV cache", *held, kept),
-        Part("activations", low, min(high, low + 2 * GIB), "of one step"),
+        Part("activations", low, min(high, low + 2 * GIB), "for one step"),
     ]

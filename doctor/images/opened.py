@@ -85,7 +85,7 @@ def _on_disk(text: str) -> Opened | None:
             continue
         if path.is_dir() and not any((path / index).is_file() for index in _INDEXES):
             if tag:
-                raise ImageError(f"{name} is an unpacked root folder, so it has no tags")
+                raise ImageError(f"{name} is an unpacked root file system, so it has no tags")
             return Opened("folder", None, str(path))
         return _archive(str(path), tag)
     if is_path:

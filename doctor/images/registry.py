@@ -67,7 +67,7 @@ class RegistrySource:
         path, found = f"{self.reference.path}/tags/list?n=1000", list[str]()
         for _ in range(_MOST_PAGES):
             data, response = self.registry.get(path, {}, man.MAX_MANIFEST)
-            page = man.decode(data, dict[str, Any], f"the list of tags of {self.reference.path}").get("tags")
+            page = man.decode(data, dict[str, Any], f"the tag list of {self.reference.path}").get("tags")
             found += [tag for tag in page if isinstance(tag, str)] if isinstance(page, list) else []
             following = re.match(r"<([^>]{1,2000})>;\s*rel=\"?next", response.headers.get("Link", ""))
             if not following:

@@ -155,7 +155,7 @@ def _framework_lacks(m: Matrix, q: Question, row: Framework) -> str:
         last = next((one.last_toolkit for one in m.capabilities if one.cc == gpu), "")
         sm = f"sm_{gpu.replace('.', '')}"
         if last and numbers(row.cuda)[:1] > numbers(last)[:1]:
-            return f"{what} is built for CUDA {row.cuda}: CUDA {last} is the last that supports {sm}"
+            return f"{what} is built for CUDA {row.cuda}, but CUDA {last} is the last version that supports {sm}"
         if goes_with(m, row, "gpu", gpu) is False:
             return f"{what} does not support {sm}"
     if not q.driver:

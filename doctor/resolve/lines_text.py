@@ -49,7 +49,7 @@ def _changes(file: RequirementFile, answered: Answered, verify: str) -> list[str
     if note_ := no_index(file, answered):
         rows += ["", note_]
     if verify:
-        rows += ["", "This was not solved against an index. To do that:", f"  {verify}"]
+        rows += ["", "This was not tested against an index. To do that:", f"  {verify}"]
     return rows
 
 

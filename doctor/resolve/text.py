@@ -216,9 +216,9 @@ def installed_note(m: Matrix, machine: Machine, q: Question) -> tuple[str, ...]:
         return (f"torch {machine.torch} is installed here, and no build of torch {which.installed} fits.",)
     if (build.torch, build.tag) == (kept_release(machine.torch)[0], machine.tag):
         return (f"torch {machine.torch} is installed here and fits: no change needed.",)
-    kept = f"torch {build.torch} for CUDA {which.cuda} (gpudoctor resolve --keep)"
+    kept = f"install torch {build.torch} for CUDA {which.cuda} (gpudoctor resolve --keep)"
     return (
-        f"torch {machine.torch} is installed here. To keep torch {which.installed}, as gpudoctor check does: {kept}.",
+        f"torch {machine.torch} is installed here. To keep torch {which.installed}, as gpudoctor check does, {kept}.",
     )
 
 
@@ -229,7 +229,7 @@ def no_driver(m: Matrix, machine: Machine) -> str:
     branch = m.branch_to_install(capabilities, platform=platform)
     if branch is None:
         ended = m.branches_for(capabilities, platform)[-1:]
-        newest = "".join(f": the newest that does is {one.branch}, which has ended" for one in ended)
+        newest = "".join(f": the newest that does is {one.branch}, which has reached end of life" for one in ended)
         return f"No driver branch that still gets updates supports all of these GPUs{newest}."
     module = {"required": " (the open kernel module)"}
     needs = {row.open_module for card in machine.cards if (row := m.compute_capability(card.capability))}

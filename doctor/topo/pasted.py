@@ -54,7 +54,7 @@ def parse_table(text: str) -> Table:
         raise Garbled("this text contains no table from nvidia-smi topo -m (its first line begins with GPU0)")
     lost = [name for name in names if name not in rows]
     if any(name.startswith("GPU") for name in lost):
-        raise Garbled(f"the row of {lost[0]} is missing; the text is cut off")
+        raise Garbled(f"the row for {lost[0]} is missing; the text is cut off")
     for name in lost:  # people leave the cards' rows out; their columns say the same
         own = [rows[other][names.index(name)] if other in rows else "" for other in names]
         rows[name] = ["X" if other == name else cell for other, cell in zip(names, own, strict=True)]
@@ -73,7 +73,7 @@ def parse_table(text: str) -> Table:
     )
     notes = [] if tail else ["this text lacks the columns for CPU and NUMA affinity"]
     if lost:
-        notes.append(f"the rows of {lost[0]}{f' to {lost[-1]}' if len(lost) > 1 else ''} are missing from this text")
+        notes.append(f"the rows for {lost[0]}{f' to {lost[-1]}' if len(lost) > 1 else ''} are missing from this text")
     return Table(devices=devices, links=links, notes=tuple(notes))
 
 
@@ -120,7 +120,7 @@ def _row(cells: list[str], names: list[str], tail: int, number: int) -> list[str
         words = f"; {odd!r} is not a link" if odd and whole + 1 >= len(links) and len(found) > len(names) else ""
         raise Garbled(f"line {number}: {name} has {whole} of {len(names)} links{words or ': columns are cut off'}")
     if (links.index("X") if "X" in links else -1) != names.index(name):
-        raise Garbled(f"line {number}: the X of {name} is not in its own column")
+        raise Garbled(f"line {number}: {name}'s X is not in its own column")
     if name.startswith("GPU") and tail and len(found) - len(names) < min(tail, 2):
         raise Garbled(f"line {number}: {name} lacks its CPU or NUMA affinity; columns are cut off")
     return found

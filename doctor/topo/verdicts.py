@@ -55,18 +55,18 @@ def meaning(slowest: str, costs: list[Cost], fastest: Fastest | None, rate: floa
         [cost.way for cost in costs if cost.grade == grade] for grade in ("fine", "accumulate", "adds", "waits")
     )
     parts = [f"fine for {_listed(fine)}"] * bool(fine)
-    parts += [f"{_listed(more)} if steps are accumulated"] * bool(more)
+    parts += [f"fine for {_listed(more)} if steps are accumulated"] * bool(more)
     if fastest is not None and fastest.reached:
-        parts += [f"the link time of {_listed(adds)} adds to the computation"] * bool(adds)
-        parts += [f"{_listed(waits)} {'take' if len(waits) > 1 else 'takes'} longer than the computation"] * bool(waits)
+        parts += [f"link time adds to the computation for {_listed(adds)}"] * bool(adds)
+        parts += [f"transfers take longer than the computation for {_listed(waits)}"] * bool(waits)
         return f"{slowest}, the fastest link these GPUs have: {'; '.join(parts)}."
-    parts += [f"{_listed(adds)} slowed by the link"] * bool(adds)
+    parts += [f"{_listed(adds)} will be slowed by the link"] * bool(adds)
     parts += [f"{_listed(waits)} will wait for the link"] * bool(waits)
     words = f"{slowest}: {'; '.join(parts)}."
     if fastest is None or fastest.rate_gb_s <= rate * EQUAL:
         return words
     better = [cost.way for cost in costs if cost.grade != "fine" and grade_of(cost.way, cost.fastest_share) == "fine"]
-    too = f", fine for {_listed(better)} too" if better else ""
+    too = f", and also fine for {_listed(better)}" if better else ""
     return f"{words} {fastest.name} would be {fastest.rate_gb_s / rate:.1f} times as fast{too}."
 
 

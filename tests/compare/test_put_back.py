@@ -70,9 +70,9 @@ def test_what_is_put_back_is_named(tmp_path: Path) -> None:
         (machine(old, numpy="1.26.4"), machine(old, numpy="2.2.6"), ["Install numpy 1.26.4 again"]),
         (machine(old), machine(old, einops="1"), ["Remove einops"]),
         (machine(old), machine(old, einops="1", rich="2"), ["Remove these 2 packages"]),
-        (machine(old, numpy="1.26.4"), machine(old, einops="1"), ["Undo the changes of these 2 packages"]),
+        (machine(old, numpy="1.26.4"), machine(old, einops="1"), ["Undo the changes to these 2 packages"]),
         (machine(old, numpy="1.26.4"), machine(new, einops="1"), ["Install torch 2.6.0+cu124 again",
-                                                                  "Undo the changes of the other 2 packages"]),
+                                                                  "Undo the changes to the other 2 packages"]),
     ]  # fmt: skip
     for before, after, texts in rows:
         _, found = asked(save(tmp_path, before, name="old.json"), save(tmp_path, after, name="new.json"))

@@ -102,7 +102,7 @@ def test_the_text_tells_what_to_delete_and_that_it_was_not_solved(
     run(["resolve", "-r", str(file), *BLACKWELL])
     printed = capsys.readouterr().out
     assert "Delete:\n  triton==2.1.0    # line 2: torch 2.7.1 installs triton==3.3.1" in printed
-    assert "This was not solved against an index" in printed and "--verify" in printed
+    assert "This was not tested against an index" in printed and "--verify" in printed
     file.write_text("torch==2.8.0\n")
     run(["resolve", "-r", str(file), *BLACKWELL])
     assert "not solved" not in capsys.readouterr().out

@@ -241,6 +241,8 @@ def test_a_gpu_that_no_branch_with_updates_drives_gets_the_newest_that_ended(
     """The one that `matrix query driver for gpu` names too."""
     assert run(["resolve", "--gpu", gpu]) == 3
     words = " ".join(capsys.readouterr().out.split())
-    assert f"supports all of these GPUs: the newest that does is {branch}, which has ended." in words, words
+    assert f"supports all of these GPUs: the newest that does is {branch}, which has reached end of life." in words, (
+        words
+    )
     assert run(["matrix", "query", "driver", "for", "gpu", gpu]) == 0
     assert f"to install: branch {branch} " in capsys.readouterr().out

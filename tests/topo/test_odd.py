@@ -93,7 +93,7 @@ def test_a_hybrid_cube_mesh_has_no_odd_one(tmp_path: Path, capsys: pytest.Captur
 def test_rows_of_network_cards_may_be_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = answer(tmp_path, capsys, table(mesh(8, "NV8"), nics=8))
     assert found["nearest_nics"] == {f"GPU{i}": [f"NIC{i}"] for i in range(8)}
-    assert "the rows of NIC0 to NIC7 are missing from this text" in found["notes"]
+    assert "the rows for NIC0 to NIC7 are missing from this text" in found["notes"]
     file = tmp_path / "cut.txt"
     file.write_text("\n".join(table(mesh(8, "NV8"), nics=8).splitlines()[:-1]) + "\n")
-    assert run(["topo", str(file)]) == 2 and "the row of GPU7 is missing" in capsys.readouterr().err
+    assert run(["topo", str(file)]) == 2 and "the row for GPU7 is missing" in capsys.readouterr().err

@@ -109,7 +109,7 @@ def test_a_slower_link_is_told_in_the_verdict() -> None:
 def test_tables_that_are_not_whole() -> None:
     lines = NV2.splitlines(keepends=True)
     broken = {
-        "the row of GPU1 is missing": "".join(lines[:2]),
+        "the row for GPU1 is missing": "".join(lines[:2]),
         "they are cut off": NV2.replace("NUMA Affinity", "NUMA Aff"),
         "line 3: GPU1 has no column": "".join([lines[0].replace("\tGPU1", ""), "GPU0\tX\t0-23\tN/A\n", lines[2]]),
         "line 3: GPU1 has 1 of 2 links: columns are cut off": "".join([*lines[:2], "GPU1\tNV2\n"]),

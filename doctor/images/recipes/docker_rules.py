@@ -41,7 +41,8 @@ def _variables(j: Judged) -> Iterator[Fault]:
     if line and j.base.bare and "NVIDIA_VISIBLE_DEVICES" not in env:
         yield Fault(
             rule="nvidia-variables-not-set", line=line,
-            detail=f"{j.stage.image} does not set NVIDIA_VISIBLE_DEVICES, required if only --runtime=nvidia is used.",
+            detail=f"{j.stage.image} does not set NVIDIA_VISIBLE_DEVICES, which is required if only --runtime=nvidia "
+                   "is used.",
         )  # fmt: skip
 
 
@@ -66,7 +67,7 @@ def _variable(j: Judged, step: Step, name: str, value: str) -> Iterator[Fault]:
     if name == "NVIDIA_VISIBLE_DEVICES" and not plain:
         yield Fault(rule="gpu-hidden-by-variable", line=line, detail=f"{name}={plain} gives the container no GPU.")
     elif name == "CUDA_VISIBLE_DEVICES" and "$" not in plain and plain.lower() != "all" and not hides_gpus(name, plain):
-        detail = f"{name}={plain}: of the GPUs that it is given, the container uses only these."
+        detail = f"{name}={plain}: the container can use only these of the GPUs it is given."
         yield Fault(rule="gpu-fixed-by-variable", line=line, detail=detail)
     elif name == "TORCH_CUDA_ARCH_LIST" and "$" not in plain:
         yield from _arch_list(j, line, plain)

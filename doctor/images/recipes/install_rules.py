@@ -63,7 +63,8 @@ def _torch(j: Judged, step: Step, one: TorchInstall) -> Iterator[Fault]:
         nightly = re.search(r"/whl/nightly/(cu\d{2,3})(?:/|$)", url)
         if nightly and (last := nightly_ended(j.m, nightly[1])):
             detail = (
-                f"{nightly[1]} wheels ended with torch {last}; nightly wheels are built only for newer CUDA versions."
+                f"torch {last} was the last with {nightly[1]} wheels; nightly wheels are built only for newer CUDA "
+                "versions."
             )
             yield Fault(rule="nightly-index-ended", line=line_in(step, j.rows, f"/nightly/{nightly[1]}"), detail=detail)
     if version and j.base.python:
@@ -163,7 +164,7 @@ def _against_base(j: Judged, installs: list[PipInstall]) -> Iterator[Fault]:
         step, one = torches[-1]
         floor = j.m.driver_for_cuda("1", cuda).floor_minor
         asks = j.m.oldest_driver(j.base.cuda_tag, "arm64" if "arm64" in j.stage.platform else "x86_64")
-        lets = f"starts with driver {asks}" if asks else f"is made for drivers that support CUDA {toolkit}"
+        lets = f"starts with driver {asks}" if asks else f"is built for drivers that support CUDA {toolkit}"
         detail = f"torch is built with CUDA {cuda} and needs driver {floor}; {j.stage.image} {lets}."
         detail += f" {one.choice}." if one.choice else ""
         yield Fault(rule="torch-newer-than-base-promises", line=line_in(step, j.rows, one.tag, "torch"), detail=detail)
@@ -195,7 +196,7 @@ def _gpus_of_build(made: list[Compiled]) -> Iterator[Fault]:
             end = f" ({build.says})" if build.says else ""
             detail = f"If no GPU is visible, the build of {build.package} stops{end} unless {build.archs} is set."
             example = "80;86;90" if build.archs == "TCNN_CUDA_ARCHITECTURES" else "8.0;8.6;9.0+PTX"
-            fix = f'Set ENV {build.archs}="{example}" before that line, with the GPUs you need.'
+            fix = f'Set ENV {build.archs}="{example}" before that line, with the compute capabilities you need.'
             yield Fault(rule="arch-list-not-set", line=one.line, detail=detail, fix=fix)
 
 
