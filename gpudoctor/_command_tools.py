@@ -67,7 +67,7 @@ class WhatIf(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Fit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `fit`. Give model or params, and gpus or report."""
 
-    model: Annotated[Word | None, Meta(description="Folder or config.json of the model")] = None
+    model: Annotated[Word | None, Meta(description="The model's folder or config.json")] = None
     params: Annotated[Word | None, Meta(description="Number of parameters, such as 7B")] = None
     gpus: Annotated[Word | None, Meta(description="For example 8xA100-40GB or 'RTX 4090'")] = None
     task: Annotated[Word | None, Meta(description="training (default) or inference")] = None

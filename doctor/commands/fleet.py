@@ -106,11 +106,11 @@ def run(**flags: Any) -> int:
 
     The nodes need python3 (3.8 or newer) and nothing else: a script is sent to that Python; nothing is installed or
     left behind. With --command, each node runs the gpudoctor that is installed there, and its answer is judged here.
-    In Kubernetes, one pod per node runs it; all pods are deleted at the end. Answers are stored as they arrive: even a
-    killed run keeps them for gpudoctor fleet report. A node that cannot be examined is listed with the reason.
+    In Kubernetes, this is done in one pod per node; all pods are deleted at the end. Answers are stored as they arrive:
+    even a killed run keeps them for gpudoctor fleet report. A node that cannot be examined is listed with the reason.
 
-    With --links, the nodes that answered then run gpudoctor prove --links in pairs: neighbors on a switch, then twice
-    distant nodes. A node that is slow even in its best pair is measured against two good ones.
+    With --links, the nodes that answered then run gpudoctor prove --links in pairs: first neighbors on a switch, then
+    distant nodes, twice. A node that is slow even in its best pair is measured again with two good nodes.
 
     Exit codes: 0 all nodes answered and none failed, 1 a node failed, 2 wrong usage or nothing written, 3 none failed,
     but a node could not be examined, 130 interrupted.
@@ -129,10 +129,10 @@ def run(**flags: Any) -> int:
 )
 @click.option("--timeout", type=Duration(1), default=120, metavar="TIME", help="Time limit. Default: 120s.")
 def answer(**flags: Any) -> int:
-    """Examine this machine for the fleet run of this name, and print the answer that it collects.
+    """Examine this machine for the fleet run with this name, and print the answer for it to collect.
 
     This is what fleet run --command runs on each node. The answer is a report without findings, masked, compressed, and
-    printed in lines that survive login messages and log drivers. It ends as soon as its output is no longer read.
+    printed in lines that survive login messages and log drivers. It exits as soon as its output is no longer read.
 
     Exit codes: 0 answered, 2 wrong usage.
     """

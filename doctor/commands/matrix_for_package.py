@@ -209,7 +209,8 @@ def through_torch(wanted: str, package: str, inner: Question) -> Question:
             raise click.ClickException(f"the {wanted} for {package} {query.value} is not in this matrix")
         if len(found) > 3:  # no pin: any of many
             raise click.ClickException(
-                f"{package} {query.value} does not pin torch: name a torch, such as {wanted} for torch {found[0]}"
+                f"{package} {query.value} does not pin torch: name a torch version, such as {wanted} for torch "
+                f"{found[0]}"
             )
         below = inner(m, Query(found[0], query.os, query.wheels))
         lines = (f"{rows[0].package} {rows[0].version}: {torch_words(m, rows[0])}", *below.lines)

@@ -68,7 +68,7 @@ def show_table(table: str, where: tuple[str, ...], flags: dict[str, Any], path: 
     m = load(path)
     rows = [row for row in rows_of(m, table) if all(_matches(row, table, text) for text in where)]
     if not rows:
-        echo(f"gpudoctor: no row of {table} has {' and '.join(where)}", err=True)
+        echo(f"gpudoctor: no row in {table} has {' and '.join(where)}", err=True)
     lines = ("  ".join(f"{name}={plain(value)}" for name, value in filled(row)) for row in rows)
     return emit(flags, [_full(m, row) for row in rows], lines)
 

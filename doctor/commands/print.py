@@ -60,7 +60,7 @@ def print_(
     \b
     spec                    this machine's versions as a spec to compare other machines with
     systemd                 a timer that writes Prometheus metrics
-    slurm-prolog            a prolog that drains a node on a proven failure, never because a check was not possible
+    slurm-prolog            a prolog that drains a node on a proven failure, never because a check could not run
     slurm-healthcheck       a health check that saves each node's report to a shared folder, for fleet load
     kubernetes              an init container that lets a pod start only if the GPUs are as expected
     kubernetes-fleet        a DaemonSet that saves each node's report to a shared folder

@@ -127,5 +127,5 @@ def _no_torch(s: Snapshot) -> tuple[str, str] | None:
         absent = s.torch.version.reason == "absent"
         return ("absent", "torch is not installed") if absent else (s.torch.version.reason, s.torch.version.detail)
     if s.torch_run.imported is False:
-        return "error", "torch does not import"
+        return "error", "torch cannot be imported"
     return None

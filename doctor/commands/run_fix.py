@@ -129,12 +129,12 @@ def _without_strangers(steps: Plan, policy: Policy) -> Plan:
     for one in steps.fixes:
         name = one.finding.subject if one.finding.id == "required-package-missing" else ""
         if name in found.require:
-            question = f"{found.path} (found here) requires the package {name}. Install it?"
+            question = f"{found.path} (not trusted) requires the package {name}. Install it?"
             if not (sys.stdin.isatty() and click.confirm(question, err=True)):
                 echo(f"{name} was not installed: only {found.path} names it, and that file is not trusted.", err=True)
                 continue
         if found.spec and one.finding.id == "spec-not-met":
-            question = f"{found.path} (found here) states which versions to install. Install them?"
+            question = f"{found.path} (not trusted) states which versions to install. Install them?"
             if not (sys.stdin.isatty() and click.confirm(question, err=True)):
                 echo(f"The spec was not applied: it is in {found.path}, and that file is not trusted.", err=True)
                 continue

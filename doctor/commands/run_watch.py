@@ -102,7 +102,7 @@ def _report(watched: Any, policy: Policy, flags: dict[str, Any]) -> None:
     ended = watched.ended
     if watched.unseen and not watched.python and not flags["python_"]:
         words = f"it exited before it could be examined, so this report is about {_judged(snapshot)}"
-        ended += (StepEnd(agent="watch", step=f"the Python of {watched.watch.program}", fault="skipped", detail=words),)
+        ended += (StepEnd(agent="watch", step=f"{watched.watch.program}'s Python", fault="skipped", detail=words),)
     measured = Measured(level="watch", watch=watched.watch, loads=watched.loads, ended=ended)
     snapshot = snapshot.with_(measured=measured)
     from .run_check import print_report

@@ -36,7 +36,7 @@ def foreign(head: bytes) -> str:
     """
     if is_database(head):
         return (
-            "is a database of fleet load, not a report: gpudoctor fleet report reads it, and fleet load takes the "
+            "is a fleet load database, not a report: read it with gpudoctor fleet report, or give fleet load the "
             "reports that it was made from"
         )
     for start, words in _PACKED:

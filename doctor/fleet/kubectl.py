@@ -143,6 +143,6 @@ def delete(namespace: str, selector: str, kinds: Sequence[str], count: int = 1) 
             break
         sleep(0.5)
     if found.code == 0:
-        return f"Kubernetes is still deleting {len(pods):,} of its pods"
+        return f"Kubernetes is still deleting {len(pods):,} of this run's pods"
     again = f"gpudoctor fleet clean --on kubernetes{f' --namespace {namespace}' if namespace else ''}"
     return f"objects of this run may be left in Kubernetes: {found.last} (to delete them later: {again})"

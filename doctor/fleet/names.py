@@ -73,7 +73,7 @@ def _unfolded(nodeset: str, groups: bool = False) -> list[str]:
     except ImportError:
         raise Refusal(f"--nodes with a range needs the fleet extra: {extra_line('fleet')}") from None
     if sum(_size(pattern) for pattern in _patterns(nodeset)) > MOST:
-        raise Refusal(f"--nodes {nodeset[:100]!r} stands for more than {MOST:,} nodes")
+        raise Refusal(f"--nodes {nodeset[:100]!r} expands to more than {MOST:,} nodes")
     try:
         if not groups:
             return [str(name) for name in Sets.NodeSet(nodeset, resolver=Sets.RESOLVER_NOGROUP)]

@@ -36,7 +36,7 @@ def run_command(words: list[str]) -> Output:
     try:
         done = run_fed(words, b"", _COMMAND_S, _MOST_BYTES)
     except OSError:
-        raise Refusal(f"{words[0]} is not on PATH: run this where Slurm's commands are") from None
+        raise Refusal(f"{words[0]} is not on PATH: run this where Slurm's commands are installed") from None
     return Output(done.code, done.out.decode("utf-8", "replace"), done.err.decode("utf-8", "replace"))
 
 
@@ -84,7 +84,7 @@ def list_nodes(partition: str, nodeset: str) -> Listing:
     found = run_command(["sinfo", "-h", "-N", "-o", _FORMAT, *(["-p", partition] if partition else [])])
     if found.code:
         last = next((line for line in reversed(found.err.splitlines()) if line.strip()), "it printed no error")
-        raise Refusal(f"sinfo does not answer: {last.strip()[:200]}")
+        raise Refusal(f"sinfo failed: {last.strip()[:200]}")
     listed: dict[str, SlurmNode] = {}
     for line in found.out.splitlines():
         name, node = _node(line)

@@ -133,7 +133,7 @@ def not_judged(m: Matrix, one: Pinned) -> str:
     if found.is_source:
         why = f"this matrix lists no wheels for {found.name}, which is built from source"
     elif found.is_open:
-        why = f"this matrix does not say which torch {found.name} works with"
+        why = f"this matrix does not say which torch version {found.name} works with"
     return f"{f'line {one.number}' if one.number else one.text}: {why}, so it was not judged"
 
 
@@ -174,4 +174,6 @@ def _against(m: Matrix, free: Question, lines: Sequence[Pinned], torch: Pinned |
         return dead
     names = {wish.package for wish in answer.conflict} or {one.wish.package for one in lines}
     several = " and ".join(one.text for one in lines if one.wish.package in names)
-    return [DeadLine(o.number, o.text, f"no torch works with {several}") for o in lines if o.wish.package in names]
+    return [
+        DeadLine(o.number, o.text, f"no torch version works with {several}") for o in lines if o.wish.package in names
+    ]

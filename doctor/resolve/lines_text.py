@@ -36,7 +36,7 @@ def _changes(file: RequirementFile, answered: Answered, verify: str) -> list[str
     rows = []
     urls = [] if no_index(file, answered) else answered.index.split()
     if write or urls:
-        rows += ["Write instead:", *(f"  --extra-index-url {url}" for url in urls)]
+        rows += ["Use instead:", *(f"  --extra-index-url {url}" for url in urls)]
         rows += ["\n  ".join(f"  {one.write}{note(one)}".split("\n")) for one in write]
     if delete:
         rows += ["Delete:", *(f"  {one.text}{note(one)}" for one in delete)]
@@ -71,7 +71,7 @@ _SOURCE = {"pipenv lock": "Pipfile", "pixi lock": "pixi.toml", "conda-lock": "en
 
 def _for_a_lock(machine: Machine, file: RequirementFile, answered: Answered) -> list[str]:
     first = answered.instead[0].write.partition("+")[0]
-    rows = ["Write instead:", *(f"  {one.write}{note(one)}" for one in answered.instead)]
+    rows = ["Use instead:", *(f"  {one.write}{note(one)}" for one in answered.instead)]
     if file.regenerate in _SOURCE:
         return [*rows, f"in {_SOURCE[file.regenerate]} (resolve -r reads that too), then run {file.regenerate}"]
     return [

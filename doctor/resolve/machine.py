@@ -164,13 +164,13 @@ def wish(m: Matrix, text: str) -> Wish:
     """'torch', 'torch==2.8', 'vllm>=0.10', 'jax[cuda13]'. Raises Unclear."""
     found = re.fullmatch(r"\s*([A-Za-z][\w.-]*?)\s*(?:\[([\w, -]+)\])?\s*((?:[=<>!~]=?|===).*)?", text)
     if not found:
-        raise Unclear(f"{text!r} is not a package with a version, such as torch==2.8")
+        raise Unclear(f"{text!r} is not a package name or requirement, such as torch==2.8")
     name = found[1].lower().replace("_", "-")
     extras = re.split(r"[, ]+", (found[2] or "").strip())
     name, distribution = distribution_of(_AKIN.get(name, name), extras)
     specifier = (found[3] or "").strip()
     if found[2] and not distribution and not set(extras) <= set(FRAMEWORKS.get(name, "").split(",")):
-        raise Unclear(f"{text!r} is not a package with a version, such as torch==2.8")
+        raise Unclear(f"{text!r} is not a package name or requirement, such as torch==2.8")
     if name not in KNOWN:
         raise _not_judged(m, name, specifier)
     if distribution and unlisted(m, Wish(name, "", distribution)):

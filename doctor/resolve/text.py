@@ -61,12 +61,12 @@ def not_listed(answer: Answer) -> list[str]:
     """A sentence for each release that the matrix does not list: its neighbors, and the conclusion from them."""
     rows = []
     for one in answer.unlisted:
-        known = f"run gpudoctor matrix query {one.name} to see what is known"
+        known = f"Run gpudoctor matrix query {one.name} to see what is known"
         if one.is_source:
-            rows.append(f"This matrix lists no wheels for {one.name}, which is built from source: {known}.")
+            rows.append(f"This matrix lists no wheels for {one.name}, which is built from source. {known}.")
             continue
         if one.is_open:
-            rows.append(f"This matrix does not say which torch {one.name} works with: {known}.")
+            rows.append(f"This matrix does not say which torch version {one.name} works with. {known}.")
             continue
         if one.below and one.above:
             beside = f"it lists {one.below} and {one.above}"
@@ -78,8 +78,8 @@ def not_listed(answer: Answer) -> list[str]:
             beside = f"its newest{which} is {one.below}" if one.below else f"its oldest{which} is {one.above}"
         if answer.candidates:
             build = answer.candidates[0].build
-            most = f"both work with torch {build.torch} for CUDA {tag_cuda(build.tag)} here, so it most likely does too"
-            rows.append(f"This matrix does not list {one.name}; {beside}: {most}.")
+            most = f"Both work with torch {build.torch} for CUDA {tag_cuda(build.tag)} here, so it most likely does too"
+            rows.append(f"This matrix does not list {one.name}; {beside}. {most}.")
         else:
             rows.append(f"This matrix does not list {one.name}; {beside}. What it works with is unknown.")
     return rows

@@ -247,12 +247,12 @@ def test_a_fleet_database_is_no_input(tmp_path: Path, spool: Path) -> None:
     for given in ("last.db", "copy.json"):
         for to in ("now.db", "last.db"):
             told = refused(loaded(spool, tmp_path / given, "-o", tmp_path / to))
-            assert "is a database of fleet load, not a report: gpudoctor fleet report reads it" in told
+            assert "is a fleet load database, not a report: read it with gpudoctor fleet report" in told
     assert not (tmp_path / "now.db").exists() and sqlite3.connect(tmp_path / "last.db").execute("select 1 from node")
     for given in ("packed.gz", "folder"):
         done = loaded(spool, tmp_path / given, "-o", tmp_path / "now.db")
         assert done.returncode == 0 and done.stderr.count("\n") == 1, done
-        assert "is a database of fleet load, not a report" in done.stderr
+        assert "is a fleet load database, not a report" in done.stderr
 
 
 def test_a_run_replaces_the_database_of_an_earlier_one_whole(tmp_path: Path, spool: Path) -> None:

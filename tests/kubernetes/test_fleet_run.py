@@ -298,7 +298,7 @@ def test_what_cannot_be_deleted_is_named(cluster: Cluster, tmp_path: Path) -> No
     cluster.keeps = True
     code, out, err = run(cluster, "-o", tmp_path / "now.db")
     assert code == 0 and "all answered" in out
-    assert err == "gpudoctor: Kubernetes is still deleting 6 of its pods\n"
+    assert err == "gpudoctor: Kubernetes is still deleting 6 of this run's pods\n"
     cluster.forbids.add("DELETE daemonsets")
     code, out, err = run(cluster, "--namespace", "team", "-o", tmp_path / "now.db")
     assert code == 0 and "all answered" in out and err.count("\n") == 1

@@ -126,7 +126,7 @@ def test_a_condition_takes_what_show_and_json_print(capsys: pytest.CaptureFixtur
                 assert run(["matrix", "show", "gpus", "--where", f"{name}={text}", "--json"]) == 0
                 assert row["name"] in {one["name"] for one in json.loads(capsys.readouterr().out)}, (name, text)
     assert run(["matrix", "show", "gpus", "--where", "name=Voodoo 2"]) == 0
-    assert capsys.readouterr() == ("", "gpudoctor: no row of gpus has name=Voodoo 2\n")
+    assert capsys.readouterr() == ("", "gpudoctor: no row in gpus has name=Voodoo 2\n")
 
 
 def test_show(capsys: Capture) -> None:

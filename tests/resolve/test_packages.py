@@ -58,7 +58,7 @@ def test_a_distribution_is_that_one(text: str, requirement: str, capsys: pytest.
         ("jax[cuda14]", 3, "'jax-cuda14-plugin' is not in this matrix"),
         ("jax-cuda13-plugin==9.9", 3, "This matrix does not list jax-cuda13-plugin 9.9; its newest is "),
         ("jax-cuda13-plugin==0.4.38", 3, "This matrix does not list jax-cuda13-plugin 0.4.38; its oldest is "),
-        ("vllm[x]", 2, "'vllm[x]' is not a package with a version"),
+        ("vllm[x]", 2, "'vllm[x]' is not a package name or requirement"),
         ("numpyro", 3, "'numpyro' is not in this matrix"),
     ],
 )

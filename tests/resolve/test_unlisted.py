@@ -157,12 +157,14 @@ def test_a_release_without_its_torch_is_not_called_unlisted(
 ) -> None:
     assert run(["resolve", *MACHINE, f"{package}=={version}"]) == 3
     words = " ".join("".join(capsys.readouterr()).split())
-    assert words.startswith(f"This matrix does not say which torch {package} {version} works with: run gpudoctor")
+    assert words.startswith(
+        f"This matrix does not say which torch version {package} {version} works with. Run gpudoctor"
+    )
     assert "Nothing fits" not in words and "likely" not in words
     (tmp_path / "requirements.txt").write_text(f"{package}=={version}\n")
     assert run(["resolve", *MACHINE, "-r", str(tmp_path / "requirements.txt")]) == 3
     words = " ".join("".join(capsys.readouterr()).split())
-    assert f"does not say which torch {package} {version} works with, so it was not judged" in words
+    assert f"does not say which torch version {package} {version} works with, so it was not judged" in words
 
 
 def test_neighbors_that_agree_make_it_likely(capsys: pytest.CaptureFixture[str]) -> None:
@@ -170,7 +172,7 @@ def test_neighbors_that_agree_make_it_likely(capsys: pytest.CaptureFixture[str])
     have = listed("vllm")
     assert "0.30.5" not in have and {"0.30.0", "0.31.0"} <= set(have)
     code, out = answer(capsys, "vllm==0.30.5")
-    assert code == 0 and "both work with torch 2.13.0 for CUDA 13.0" in out.replace("\n  ", " ")
+    assert code == 0 and "Both work with torch 2.13.0 for CUDA 13.0" in out.replace("\n  ", " ")
     assert "pip install torch==2.13.0 vllm==0.30.5" in out
     code, out = answer(capsys, "vllm==0.30.5", "--format", "json")
     data: dict[str, Any] = json.loads(out)

@@ -254,9 +254,9 @@ def test_a_program_that_ended_before_it_was_seen_has_the_python_that_it_names(tm
                 report = tmp_path / "report.json"
                 run("--format", "json", "-o", str(report), "--no-redact", "--", *words, env=env)
                 s = json.loads(report.read_bytes())["snapshot"]
-                told = [one for one in s["measured"].get("ended", ()) if one["step"].startswith("the Python of")]
+                told = [one for one in s["measured"].get("ended", ()) if one["step"].endswith("'s Python")]
                 if name == "sh":
-                    assert [one["step"] for one in told] == ["the Python of other"] and "about" in told[0]["detail"]
+                    assert [one["step"] for one in told] == ["other's Python"] and "about" in told[0]["detail"]
                 else:
                     assert (s["python"]["patient"]["prefix"], told) == (str(venv), [])
                     assert s["python"]["chosen_because"] == "the watched program"
