@@ -152,7 +152,7 @@ def clean(**flags: Any) -> int:
     gpudoctor fleet clean --on kubernetes
 
     Each object is listed. A run of yours is kept while its process exists on this machine, and another user's run until
-    its latest possible end; --all deletes these too.
+    it must have ended; --all deletes these too.
 
     Exit codes: 0 done, 2 wrong usage, or something could not be deleted.
     """

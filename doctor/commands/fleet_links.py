@@ -28,8 +28,8 @@ def refuse_links(flags: dict[str, Any]) -> None:
         return
     if flags["on"] != "slurm":
         raise Refusal(
-            "--links needs --on slurm, which starts both nodes of a pair; elsewhere, run gpudoctor prove --links "
-            "--nodes HOST,HOST on both"
+            "--links needs --on slurm, which starts both sides of a pair; elsewhere, run gpudoctor prove --links "
+            "--nodes HOST,HOST on both nodes"
         )
     if not flags["command"]:
         raise Refusal(

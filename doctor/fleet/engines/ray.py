@@ -125,7 +125,7 @@ def _address(given: str) -> str:
     if not found:
         raise Refusal(
             f"{flag} {given[:100]!r}: must be HOST:PORT of the cluster's head node, such as 10.0.0.1:6379, or auto; "
-            f"outside of the cluster: {_SUBMIT}"
+            f"outside the cluster, use: {_SUBMIT}"
         )
     try:
         socket.create_connection((found[1].strip("[]"), int(found[2])), _REACH_S).close()
