@@ -37,7 +37,7 @@ CHECK = Check(
     sound="No GPU without NCCL code was found",
     severity="error",
     layer="libraries",
-    tags=("libraries", "gpu"),
+    tags=("torch", "libraries", "gpu"),
     downstream_of=(*NO_CODE, "no-nvidia-gpu", "mixed-cuda-wheels", "torch-installed-twice"),
 )
 

@@ -63,7 +63,9 @@ def load(**flags: Any) -> int:
 @click.option("--partition", metavar="NAME", help="Slurm: the nodes of this partition.")
 @click.option("--wait", type=Duration(), metavar="TIME",
               help="Slurm, and Kubernetes with --prove: how long to wait for busy nodes.")  # fmt: skip
-@click.option("--drain", is_flag=True, help="Slurm: list the nodes that failed, and drain each of them.")
+@click.option(
+    "--drain", is_flag=True, help="Slurm: drain the nodes with a proven fault of their own; each is listed first."
+)
 @click.option(
     "--selector", metavar="LABELS", help="Kubernetes: the nodes with these labels, such as nvidia.com/gpu.present=true."
 )

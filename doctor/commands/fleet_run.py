@@ -195,10 +195,14 @@ def _report(flags: dict[str, Any]) -> int:
 
 
 def _drain(database: str, roster: Roster) -> None:
-    """Drain the nodes that failed, and only those on which the scheduler counts GPUs. Each is listed before."""
+    """Drain the nodes with a fault of their own, and only those on which the scheduler counts GPUs. Each is listed
+    before."""
     from ..fleet.drain import drain, failed_nodes
 
     for nodeset, reason in failed_nodes(database, roster.gpus):
+        if not reason:
+            echo(f"Not drained: {nodeset} (no failure there is a proven fault of the node itself)")
+            continue
         echo(f"Draining {nodeset} in Slurm: {reason}")
         if error := drain(nodeset, reason):
             echo(f"gpudoctor: {nodeset} was not drained: {error}", err=True)

@@ -162,14 +162,22 @@ def test_a_stopped_slurmd_and_a_node_without_python(cluster: Cluster, tmp_path: 
     assert "down in Slurm" in why["n06"] and '"fan"' in why["n06"] and "code 1" in why["n05"]
 
 
-def test_a_probe_without_the_gpus_that_slurm_counts_is_not_a_failure(cluster: Cluster, tmp_path: Path) -> None:
-    """The real agent: this machine has no GPU, and Slurm counts one. A node that fails is drained, and no other."""
+def test_only_what_failed_by_itself_is_drained(cluster: Cluster, tmp_path: Path) -> None:
+    """n01 is not examined: its probe (the real agent) gets no GPU, of which Slurm counts one. n02 has that GPU, and
+    fails only because more are expected. n03 has a fault."""
     own(cluster, "n01", f'export PATH={os.environ["PATH"]}; exec python3 "$@"')
-    code, out, _ = run(cluster, "--nodes", "n[01-02]", "--expect", "4", "--drain", "-o", tmp_path / "now.db")
+    answer = recorded(H100, time.time()).replace(b'"value": [0, 0, 0, 0]', b'"value": [0, 0, 1, 0]')
+    own(cluster, "n03", f'exec {canned_python(tmp_path / "faulty", answer)} "$@"')
+    code, out, err = run(cluster, "--nodes", "n[01-03]", "--expect", "4", "--drain", "-o", tmp_path / "now.db")
     found, _ = fleets.report(tmp_path / "now.db")
-    assert code == 1 and reasons(found)["n01"].startswith("the probe got no GPU, but the scheduler counts 1 GPU there")
-    assert "Draining n02 in Slurm: gpudoctor: " in out and "n01 in Slurm" not in out
-    cluster.wait(lambda states: states["n01"].startswith("idle") and states["n02"].startswith("drain gpudoctor: "))
+    assert code == 1 and not err and found["counts"]["fail"] == 2
+    assert reasons(found)["n01"].startswith("the probe got no GPU, but the scheduler counts 1 GPU there")
+    assert sorted(out.splitlines()[-2:]) == [
+        "Draining n03 in Slurm: gpudoctor: row-remap-pending: NVIDIA H100 80GB HBM3 (GPU 0) must be reset to replace a bad row of its memory",
+        "Not drained: n02 (no failure there is a proven fault of the node itself)",
+    ]
+    states = cluster.wait(lambda states: states["n03"].startswith("drain gpudoctor: row-remap-pending: "))
+    assert states["n01"].startswith("idle") and states["n02"].startswith("idle")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
