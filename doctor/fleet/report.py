@@ -28,14 +28,16 @@ class FleetCounts(Struct, frozen=True, kw_only=True):
     nodes: int = 0
     """Requested or answered."""
     fail: int = 0
+    slow: int = 0
     unknown: int = 0
     """Answered, but a required fact could not be read."""
     no_answer: int = 0
     """Requested and silent, or not examined."""
-    slow: int = 0
     odd: int = 0
     warn: int = 0
     healthy: int = 0
+    slow_unknown: int = 0
+    """Those of `slow` on which a required fact could not be read either: they are open too, and count once, as slow."""
 
 
 class CohortAbout(Struct, frozen=True, kw_only=True):
@@ -289,10 +291,12 @@ class NodeRow(Struct, frozen=True, kw_only=True):
 
     node: str
     state: str
-    """fail, unknown, no-answer, slow, odd, warn."""
+    """fail, slow, unknown, no-answer, odd, warn."""
     cohort: str = ""
     why: str = ""
     """In a few words."""
+    unknown: str = ""
+    """Of a slow node: what could not be read there."""
 
 
 class FleetReport(Struct, frozen=True, kw_only=True):

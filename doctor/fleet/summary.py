@@ -70,8 +70,10 @@ def summarize(store: Store, wanted: Wanted, before: Store | None = None, spec: F
         found = _with_spec(found, spec)
     pairs = store.links()
     links = links_of(pairs)
-    states = _states(nodes, found, odd, slow, off, duplicates, wanted.mask_nodes, link_states(links))
-    counts = _counts(nodes, states)
+    of_links = link_states(links)
+    unknown = _unknown(nodes, found, of_links)
+    states = _states(nodes, found, unknown, odd, slow, off, duplicates, wanted.mask_nodes, of_links)
+    counts = _counts(nodes, states, unknown)
     refused = store.refused()
     verdict, code = _verdict(counts, sum(is_unread(one.reason) for one in refused), wanted.fail_on)
     times = [node.received for node in nodes if node.received]
@@ -137,7 +139,7 @@ def summarize(store: Store, wanted: Wanted, before: Store | None = None, spec: F
         since=since,
         links=links_about(pairs, links, mask),
         spec=None if spec is None else spec_about(spec, names, wanted.mask_nodes),
-        nodes=_rows(nodes, states, names, cohorts),
+        nodes=_rows(nodes, states, unknown, names, cohorts),
         healthy=tuple(sorted((names[node.id] for node in nodes if node.id not in states), key=in_order)),
     )
 
@@ -172,9 +174,16 @@ def _with_spec(found: _Found, spec: FleetSpec) -> _Found:
     return found._replace(failing=failing, unknown=unknown)
 
 
+def _unknown(nodes: Iterable[Node], found: _Found, links: LinkStates) -> dict[int, str]:
+    """Id to what could not be read, of the nodes that answered."""
+    unmeasured = {node.id: links.unknown[node.name] for node in nodes if node.name in links.unknown}
+    return unmeasured | {node: ", ".join(why) for node, why in found.unknown.items()}
+
+
 def _states(
     nodes: Iterable[Node],
     found: _Found,
+    unknown: Mapping[int, str],
     odd: OddFacts,
     slow: SlowFigures,
     off: Iterable[Node],
@@ -182,22 +191,20 @@ def _states(
     mask: bool,
     links: LinkStates,
 ) -> dict[int, tuple[str, str]]:
-    """Id to state and why, of the nodes that are not healthy; each under the first state that fits."""
-    states: dict[int, tuple[str, str]] = {}
-    for word, of in (("fail", found.failing), ("unknown", found.unknown)):
-        for node, why in of.items():
-            states.setdefault(node, (word, ", ".join(why)))
-    for one in nodes:
-        if one.state != "answered":
-            states.setdefault(one.id, ("no-answer", why_not_examined(one.reason, mask)))
-        elif one.name in links.unknown:
-            states.setdefault(one.id, ("unknown", links.unknown[one.name]))
+    """Id to state and why, of the nodes that are not healthy; each under the first state that fits: what is proven
+    comes before what could not be read."""
+    states = {node: ("fail", ", ".join(why)) for node, why in found.failing.items()}
     for state, number, figure in slow.found:
         if state == "slow":
             states.setdefault(number, ("slow", f"{figure.label} {figure.change_percent:+.0f} %"))
     for one in nodes:
-        if one.name in links.slow:
+        if one.name in links.slow and one.state == "answered":
             states.setdefault(one.id, ("slow", links.slow[one.name]))
+    for one in nodes:
+        if one.state != "answered":
+            states.setdefault(one.id, ("no-answer", why_not_examined(one.reason, mask)))
+        elif one.id in unknown:
+            states.setdefault(one.id, ("unknown", unknown[one.id]))
     for number, labels in odd.nodes.items():
         states.setdefault(number, ("odd", ", ".join(dict.fromkeys(labels))))
     for one in off:
@@ -223,12 +230,14 @@ def _states(
     return states
 
 
-def _counts(nodes: Collection[Node], states: Mapping[int, tuple[str, str]]) -> FleetCounts:
+def _counts(nodes: Collection[Node], states: Mapping[int, tuple[str, str]], unknown: Mapping[int, str]) -> FleetCounts:
     """Two machines under one name are one node, in the worse state of both."""
     words: dict[str, set[str]] = {}
     for node in nodes:
         words.setdefault(node.name, set()).add(states[node.id][0] if node.id in states else "healthy")
-    of = Counter(next(word for word in _STATES if word in some) for some in words.values())
+    of_node = {name: next(word for word in _STATES if word in some) for name, some in words.items()}
+    of = Counter(of_node.values())
+    open_ = {node.name for node in nodes if node.id in unknown or node.state != "answered"}
     return FleetCounts(
         nodes=len(words),
         fail=of["fail"],
@@ -238,15 +247,16 @@ def _counts(nodes: Collection[Node], states: Mapping[int, tuple[str, str]]) -> F
         odd=of["odd"],
         warn=of["warn"],
         healthy=of["healthy"],
+        slow_unknown=sum(of_node[name] == "slow" for name in open_),
     )
 
 
-_STATES = ("fail", "unknown", "no-answer", "slow", "odd", "warn", "healthy")
+_STATES = ("fail", "slow", "unknown", "no-answer", "odd", "warn", "healthy")
 
 
 def _verdict(counts: FleetCounts, refused: int, fail_on: FailOn) -> tuple[FleetVerdict, int]:
     """Verdict and exit code. A file that could not be read may be a node's: nothing is known of it."""
-    open_ = counts.unknown + counts.no_answer + refused + (counts.nodes == 0)
+    open_ = counts.unknown + counts.slow_unknown + counts.no_answer + refused + (counts.nodes == 0)
     bars = {"fail": 0, "slow": counts.slow, "odd": counts.slow + counts.odd, "unknown": open_}
     if counts.fail or bars[fail_on]:
         return "fail", 1
@@ -256,6 +266,7 @@ def _verdict(counts: FleetCounts, refused: int, fail_on: FailOn) -> tuple[FleetV
 def _rows(
     nodes: Iterable[Node],
     states: Mapping[int, tuple[str, str]],
+    unknown: Mapping[int, str],
     names: Mapping[int, str],
     cohorts: Mapping[Cohort, str],
 ) -> tuple[NodeRow, ...]:
@@ -265,6 +276,7 @@ def _rows(
             state=states[node.id][0],
             cohort=cohorts[node.cohort] if node.cohort else "",
             why=states[node.id][1],
+            unknown=unknown.get(node.id, "") if states[node.id][0] == "slow" else "",
         )
         for node in nodes
         if node.id in states

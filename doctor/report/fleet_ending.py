@@ -23,7 +23,7 @@ def first_step(report: FleetReport) -> str:
 def first_node(report: FleetReport) -> str:
     """The node to look at first: one of the first repair, else one in the worst state; empty if all are healthy."""
     repaired = next((one.nodes[0] for one in report.repairs if one.fix and one.nodes), "")
-    worst = ("fail", "unknown", "slow", "odd", "warn")
+    worst = ("fail", "slow", "unknown", "odd", "warn")
     return repaired or next((one.node for state in worst for one in report.nodes if one.state == state), "")
 
 
@@ -37,8 +37,9 @@ def verdict(report: FleetReport) -> str:
     if not report.answered:
         return "No node answered."
     if report.verdict == "unknown":
-        left = c.no_answer + c.unknown
+        left = c.no_answer + c.unknown + c.slow_unknown
         words = f"{several(left, 'node')} could not be judged" if left else ""
+        words += " in full" if left and left == c.slow_unknown else ""
         unread = refused_words([one for one in report.refused if is_unread(one.reason)])
         files = f"{unread} could not be read" if unread else ""
         return f"No node failed, but {' and '.join(filter(None, (words, files)))}."

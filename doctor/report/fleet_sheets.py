@@ -111,5 +111,5 @@ def _slow(title: str, found: Sequence[SlowFigure]) -> Sheet:
 
 def states(report: FleetReport) -> list[tuple[str, str, str, str]]:
     """A row for each node that is not healthy, and the healthy ones folded: node, state, kind, why."""
-    rows = [(one.node, one.state.replace("-", " "), one.cohort, one.why) for one in report.nodes]
+    rows = [(one.node, one.state.replace("-", " "), one.cohort, words.node_why(one)) for one in report.nodes]
     return [*rows, *((part, "healthy", "", "") for part in words.parts_of(report.healthy))]

@@ -14,6 +14,7 @@ from ..fleet.report import (
     CohortAbout,
     DuplicateAbout,
     FleetReport,
+    NodeRow,
     OddFact,
     RefusedAbout,
     RemarkAbout,
@@ -24,7 +25,7 @@ from ..fleet.report import (
 )
 
 COUNTS = (
-    ("fail", "FAIL"), ("unknown", "UNKNOWN"), ("slow", "SLOW"), ("odd", "odd"), ("no_answer", "no answer"),
+    ("fail", "FAIL"), ("slow", "SLOW"), ("unknown", "UNKNOWN"), ("odd", "odd"), ("no_answer", "no answer"),
     ("warn", "warned"), ("healthy", "healthy"),
 )  # fmt: skip
 """Field of the counts to its word."""
@@ -116,7 +117,16 @@ def cohort_words(one: CohortAbout) -> str:
 def counted(report: FleetReport) -> list[tuple[str, str]]:
     """Field and `9 FAIL` of each count that is not 0; healthy always."""
     counts = [(name, getattr(report.counts, name), word) for name, word in COUNTS]
-    return [(name, f"{count:,} {word}") for name, count, word in counts if count or name == "healthy"]
+    also = report.counts.slow_unknown
+    beside = {"slow": f" ({also:,} of them also unknown)" if also else ""}
+    return [
+        (name, f"{count:,} {word}{beside.get(name, '')}") for name, count, word in counts if count or name == "healthy"
+    ]
+
+
+def node_why(one: NodeRow) -> str:
+    """Why a node is not healthy, and what is unknown of it besides."""
+    return "; unknown: ".join(filter(None, (one.why, one.unknown)))
 
 
 def repair_title(fix: Fix) -> str:

@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 from doctor.fleet.odd import Odd, judge
 from doctor.fleet.store.read import open_store
-from doctor.snapshot import Measured, Rate, Snapshot, known
+from doctor.snapshot import Measured, Missing, Rate, Snapshot, known
 
+from ..cli.command import gpudoctor
 from ..rows import for_each
 from . import fleets, spool
 
@@ -72,6 +73,44 @@ def test_measured_once_counts_nowhere_as_slow(tmp_path: Path) -> None:
     assert [one["node"] for one in found["once"]] == ["n3"]
     assert found["counts"]["slow"] == 0 and code == 0
     assert [row["state"] for row in found["nodes"] if row["node"] == "n3"] == ["warn"]
+
+
+def unread(s: Snapshot) -> Snapshot:
+    """A required fact could not be read."""
+    return s.replace({"driver.cu_init": Missing("error", "no answer")})
+
+
+@for_each("slow, blind, counts, state, code", [
+    ("n3", "n3", (1, 0, 1), ("slow", "bf16 matmul -86 %", "required-fact-missing"), (3, 1)),
+    ("n3", "n4", (1, 1, 0), ("slow", "bf16 matmul -86 %", ""), (3, 1)),
+    ("n3", "", (1, 0, 0), ("slow", "bf16 matmul -86 %", ""), (0, 1)),
+    ("", "n3", (0, 1, 0), ("unknown", "required-fact-missing", ""), (3, 3)),
+])  # fmt: skip
+def test_what_is_proven_slow_is_shown_before_what_is_unknown(
+    tmp_path_factory: pytest.TempPathFactory, slow: str, blind: str, counts: Any, state: Any, code: Any
+) -> None:
+    """And the exit code says that something is open."""
+    folder = tmp_path_factory.mktemp("fleet")
+    lines = b""
+    for number in range(8):
+        s = unread(spool.machine(number)) if f"n{number}" == blind else spool.machine(number)
+        own = speeds(s, 700, 100 if f"n{number}" == slow else 700)
+        lines += b"".join(
+            spool.envelope(f"n{number}", spool.report(own), repeat=repeat)
+            for repeat in range(1, 4 if number == 3 else 2)
+        )
+    (folder / "now.jsonl").write_bytes(lines)
+    spool.load(folder / "now.jsonl", to=folder / "now.db")
+    found, own_code = fleets.report(folder / "now.db")
+    assert (own_code, fleets.report(folder / "now.db", "--fail-on", "slow")[1]) == code
+    assert tuple(found["counts"][name] for name in ("slow", "unknown", "slow_unknown")) == counts
+    (row,) = [row for row in found["nodes"] if row["node"] == "n3"]
+    assert (row["state"], row["why"], row["unknown"]) == state
+    text = gpudoctor("fleet", "report", folder / "now.db").stdout.decode()
+    assert ("1 SLOW (1 of them also unknown)" in text) == (slow == blind)
+    assert ("1 node could not be judged in full" in text) == (slow == blind)
+    page = gpudoctor("fleet", "report", folder / "now.db", "--format", "html").stdout.decode()
+    assert ("-86 %; unknown: required-fact-missing" in page) == (slow == blind)
 
 
 def with_models(s: Snapshot, *names: str) -> Snapshot:
