@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from importlib import import_module
+from shutil import which
 from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
@@ -34,15 +35,22 @@ OF_ENGINE = {
     **dict.fromkeys(("selector", "namespace", "image", "runtime_class", "print"), "kubernetes"), "address": "ray",
 }  # fmt: skip
 """Flags of one engine alone."""
+_TEXTS = (
+    "nodes", "hostfile", "partition", "selector", "namespace", "image", "runtime_class", "address", "python_"
+)  # fmt: skip
+_NEWER = "for a newer GPU, update gpudoctor, or expect only a number of GPUs"
 
 
 def run_fleet(flags: dict[str, Any]) -> int:
     """Gather, store, print the report; returns the exit code."""
+    from ..fleet.store.judged import our_matrix
     from .config import with_spec
+    from .expected import refuse_elsewhere
     from .options import make_policy
 
     if flags["output"] in (None, "", "-") and not flags["print"]:
         raise Refusal("fleet run needs -o FILE, the database to write")
+    _refuse_empty(flags)
     engine = cast("Engine", import_module(f"..fleet.engines.{flags['on']}", __package__))
     _only_where_it_counts(flags)
     if flags["prove"] and flags["command"] is None:
@@ -57,10 +65,11 @@ def run_fleet(flags: dict[str, Any]) -> int:
     if python and not python.startswith("/"):
         raise Refusal(f"--python {python!r}: must be an absolute path on the nodes")
     policy = make_policy(expect=flags["expect"])
-    with_spec(policy, flags["spec"])  # a spec that cannot be read is refused before any node is examined
-    names = ("nodes", "hostfile", "partition", "selector", "namespace", "image", "runtime_class", "address")
+    refuse_elsewhere(with_spec(policy, flags["spec"]), our_matrix(), _NEWER)
+    if flags["drain"] and which("scontrol") is None:
+        raise Refusal("--drain needs Slurm's scontrol, which is not on PATH")
     wish = Wish(
-        **{name: flags[name] or "" for name in names},
+        **{name: flags[name] or "" for name in _TEXTS if name != "python_"},
         wait_s=flags["wait"] or 0.0, prove=bool(flags["prove"]), print_only=flags["print"],
     )  # fmt: skip
     roster = engine.nodes(wish)
@@ -84,6 +93,13 @@ def node_s(flags: dict[str, Any]) -> float:
     """Time for one node, in seconds."""
     limit: float | None = flags["timeout"]
     return limit or (PROOF_S[flags["prove"]] if flags["prove"] else NODE_S)
+
+
+def _refuse_empty(flags: dict[str, Any]) -> None:
+    """Raises Refusal for an empty text, such as `--nodes "$NODES"` without that variable: all nodes are not meant."""
+    for name in _TEXTS:
+        if flags[name] is not None and not flags[name].strip():
+            raise Refusal(f"--{name.rstrip('_').replace('_', '-')} is empty: give it a value, or leave it out")
 
 
 def _only_where_it_counts(flags: dict[str, Any]) -> None:

@@ -7,9 +7,8 @@ from importlib.resources import files
 
 from ..extra import elsewhere
 from ..guard import Refusal
-from ..snapshot.presence import reported_names
 from .assess import matrix_of
-from .expected import look, refuse_unlisted
+from .expected import refuse_elsewhere
 from .options import make_policy
 from .write import write
 
@@ -52,8 +51,7 @@ def run_print(
     if not _IMAGE.fullmatch(image):
         raise Refusal(f"--image {image!r} is not a valid image name")
     m = matrix_of({"matrix": matrix})
-    if policy.expect.model and not m.lists_model(policy.expect.model):
-        refuse_unlisted(policy.expect, m, reported_names(look()))
+    refuse_elsewhere(policy, m)
     count = policy.expect.count or 1
     for mark, value in (("@EXPECT@", expect), ("@IMAGE@", image), ("@COUNT@", f"{count}"), ("@INSTALL@", elsewhere())):
         text = text.replace(mark, value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import shlex
 import shutil
 import sqlite3
 from collections import Counter
@@ -214,14 +215,36 @@ REFUSALS = {
     "--on kubernetes --links --image x --command gpudoctor -o now.db": "prove --links --nodes HOST,HOST on both",
     "--on slurm --links -o now.db": "--links needs --command",
     "--on slurm --print": "--print needs --on kubernetes",
+    "--on ssh --nodes n1 --expect foo -o now.db": "no GPU named foo is in the matrix; for a newer GPU, update gpudoctor",
+    "--on slurm --expect 8xH1000 -o now.db": "did you mean 8xH100",
+    "--on kubernetes --expect H100:8 -o now.db": "must be gpu, any, none, a count such as 8",
+    "--on ray --spec gpus.toml -o now.db": "no GPU named foo is in the matrix",
+    "--on slurm --spec none.toml -o now.db": "none.toml",
+    "--on slurm --spec many.toml -o now.db": "many.toml",
+    "--on slurm --nodes '' -o now.db": "--nodes is empty",
+    "--on slurm --partition ' ' -o now.db": "--partition is empty",
+    "--on kubernetes --selector '' -o now.db": "--selector is empty",
+    "--on kubernetes --runtime-class '' -o now.db": "--runtime-class is empty",
+    "--on ssh --nodes n1 --python '' -o now.db": "--python is empty",
+    "--on ssh --nodes n1 --spec '' -o now.db": "--spec is empty",
+    "--on ray --address '' -o now.db": "--address is empty",
+    "--on slurm --nodes n[1-2 --drain -o now.db": "--nodes",
+    "--on kubernetes --namespace A_B -o now.db": "--namespace 'A_B' is not a valid name",
+    "--on kubernetes --image 'a b' -o now.db": "--image 'a b' is not a valid name",
+    "--on kubernetes --runtime-class Nvidia -o now.db": "--runtime-class 'Nvidia' is not a valid name",
+    "--on slurm --wait soon -o now.db": "must be a duration",
+    "--on slurm --deadline 0 -o now.db": "must be a duration",
+    "--on slurm --retry 99 -o now.db": "--retry",
 }
 
 
 @for_each("words", REFUSALS)
 def test_what_is_refused_in_one_line(words: str, tmp_path: Path) -> None:
     (tmp_path / "hosts").write_text("n1\nn1;reboot\n")
+    (tmp_path / "gpus.toml").write_text('gpu = "8xfoo"\n')
+    (tmp_path / "many.toml").write_text('driver = "about 570"\n')
     before = sorted(path.name for path in tmp_path.iterdir())
-    done = gpudoctor("fleet", "run", *words.split(), cwd=tmp_path)
+    done = gpudoctor("fleet", "run", *shlex.split(words), cwd=tmp_path)
     assert REFUSALS[words] in one_line(done), done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 

@@ -202,4 +202,11 @@ def test_without_slurm_it_is_one_line(tmp_path: Path) -> None:
         [COMMAND, "fleet", "run", "--on", "slurm", "-o", tmp_path / "now.db"], env=env, capture_output=True, text=True, check=False
     )  # fmt: skip
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and "sinfo is not on PATH" in done.stderr
-    assert not list(tmp_path.iterdir())
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "sinfo").symlink_to("/bin/false")
+    done = subprocess.run(
+        [COMMAND, "fleet", "run", "--on", "slurm", "--drain", "-o", tmp_path / "now.db"],
+        env={**env, "PATH": f"{tmp_path}/bin"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2 and done.stderr == "gpudoctor: --drain needs Slurm's scontrol, which is not on PATH\n"
+    assert not list(tmp_path.glob("now*"))
