@@ -93,7 +93,8 @@ def load(**flags: Any) -> int:
                    "full, 12m.")  # fmt: skip
 @click.option("--deadline", type=Duration(1), metavar="TIME", help="Time limit for the whole run. Default: none.")
 @click.option("--retry", type=click.IntRange(0, 10), default=1, metavar="N",
-              help="How many times to retry a node after losing its connection. Default: 1.")  # fmt: skip
+              help="How many times to retry a node after losing its connection (not pairs of --links). "
+                   "Default: 1.")  # fmt: skip
 @click.option("-v", "--verbose", count=True, help="Show all nodes, all repair steps and all lagging GPUs.")
 @options(DISPLAY)
 def run(**flags: Any) -> int:

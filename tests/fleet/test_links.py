@@ -149,6 +149,15 @@ def test_a_pair_that_hangs_ends_alone() -> None:
     assert engine.ended == [hangs, None, None, None]
 
 
+def test_a_lost_pair_is_not_started_again_but_a_node_without_a_number_is_measured_in_round_four() -> None:
+    lost = [BEGAN, Event("", "ended", reason="its job ended before it answered", lost=True)]
+    engine, found = measured(lambda *pair: [*(lost if "n3" in pair else said(printed()))])
+    assert [sum("n3" in pair for pair in pairs) for pairs in engine.started] == [1, 1, 1, 1, 1]
+    assert [one.reason for pair, one in found.items() if "n3" in pair] == ["its job ended before it answered"] * 5
+    engine, found = measured(lambda *pair: [*(lost if pair == ("n1", "n2") else said(printed()))])
+    assert len(engine.started) == 3 and sum(one.value is None for one in found.values()) == 1
+
+
 def test_a_job_that_stays_is_ended_after_its_report() -> None:
     """srun may not end for a minute: the report's last line counts."""
     stays = ("n1", "n2")
