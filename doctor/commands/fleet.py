@@ -145,23 +145,25 @@ def answer(**flags: Any) -> int:
 
 
 @fleet.command()
-@click.option("--on", required=True, type=click.Choice(("kubernetes",)), help="Where to look.")
-@click.option("--namespace", metavar="NAME", help="The pods' namespace. Default: kubectl's current one.")
+@click.option("--on", required=True, type=click.Choice(("kubernetes", "slurm")), help="Where to look.")
+@click.option("--namespace", metavar="NAME", help="Kubernetes: the pods' namespace. Default: kubectl's current one.")
 @click.option("--all", is_flag=True, help="Also end runs that may still be running, including those of other users.")
 def clean(**flags: Any) -> int:
-    """Delete what a killed fleet run left behind: its DaemonSet, Jobs and ConfigMap, found by label gpudoctor/run.
+    """Delete what a killed fleet run left behind: its DaemonSet, Jobs and ConfigMap in Kubernetes, or its jobs in Slurm.
 
     \b
     gpudoctor fleet clean --on kubernetes
+    gpudoctor fleet clean --on slurm
 
-    Each object is listed. A run of yours is kept while its process exists on this machine, and another user's run until
-    it must have ended; --all deletes these too.
+    In Kubernetes, these objects have the label gpudoctor/run; in Slurm, they are your own jobs with names such as
+    gpudoctor-0123456789ab-1. Each is listed. A run of yours is kept while its process exists on this machine, and a run
+    from elsewhere until it must have ended; --all deletes these too.
 
     Exit codes: 0 done, 2 wrong usage, or something could not be deleted.
     """
     from .fleet_clean import run_clean
 
-    return run_clean(flags["namespace"] or "", flags["all"])
+    return run_clean(flags["on"], flags["namespace"] or "", flags["all"])
 
 
 @fleet.command()

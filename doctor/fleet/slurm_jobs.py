@@ -1,4 +1,5 @@
-"""A job of `fleet run --on slurm`: the srun that starts it and runs the probe on its nodes, and how it is ended."""
+"""A job of `fleet run --on slurm`: the srun that starts it and runs the probe on its nodes, how it is ended, and what a
+killed run leaves."""
 
 from __future__ import annotations
 
@@ -13,12 +14,13 @@ import tempfile
 from collections import deque
 from collections.abc import Collection
 from contextlib import suppress
-from time import monotonic
+from time import monotonic, sleep, time
 from typing import NamedTuple
 
 from ..guard import Refusal
 from .gather import Event, Probe
 from .sinfo import SlurmNode, run_command
+from .whose import as_words, of_words, own_annotations
 
 _OTHERS_S = 30
 """How long the other ranks of a pair may go on once the first one has ended."""
@@ -27,6 +29,12 @@ _PASSED_ON = ("NCCL_", "GLOO_", "TORCH_", "UCX_", "FI_", "MASTER_")
 _USERS = ("SLURM_CONF", "SLURM_ACCOUNT", "SLURM_QOS", "SLURM_CLUSTERS", "SLURM_RESERVATION")
 """Variables with which users choose how their jobs start."""
 _TAIL = 20
+_NAME = re.compile(r"gpudoctor-[0-9a-f]{12}-\d{1,9}")
+_CLEAN_S = 20.0
+_WAITS_S = 300.0
+"""For nodes that others use or clean up, and for clocks that differ."""
+ENDING = "COMPLETING"
+"""The state of a job that Slurm is cleaning up: a minute long where a slurmstepd has died."""
 
 
 class Lot:
@@ -68,8 +76,10 @@ def submit(job: Job, lot: Lot) -> None:
     count = len(lot.nodes)
     each = max(1, lot.node.gpus) if lot.pair else 1
     minutes = math.ceil(job.probe.node_s / 60) + 2
+    until = time() + max(0.0, (lot.waits_until or lot.began) - lot.began) + _WAITS_S + 60 * minutes
     words = [
-        "srun", f"--job-name={lot.name}", f"--partition={lot.node.partition}", f"--nodelist={','.join(lot.nodes)}",
+        "srun", f"--job-name={lot.name}", f"--comment={as_words(own_annotations(until))}",
+        f"--partition={lot.node.partition}", f"--nodelist={','.join(lot.nodes)}",
         f"--nodes={count}", f"--ntasks={count * each}", f"--ntasks-per-node={each}", "--exclusive", "--mem=0",
         f"--time={minutes}", *([f"--gres=gpu:{lot.node.gpus}"] if lot.node.gpus else []), "--no-kill",
         "--kill-on-bad-exit=0",
@@ -122,6 +132,12 @@ def kill(job: Job, lot: Lot) -> None:
     lot.child = None
 
 
+def cancel(ids: Collection[str]) -> None:
+    """End these jobs, at once what runs of them."""
+    run_command(["scancel", "--signal=KILL", *ids])
+    run_command(["scancel", *ids])
+
+
 class Queued(NamedTuple):
     """A job in the queue."""
 
@@ -138,3 +154,37 @@ def queue(own: Collection[str]) -> dict[str, Queued] | None:
         return None
     rows = [line.split("|", 3) for line in found.out.splitlines()]
     return {row[3]: Queued(*row) for row in rows if len(row) == 4 and row[3] in own}
+
+
+class Left(NamedTuple):
+    """A job of some run of this user. about: whose it is, for `why_going_on`; empty where the job does not say so."""
+
+    id: str
+    name: str
+    state: str
+    submitted: str
+    about: dict[str, str]
+
+
+def left_jobs() -> list[Left]:
+    """All jobs of this user with the names that runs give them, but for those that Slurm is ending. Raises Refusal."""
+    found = run_command(["squeue", "-h", "-u", getpass.getuser(), "-o", "%i|%j|%T|%V|%k"])
+    if found.code:
+        last = next((line for line in reversed(found.err.splitlines()) if line.strip()), "it says nothing")
+        raise Refusal(f"squeue does not answer: {last.strip()[:200]}")
+    rows = [line.split("|", 4) for line in found.out.splitlines()]
+    own = [row for row in rows if len(row) == 5 and _NAME.fullmatch(row[1]) and row[2] != ENDING]
+    return [Left(id_, name, state, submitted, of_words(words)) for id_, name, state, submitted, words in own]
+
+
+def cancel_left(jobs: Collection[Left]) -> str:
+    """Cancel these, and wait until they have ended; returns what may be left, in one line."""
+    ids = {job.id for job in jobs}
+    until = monotonic() + _CLEAN_S
+    while ids:
+        cancel(sorted(ids))
+        sleep(0.3)
+        ids &= {job.id for job in left_jobs()}
+        if monotonic() > until:
+            return f"Slurm has not ended these jobs: {', '.join(sorted(ids))}"
+    return ""

@@ -1,4 +1,5 @@
-"""Whose a run is and until when it may go on, as annotations of the objects that it creates in Kubernetes."""
+"""Whose a run is and until when it may go on: annotations of the objects that it creates in Kubernetes, words in the
+comment of its jobs in Slurm."""
 
 from __future__ import annotations
 
@@ -22,6 +23,17 @@ def own_annotations(until: float) -> dict[str, str]:
     return {OWNER: owner(), PROCESS: f"{os.getpid()}-{_start(os.getpid())}", UNTIL: last}
 
 
+def as_words(annotations: Mapping[str, str]) -> str:
+    """In one text, which `of_words` reads."""
+    return " ".join(f"{name}={value}" for name, value in annotations.items())
+
+
+def of_words(text: str) -> dict[str, str]:
+    """The annotations in a comment; others may have written into it too."""
+    pairs = (word.partition("=") for word in text.split())
+    return {name: value for name, _, value in pairs if name in (OWNER, PROCESS, UNTIL)}
+
+
 def owner() -> str:
     """This user on this machine, without their names."""
     try:
@@ -41,7 +53,7 @@ def why_going_on(annotations: Mapping[str, str], now: float) -> str:
         last = datetime.strptime(annotations.get(UNTIL, ""), _FORM).replace(tzinfo=timezone.utc)
     except ValueError:
         return "it does not say whose run it is"
-    return f"another user's run may still be running until {last:%Y-%m-%d %H:%M} UTC" if last.timestamp() > now else ""
+    return f"a run from elsewhere may still be running until {last:%Y-%m-%d %H:%M} UTC" if last.timestamp() > now else ""
 
 
 def _start(pid: int) -> str:

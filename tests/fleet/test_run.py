@@ -249,6 +249,11 @@ def test_what_is_refused_in_one_line(words: str, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
+def test_a_namespace_is_of_kubernetes() -> None:
+    done = gpudoctor("fleet", "clean", "--on", "slurm", "--namespace", "team")
+    assert one_line(done) == "gpudoctor: --namespace needs --on kubernetes\n"
+
+
 def test_a_half_written_transaction_is_undone(tmp_path: Path) -> None:
     """A killed run leaves the journal of its last transaction: a real one, made by SQLite."""
     (tmp_path / "n1.json").write_bytes(spool.report(spool.machine()))

@@ -245,7 +245,7 @@ def test_clean_keeps_what_is_still_going_on(cluster: Cluster, tmp_path: Path) ->
     assert {name for name, what in kept.items() if what == "Deleting"} == {"over", "dead", "odd"}, out
     assert {name for name, what in kept.items() if what == "Keeping"} == {"on", "wrong", "none", f"gpudoctor-{mine}"}
     assert f": your run with process ID {child.pid} is still running (--all deletes it too)" in out
-    assert ": another user's run may still be running until 2999-01-02 03:04 UTC (--all deletes it too)" in out
+    assert ": a run from elsewhere may still be running until 2999-01-02 03:04 UTC (--all deletes it too)" in out
     assert child.poll() is None and ("daemonsets", f"gpudoctor-{mine}") in cluster.objects
     child.kill()
     child.communicate()

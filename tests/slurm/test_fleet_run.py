@@ -196,6 +196,54 @@ def test_a_signal_cancels_all(cluster: Cluster, tmp_path: Path, number: signal.S
     nothing_left(cluster)
 
 
+def test_clean_ends_what_a_killed_run_left(cluster: Cluster, tmp_path: Path) -> None:
+    """A probe that hangs, and a job that waits for a busy node; nothing of a run that goes on, and no other job."""
+    busy(cluster, "n02")
+    own(cluster, "n15", "exec sleep 98765")
+    database = tmp_path / "now.db"
+    child = begun(cluster, "--nodes", "n[02,14-15]", "--wait", "1h", "--timeout", "1h", "-o", database)
+    while not (database.exists() and fleets.report(database)[0]["answered"] == 1):
+        assert child.poll() is None, child.communicate()
+        time.sleep(0.3)
+    code, out, err = cleaned(cluster)
+    kept = out.splitlines()
+    assert (code, err, len(kept)) == (0, "", 2) and {line.split()[4] for line in kept} == {"running),", "pending),"}
+    for line in kept:
+        assert re.match(
+            rf"Keeping job \d+ \(gpudoctor-[0-9a-f]{{12}}-\d, .*: your run with process ID {child.pid} is", line
+        )
+    child.kill()
+    child.communicate()
+    found, _ = fleets.report(database)
+    assert found["answered"] == 1 and {one["node"] for one in found["not_examined"]} == {"n02", "n15"}
+    others = "gpudoctor/owner=0123456789abcdef gpudoctor/process=1-1 gpudoctor/until="
+    for name, comment in {
+        "gpudoctor-00000000000a-1": "",
+        "gpudoctor-00000000000b-1": f"{others}2999-01-02T03:04:05Z",
+        "gpudoctor-00000000000c-1": f"somebody's words {others}2026-01-02T03:04:05Z",
+        "gpudoctor-training": f"{others}2026-01-02T03:04:05Z",
+    }.items():
+        cluster.run("sbatch", "--hold", f"--job-name={name}", f"--comment={comment}", "--wrap", "true")
+    code, out, err = cleaned(cluster)
+    lines = out.splitlines()
+    assert (code, err) == (0, "") and sum(line.startswith("Deleting job ") for line in lines) == 3, out
+    keeping = sorted(line.split("(", 1)[1] for line in lines if line.startswith("Keeping job "))
+    assert [line.split(",")[0] for line in keeping] == ["gpudoctor-00000000000a-1", "gpudoctor-00000000000b-1"]
+    assert keeping[0].endswith(": it does not say whose run it is (--all deletes it too)")
+    assert keeping[1].endswith(": a run from elsewhere may go on until 2999-01-02 03:04 UTC (--all deletes it too)")
+    assert cleaned(cluster, "--all")[1].count("Deleting job ") == 2
+    assert cleaned(cluster) == (0, "No fleet run of yours has left a job in Slurm.\n", "")
+    assert cluster.run("squeue", "-h", "-o", "%j", "-S", "j").stdout.split() == ["gpudoctor-training", "theirs"]
+    cluster.run("scancel", "--name=gpudoctor-training")
+    nothing_left(cluster, but=1)
+
+
+def cleaned(cluster: Cluster, *words: str) -> tuple[int, str, str]:
+    line = [COMMAND, "fleet", "clean", "--on", "slurm", *words]
+    done = subprocess.run(line, env=cluster.env, capture_output=True, text=True, timeout=HANG_S, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
 def test_without_slurm_it_is_one_line(tmp_path: Path) -> None:
     env = {**os.environ, "PATH": str(COMMAND.parent)}
     done = subprocess.run(

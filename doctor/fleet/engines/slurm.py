@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ..gather import Event, Probe, Roster, Wish
 from ..nodesets import folded
 from ..sinfo import SlurmNode, list_nodes, list_switches, run_command
-from ..slurm_jobs import Job, Lot, Queued, is_read, kill, queue, submit
+from ..slurm_jobs import ENDING, Job, Lot, Queued, cancel, is_read, kill, queue, submit
 from ..slurm_lines import read
 
 _LOT = 256
@@ -33,8 +33,6 @@ _PAIR_S = 60.0
 _MOST_PAIRS = 512
 """Jobs of pairs at once."""
 _STILL_BUSY = "busy: not free within the --wait time"
-_CANCELLED = "COMPLETING"
-"""The state of a job that Slurm is cleaning up: a minute long where a slurmstepd has died."""
 
 
 class _Own(NamedTuple):
@@ -136,11 +134,10 @@ def stop(job: Job, names: Collection[str] | None = None) -> str:
     while own and monotonic() < until:
         queued = queue(own)
         if queued is not None:
-            ids = [one.id for one in queued.values() if one.state != _CANCELLED]
+            ids = [one.id for one in queued.values() if one.state != ENDING]
             if not ids:
                 break
-            run_command(["scancel", "--signal=KILL", *ids])
-            run_command(["scancel", *ids])
+            cancel(ids)
         if names is not None:
             break
         sleep(0.3)
