@@ -171,7 +171,10 @@ def _print(flags: dict[str, Any], roster: Roster) -> int:
     from ..fleet.engines.kubernetes import manifest_of
 
     asking = probe_of(flags, node_s(flags))
-    echo(manifest_of(roster, roster.names, asking, asking.run), nl=False)
+    text = manifest_of(roster, roster.names, asking, asking.run)
+    for node, reason in roster.left_out.items():
+        echo(f"gpudoctor: {node} is not in it: {reason}", err=True)
+    echo(text, nl=False)
     return 0
 
 

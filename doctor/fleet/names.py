@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 
 from ..extra import extra_line
@@ -27,6 +27,14 @@ def is_name(name: str) -> bool:
 def key_of(name: str) -> str:
     """What is equal for the same name with numbers of other widths and other case: node1, node01, NODE001."""
     return re.sub(r"(?<!\d)0+(?=\d)", "", name.lower())
+
+
+def not_listed(wanted: Iterable[str], listed: Collection[str], words: str) -> dict[str, str]:
+    """Those that are not listed, and why they are left out: `Slurm does not list it (it lists gpu-001)`, for gpu-1."""
+    lost = [name for name in wanted if name not in listed]
+    alike = {key_of(name): name for name in listed} if lost else {}
+    found = {name: alike.get(key_of(name), "") for name in lost}
+    return {name: f"{words} (it lists {other})" if other else words for name, other in found.items()}
 
 
 def unfold(nodeset: str, groups: bool = False) -> list[str]:

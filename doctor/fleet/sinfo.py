@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..guard import Refusal
 from ..targets.fed import run_fed
-from .names import unfold
+from .names import not_listed, unfold
 
 _COMMAND_S = 60.0
 _MOST_BYTES = 64 << 20
@@ -95,7 +95,7 @@ def list_nodes(partition: str, nodeset: str) -> Listing:
     if not listed:
         raise Refusal(f"Slurm lists no nodes{where}")
     kept = {name: listed[name] for name in wanted if name in listed} if wanted else listed
-    unknown = {name: f"Slurm does not list it{where}" for name in wanted if name not in listed}
+    unknown = not_listed(wanted, listed, f"Slurm does not list it{where}")
     if not wanted and any(node.gpus for node in kept.values()):
         kept = {name: node for name, node in kept.items() if node.gpus}
     return Listing(kept, unknown)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..fleet.foreign import is_unread
-from ..fleet.nodesets import folded, parts
+from ..fleet.nodesets import folded, in_order, parts
 from ..fleet.report import FleetReport
 from .fleet_words import refused_words, repair_title, several
 
@@ -22,7 +22,7 @@ def first_step(report: FleetReport) -> str:
 
 def first_node(report: FleetReport) -> str:
     """The node to look at first: one of the first repair, else one in the worst state; empty if all are healthy."""
-    repaired = next((one.nodes[0] for one in report.repairs if one.fix and one.nodes), "")
+    repaired = next((min(one.nodes, key=in_order) for one in report.repairs if one.fix and one.nodes), "")
     worst = ("fail", "slow", "unknown", "odd", "warn")
     return repaired or next((one.node for state in worst for one in report.nodes if one.state == state), "")
 

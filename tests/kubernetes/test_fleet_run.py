@@ -19,6 +19,7 @@ from ruamel.yaml import YAML
 from ..cli.command import COMMAND
 from ..fleet import fleets
 from ..fleet.canned import H100, canned_python, recorded
+from ..fleet.walk import walked
 from ..reaction import HANG_S
 from ..rows import for_each
 
@@ -122,6 +123,31 @@ def test_the_page_s_commands(cluster: Cluster, tmp_path: Path) -> None:
     for line, objects in zip(block.splitlines(), (2, 2), strict=True):
         subprocess.run(["sh", "-c", line], env=env, cwd=tmp_path, check=True, capture_output=True, timeout=HANG_S)
         assert fleets.report(tmp_path / "now.db")[0]["answered"] == 6 and len(cluster.created) == objects, line
+
+
+def test_a_newcomer_walks_the_page_of_kubernetes(cluster: Cluster, tmp_path: Path) -> None:
+    folder = tmp_path / "walk"
+    folder.mkdir()
+    env = {**cluster.env, "PATH": f"{BIN}:{os.environ['PATH']}"}
+    printed, first, again, one, _, second, since = walked("kubernetes.md", folder, env, {"gpu-001": "gpu-1"}).values()
+    assert [made["kind"] for made in YAML(typ="safe").load_all(printed)] == ["ConfigMap", "DaemonSet"]
+    assert first == again and first.startswith("6 nodes in Kubernetes, all answered")
+    assert "(kubernetes gpu-1)" in one and "PASS  exit 0" in one
+    assert second.splitlines()[1:4] == first.splitlines()[1:4] and "\nSince " not in second
+    assert re.search(r"^Since \d+ [A-Z][a-z]{2}: no change\.$", since, re.M), since
+    assert sorted(path.name for path in folder.iterdir()) == ["last.db", "now.db"]
+    assert len(cluster.created) == 4 and not cluster.left()
+
+
+def test_nothing_is_printed_for_no_node(cluster: Cluster) -> None:
+    """An affinity to no node would be one to all."""
+    cluster.node("gpu-7", ready="down")
+    why = "gpudoctor: there is no node to examine: gpu-07: Kubernetes does not list it"
+    assert refused(cluster, "--nodes", "gpu-07", "--print").startswith(why)
+    code, out, err = run(cluster, "--nodes", "gpu-[6-7]", "--print")
+    assert code == 0 and err == "gpudoctor: gpu-7 is not in it: not ready in Kubernetes: NodeStatusUnknown: down\n", err
+    (affinity,) = re.findall(r"^ +affinity: (.*)$", out, re.M)
+    assert '"gpu-6"' in affinity and "gpu-7" not in affinity and "gpu-5" not in affinity
 
 
 def test_the_pods_take_no_gpu_and_no_rights(cluster: Cluster, tmp_path: Path) -> None:

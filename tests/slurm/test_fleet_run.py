@@ -17,6 +17,7 @@ import pytest
 from ..cli.command import COMMAND
 from ..fleet import fleets
 from ..fleet.canned import H100, canned_python, recorded
+from ..fleet.walk import walked
 from ..reaction import HANG_S
 from .cluster import Cluster, slurm
 
@@ -132,11 +133,12 @@ def test_sixteen_nodes_of_which_four_cannot_answer(cluster: Cluster, tmp_path: P
 def test_a_busy_node_gets_time_and_then_its_reason(cluster: Cluster, tmp_path: Path) -> None:
     busy(cluster, "n01", 4)
     busy(cluster, "n02")
-    code, out, err = run(cluster, "--nodes", "n[01-03],n99", "--wait", "25s", "-o", tmp_path / "now.db")
+    code, out, err = run(cluster, "--nodes", "n[01-03],n99,N4", "--wait", "25s", "-o", tmp_path / "now.db")
     found, _ = fleets.report(tmp_path / "now.db")
     why = reasons(found)
-    assert code == 3 and found["answered"] == 2 and set(why) == {"n02", "n99"}, (out, err)
-    assert why["n02"].startswith("busy: not free within the --wait time (") and "not list" in why["n99"]
+    assert code == 3 and found["answered"] == 2 and set(why) == {"n02", "n99", "N4"}, (out, err)
+    assert why["n02"].startswith("busy: not free within the --wait time (")
+    assert why["n99"] == "Slurm does not list it" and why["N4"] == "Slurm does not list it (it lists n04)"
     nothing_left(cluster, but=1)
 
 
@@ -150,6 +152,17 @@ def test_the_page_s_commands(cluster: Cluster, tmp_path: Path) -> None:
         subprocess.run(["sh", "-c", command], env=env, cwd=tmp_path, check=True, capture_output=True, timeout=HANG_S)
         assert fleets.report(tmp_path / "now.db")[0]["answered"] == answered, line
         cluster.heal(HANG_S)
+
+
+def test_a_newcomer_walks_the_page_of_slurm(cluster: Cluster, tmp_path: Path) -> None:
+    names = {"--partition gpu": "--partition all", "gpu-001": "n01"}
+    first, again, one, _, second, since = walked("slurm.md", tmp_path, cluster.env, names).values()
+    assert first == again and first.startswith("16 nodes in Slurm (partition all), all answered")
+    assert "(slurm n01)" in one and "PASS  exit 0" in one
+    assert second.splitlines()[1:4] == first.splitlines()[1:4] and "\nSince " not in second
+    assert re.search(r"^Since \d+ [A-Z][a-z]{2}: no change\.$", since, re.M), since
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["last.db", "now.db"]
+    nothing_left(cluster)
 
 
 def test_a_stopped_slurmd_and_a_node_without_python(cluster: Cluster, tmp_path: Path) -> None:

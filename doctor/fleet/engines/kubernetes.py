@@ -27,7 +27,7 @@ from ..kubectl import (
     refuse_without_rights,
 )
 from ..kubernetes_objects import PROBE, Object, gpu_limits, gpus_of, node_of, objects, stage_of, why_not_ready
-from ..names import is_name, unfold
+from ..names import is_name, not_listed, unfold
 
 _LOGS = 32
 """That are read at the same time."""
@@ -93,7 +93,7 @@ def nodes(wish: Wish) -> Roster:
     where = " with this selector" if wish.selector else ""
     if not listed:
         raise Refusal(f"Kubernetes lists no nodes{where}")
-    left_out = {name: f"Kubernetes does not list it{where}" for name in wanted if name not in listed}
+    left_out = not_listed(wanted, listed, f"Kubernetes does not list it{where}")
     gpus = {name: count for name, node in listed.items() if (count := gpus_of(node))}
     if wanted:
         chosen = [name for name in wanted if name in listed]
@@ -112,11 +112,13 @@ def start(roster: Roster, names: Collection[str], probe: Probe) -> _Job:
     """A DaemonSet for these nodes, or their Jobs. Raises Refusal if Kubernetes refuses it."""
     attempt = f"{probe.run}-{secrets.token_hex(2)}"
     job = _Job(roster.own.wish, attempt, names, probe)
+    if not names:
+        return job
     try:
         words = ["create", "--validate=false", "--filename=-"]
         text = manifest_of(roster, names, probe, attempt)
         limit_s = _CREATE_S + job.count / PER_S
-        created = Kubectl(job.namespace, words, text.encode(), limit_s).wait() if names else Output(0, b"", "")
+        created = Kubectl(job.namespace, words, text.encode(), limit_s).wait()
         if created.code != 0:
             raise Refusal(f"kubectl create: {created.last}")
     except BaseException as error:
@@ -156,8 +158,14 @@ def stop(job: _Job, names: Collection[str] | None = None) -> str:
 
 
 def manifest_of(roster: Roster, names: Collection[str], probe: Probe, run: str) -> str:
-    """The objects of a run on these nodes, in YAML. A list of names is slow in Kubernetes where there are thousands."""
+    """The objects of a run on these nodes, in YAML. A list of names is slow in Kubernetes where there are thousands.
+
+    Raises Refusal for no nodes: an affinity to none would be one to all.
+    """
     own: _Own = roster.own
+    if not names:
+        why = next((f": {name}: {reason}" for name, reason in roster.left_out.items()), "")
+        raise Refusal(f"there is no node to examine{why}")
     if own.wish.prove:
         return job_manifest(run, probe, own.wish, {name: own.limits[name] for name in names})
     if own.labels and set(names) == set(roster.names):

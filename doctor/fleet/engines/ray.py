@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ...guard import Refusal
 from ..gather import Event, Probe, Roster, Wish
-from ..names import unfold
+from ..names import not_listed, unfold
 from ..nodesets import folded
 from ..ray_link import Link
 
@@ -180,8 +180,9 @@ def _roster(wanted: list[str], found: list[dict[str, Any]], address: str, link: 
             some = [name for node in alive if word in _also(node, name := names[node["NodeID"]])]
             chosen += some
             if not some:
-                gone = next((why for node, why in dead if word in _also(node, word[:0])), "")
-                left_out[word] = gone or "Ray does not list it"
+                left_out[word] = next((why for node, why in dead if word in _also(node, word[:0])), "")
+        lost = [word for word, why in left_out.items() if not why]
+        left_out |= not_listed(lost, tuple(names.values()), "Ray does not list it")
     else:
         chosen = [name for name in names.values() if not gpus or name in gpus]
         for node, why in dead:
