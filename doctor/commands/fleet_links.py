@@ -58,8 +58,8 @@ def links(
     try:
         measure_links(engine, roster, names, switches, _probe(flags, pair_s), LinkLimits(pair_s, until), take)
     except Refusal as error:
-        return [str(error)]
-    return []
+        return [*take.lines, str(error)]
+    return take.lines
 
 
 def _probe(flags: dict[str, Any], pair_s: float) -> Probe:
@@ -78,6 +78,8 @@ class _Take:
     def __init__(self, growing: Growing, switches: Switches, progress: Progress) -> None:
         self._growing, self._switches = growing, switches
         self.say = progress
+        self.lines: list[str] = []
+        self.left = self.lines.append
 
     def link(self, pair: Pair, found: Measured) -> None:
         """Store it."""

@@ -14,6 +14,7 @@ from .nodesets import folded
 from .store.judged import is_users, judged_here
 from .store.query import saved_of
 from .store.read import open_store
+from .store.tables import printed
 
 _COMMAND_S = 60.0
 _MOST_BYTES = 1 << 20
@@ -41,7 +42,7 @@ def failed_nodes(database: str, gpus: Mapping[str, int]) -> Iterator[tuple[str, 
         reports = saved_of(database, name) if counted else ()
         own = (one for saved in reports for one in _own(saved, counted or 0) if one.id in shown)
         first = next(own, None)
-        reason = f"gpudoctor: {first.id}: {first.title}"[:_MOST_REASON] if first else ""
+        reason = printed(f"gpudoctor: {first.id}: {first.title}")[:_MOST_REASON] if first else ""
         same.setdefault(reason, []).append(name)
     yield from ((folded(names), reason) for reason, names in same.items())
 

@@ -32,6 +32,9 @@ class LinkTake(Protocol):
     def link(self, pair: Pair, found: Measured) -> None:
         """What a pair measured."""
 
+    def left(self, words: str) -> None:
+        """What the engine could not end."""
+
     def store(self) -> None:
         """Keep what came; called about once a second."""
 
@@ -108,8 +111,8 @@ class _Turn:
             for one in list(self._open.values()):
                 self._end(one, Measured(None, _NO_TURN if one.began is None else _NO_TIME))
         finally:
-            if self._job is not None:
-                self._engine.stop(self._job)
+            if self._job is not None and (left := self._engine.stop(self._job)):
+                self._take.left(left)
             for one in list(self._open.values()):
                 self._end(one, Measured(None, _CUT))
         return self._rates

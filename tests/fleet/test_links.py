@@ -68,6 +68,7 @@ class Pairs:
         self.running: dict[tuple[str, str], list[Event | str]] = {}
         self.started: list[list[tuple[str, str]]] = []
         self.ended: list[tuple[str, ...] | None] = []
+        self.leaves = ""
 
     def nodes(self, wish: Wish) -> Roster:
         return Roster(tuple(NAMES), {}, "script")
@@ -96,7 +97,7 @@ class Pairs:
             self.running = {}
         for pair in [pair for pair in self.running if names is not None and set(pair) <= set(names)]:
             del self.running[pair]
-        return ""
+        return self.leaves if names is None else ""
 
 
 class Kept:
@@ -104,10 +105,14 @@ class Kept:
 
     def __init__(self) -> None:
         self.found: dict[Pair, Measured] = {}
+        self.words: list[str] = []
 
     def link(self, pair: Pair, found: Measured) -> None:
         assert pair not in self.found
         self.found[pair] = found
+
+    def left(self, words: str) -> None:
+        self.words.append(words)
 
     def store(self) -> None:
         """Nothing."""
@@ -132,6 +137,13 @@ def test_three_rounds_one_after_the_other() -> None:
     assert list(found) == sorted(found, key=lambda pair: pair.round) and set(found.values()) == {Measured(46.0)}
     assert found.keys() == {pair for turn in first_rounds(NAMES, {}) for pair in turn}
     assert engine.ended == [None] * 3, "each pair ended by itself"
+
+
+def test_what_may_be_left_of_a_round_is_said() -> None:
+    engine, kept = Pairs(lambda one, other: [*said(printed())]), Kept()
+    engine.leaves = "jobs of this run may be left"
+    measure_links(engine, engine.nodes(Wish()), NAMES[:2], {}, PROBE, LinkLimits(60, None), kept)
+    assert kept.words == ["jobs of this run may be left"] and len(kept.found) == 1
 
 
 def test_a_suspect_has_a_fourth_round() -> None:

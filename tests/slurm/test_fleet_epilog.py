@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import which
 
 import pytest
 
@@ -50,12 +52,17 @@ def test_a_repeat_waits_for_the_epilog(cluster: Cluster, tmp_path: Path) -> None
 
 
 def test_a_node_that_becomes_busy_meanwhile_has_the_time_of_wait(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """It was idle when sinfo listed it, and somebody's job was faster."""
+    """It was idle when sinfo listed it, and somebody's job was faster. A sinfo that gets no answer is asked again."""
     monkeypatch.setenv("SLURM_CONF", cluster.env["SLURM_CONF"])
     cluster.heal(HANG_S)
     roster = engine.nodes(Wish(nodes="n1", wait_s=HANG_S))
+    (tmp_path / "sinfo").write_text(
+        f'#!/bin/sh\ntest -e {tmp_path}/asked && exec {which("sinfo")} "$@"\ntouch {tmp_path}/asked; exit 1\n'
+    )
+    (tmp_path / "sinfo").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     cluster.run("sbatch", "-N1", "--exclusive", "--nodelist=n1", "--job-name=theirs", "--wrap", "sleep 20")
     cluster.wait(lambda states: states["n1"].startswith("alloc"))
     job = engine.start(roster, ["n1"], probe_for("abc", b"print(1)\n", HANG_S))
@@ -66,3 +73,4 @@ def test_a_node_that_becomes_busy_meanwhile_has_the_time_of_wait(
     finally:
         engine.stop(job)
     assert seen[0] == Event("n1", "began"), seen
+    assert (tmp_path / "asked").exists()

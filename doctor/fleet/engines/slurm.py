@@ -8,9 +8,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterator
+from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
 from time import monotonic, sleep
 from typing import NamedTuple
 
+from ...guard import Refusal
 from ..gather import Event, Probe, Roster, Wish
 from ..nodesets import folded
 from ..sinfo import SlurmNode, list_nodes, list_switches, run_command
@@ -32,6 +34,8 @@ _PAIR_S = 60.0
 """After it, a pair's job still waits for its nodes."""
 _MOST_PAIRS = 512
 """Jobs of pairs at once."""
+_OTHER_FILES = 128
+"""That this process has open, at most, beside what srun prints."""
 _STILL_BUSY = "busy: not free within the --wait time"
 
 
@@ -131,23 +135,25 @@ def stop(job: Job, names: Collection[str] | None = None) -> str:
         kill(job, lot)
     until = monotonic() + _STOP_S
     own = {lot.name for lot in lots}
+    ids: list[str] | None = []
     while own and monotonic() < until:
         queued = queue(own)
-        if queued is not None:
-            ids = [one.id for one in queued.values() if one.state != ENDING]
-            if not ids:
-                break
+        ids = None if queued is None else [one.id for one in queued.values() if one.state != ENDING]
+        if ids:
             cancel(ids)
-        if names is not None:
-            break
+        if ids == [] or names is not None:
+            return ""
         sleep(0.3)
-    return ""
+    if ids == []:
+        return ""
+    which = f" ({', '.join(ids)})" if ids else ", which does not answer"
+    return f"jobs of this run may be left in Slurm{which}: later, gpudoctor fleet clean --on slurm ends them"
 
 
 def _submit_waiting(job: Job) -> None:
     while job.later:
         lot = job.later[0]
-        most = _MOST_PAIRS if lot.pair else _MOST_WAITING
+        most = min(_MOST_PAIRS if lot.pair else _MOST_WAITING, _most_files())
         if sum(one.waits_until is not None for one in job.lots.values()) >= most:
             return
         job.later.popleft()
@@ -158,6 +164,12 @@ def _submit_waiting(job: Job) -> None:
             job.events += [Event(node, "ended", reason=_STILL_BUSY) for node in lot.nodes]
         else:
             submit(job, lot)
+
+
+def _most_files() -> int:
+    """Jobs for which this process can have files open, two each. It does not raise its limit: Slurm hands that on."""
+    limit, _ = getrlimit(RLIMIT_NOFILE)
+    return _MOST_PAIRS if limit == RLIM_INFINITY else max(1, (limit - _OTHER_FILES) // 2)
 
 
 def _ended(job: Job, lot: Lot, reason: str = "") -> None:
@@ -197,7 +209,10 @@ def _poll(job: Job) -> None:
 def _without_busy(job: Job, lot: Lot, queued: Queued) -> None:
     """A job for free nodes that waits: it is submitted again without those that are free no more, but for an epilog,
     which ends. Where there is time to wait, these then have jobs of their own."""
-    now = list_nodes(lot.node.partition, folded(lot.nodes)).nodes
+    try:
+        now = list_nodes(lot.node.partition, folded(lot.nodes)).nodes
+    except Refusal:  # Slurm does not answer this time
+        return
     is_cleaning = any(node in now and now[node].state == "completing" for node in lot.nodes)
     if is_cleaning and monotonic() - lot.began < _EPILOG_S:
         return
