@@ -149,7 +149,7 @@ def answer(**flags: Any) -> int:
 @click.option("--namespace", metavar="NAME", help="Kubernetes: the pods' namespace. Default: kubectl's current one.")
 @click.option("--all", is_flag=True, help="Also end runs that may still be running, including those of other users.")
 def clean(**flags: Any) -> int:
-    """Delete what a killed fleet run left behind: its DaemonSet, Jobs and ConfigMap in Kubernetes, or its jobs in Slurm.
+    """Delete what a killed fleet run left behind: DaemonSet, Jobs and ConfigMap in Kubernetes, or its jobs in Slurm.
 
     \b
     gpudoctor fleet clean --on kubernetes

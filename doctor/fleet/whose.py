@@ -53,7 +53,9 @@ def why_going_on(annotations: Mapping[str, str], now: float) -> str:
         last = datetime.strptime(annotations.get(UNTIL, ""), _FORM).replace(tzinfo=timezone.utc)
     except ValueError:
         return "it does not say whose run it is"
-    return f"a run from elsewhere may still be running until {last:%Y-%m-%d %H:%M} UTC" if last.timestamp() > now else ""
+    return (
+        f"a run from elsewhere may still be running until {last:%Y-%m-%d %H:%M} UTC" if last.timestamp() > now else ""
+    )
 
 
 def _start(pid: int) -> str:
