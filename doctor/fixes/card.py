@@ -31,7 +31,7 @@ def release_card(s: Snapshot, m: Matrix, held_by: str, installed: bool | None) -
         steps = (
             on_host(
                 s,
-                "Once you no longer need anything in it, shut down the virtual machine that uses the card. Then remove "
+                "Once nothing in it is still needed, shut down the virtual machine that uses the card. Then remove "
                 f"{ids} from vfio-pci's options in these files (/etc/modprobe.d, the kernel's command line).",
                 f"{editor} {files}",
             ),

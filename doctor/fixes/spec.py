@@ -203,9 +203,9 @@ def _within(m: Matrix, s: Snapshot, spec: Sequence[SpecLine], certain: Sequence[
 
     def within(one: Candidate) -> bool:
         build = one.build
-        if newest and m.driver_for_cuda(newest, tag_cuda(build.tag) or "").grade in _NOT_DRIVEN:
-            return False
         brings = _brings(m, build)
+        if newest and m.driver_for_cuda(newest, brings["cuda"]).grade in _NOT_DRIVEN:
+            return False
         if certain and any(line.key in certain and not brings.get(line.key) for line in spec):
             return False
         if certain and any(_is_off_pin(m, build.torch, line) for line in spec):
