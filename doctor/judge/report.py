@@ -88,7 +88,7 @@ class ProgramMessage(Struct, frozen=True, kw_only=True):
 
 
 class Answer(Struct, frozen=True):
-    """What the matrix answers to a question in the text, and a command for it (or none)."""
+    """What the matrix answers to a question in the text, or what decides it; and a command for it (or none)."""
 
     text: str
     command: str = ""

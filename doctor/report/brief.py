@@ -28,7 +28,7 @@ def render_brief(report: Report, titles: Mapping[str, str], preface: Sequence[st
     if first is not None:
         found = [(first, []), *found]
     for answer in report.text.answers[:2] if report.text else ():
-        rows += [_cut(answer.text), ""]
+        rows += [_cut(answer.text), "", *([*fenced(answer.command), ""] if answer.command else [])]
     if found:
         root, under = found[0]
         rows += _cause(report, root, under)

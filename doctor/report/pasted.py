@@ -97,8 +97,9 @@ def leading_cause(report: Report) -> PossibleCause | None:
 
 
 def leaves_open(report: Report) -> bool:
-    """Whether the cause stays open; an answered question has none."""
-    return bool(report.text and report.text.open and not report.text.answers)
+    """Whether the cause stays open; an answered question has one only where its words make a cause likely."""
+    text = report.text
+    return bool(text and text.open and (not text.answers or report.likely or leading_cause(report)))
 
 
 def answer_lines(report: Report, width: int) -> list[Line]:

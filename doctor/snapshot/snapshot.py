@@ -53,7 +53,7 @@ class Snapshot(Section, frozen=True, kw_only=True, omit_defaults=True):
     ranked: tuple[Ranked, ...] = ()
     """What the words of a pasted text make likely, the likeliest first; empty on a machine that was looked at."""
     question: str = ""
-    """A short pasted text that reports no error, unchanged: it may be answered by the matrix alone."""
+    """A short pasted text that asks something, unchanged: the matrix or a command answers it."""
     similar: tuple[Similar, ...] = ()
     """Solved threads that are like a pasted text, the nearest first."""
     tried: tuple[str, ...] = ()

@@ -37,7 +37,7 @@ def diagnose(snapshot: Snapshot, matrix: Matrix, policy: Policy) -> Report:
     """
     report = _judged(snapshot, matrix, policy)
     report = quoted(with_unread(report, report.snapshot.unread) if report.snapshot.unread else report)
-    if not report.snapshot.question or report.text is None or report.text.errors or report.text.unknown_errors:
+    if not report.snapshot.question or report.text is None:
         return report
     from .question import answers
 

@@ -1,6 +1,7 @@
 """Questions are answered first: 'driver 535, torch 2.8.0+cu129', 'GTX 1080 and torch 2.11?', 'my GPU is slow'.
 
-Only for a short text without an error line. Each answer is a sentence from the matrix, and at most one command.
+Only for a short text without an error line. Each answer is a sentence from the matrix, and at most one command; what
+only a look at the machine decides is answered by `plain_question`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from ..formats.lazy import lazy
 from ..judge.report import Answer
 from ..resolve.choice import lines as lines_of_choice
 from ..snapshot import Snapshot, known
-from .short_question import is_about_speed
+from .messages import worded_by_people
+from .plain_question import deciding
+from .short_question import reports_no_error
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -27,16 +30,16 @@ _WANTS = lazy(r"(?i)\b(?:which|what|best|newest|latest)\b.{0,30}\b(cuda|torch|py
 
 
 def answers(s: Snapshot, m: Matrix) -> tuple[Answer, ...]:
-    """The matrix's answers to the text's question; nothing if it asks none."""
+    """The matrix's answers to the text's question, else the commands that decide it; nothing if it asks none."""
     if not s.question or any(symptom.decides for symptom in s.symptoms):
         return ()
-    if is_about_speed(s.question):
-        return (
-            Answer(
-                "To find out what it is waiting for, measure the program itself:", "gpudoctor watch -- python train.py"
-            ),
-            Answer("To check that the GPU computes correctly and as fast as its model should:", "gpudoctor prove"),
-        )
+    complaints = {x.id for x in s.symptoms if (x.suggests or x.unknown) and not x.mention}
+    of_programs = complaints - worded_by_people(complaints)
+    found = _of_matrix(s, m) if reports_no_error(s.question) and not complaints else ()
+    return found or deciding(s.question, m, bool(of_programs))
+
+
+def _of_matrix(s: Snapshot, m: Matrix) -> tuple[Answer, ...]:
     driver, gpus = _driver(s, m), capabilities(s, m)
     torch = torch_version(known(s.torch.version) or "")
     cuda = _CUDA.search(s.question)

@@ -8,19 +8,21 @@ _MOST_LINES, _MOST_CHARS = 4, 300
 _NO_QUESTION = lazy(
     r"(?i)error|traceback|exception|fail|warning|cannot|can't|not (?:work|found|available)|no kernel|:\\|/"
 )
-_SLOW = lazy(
-    r"(?i)\b(?:gpu|training|inference|model)\b.{0,60}\b(?:slow|slower|idle)\b|\b(?:slow|low)\b.{0,40}\b(?:gpu|training)\b"
-    r"|\b\d{1,2}\s?%.{0,20}\bgpu\b|\bgpu\b.{0,30}\b\d{1,2}\s?%"
-)
 
 
 def question_of(text: str) -> str:
-    """The text, if it is short enough to be a question and reports no error; else ''."""
+    """The text, if it is short enough to be a question and one can be answered; else ''."""
     rows = [row for row in text.splitlines() if row.strip()]
-    short = 0 < len(rows) <= _MOST_LINES and len(text) <= _MOST_CHARS
-    return " ".join(" ".join(rows).split()) if short and not _NO_QUESTION.search(text) else ""
+    asked = " ".join(" ".join(rows).split())
+    if not 0 < len(rows) <= _MOST_LINES or len(text) > _MOST_CHARS:
+        return ""
+    if reports_no_error(asked):
+        return asked
+    from .plain_question import plain
+
+    return asked if plain(asked) else ""
 
 
-def is_about_speed(question: str) -> bool:
-    """Whether it is about a slow GPU or training: only a measurement answers that."""
-    return bool(_SLOW.search(question))
+def reports_no_error(question: str) -> bool:
+    """Whether the matrix may answer it: nothing in it says that something fails."""
+    return not _NO_QUESTION.search(question)

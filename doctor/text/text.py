@@ -16,10 +16,11 @@ from .listing import lists_files
 from .merge import merge
 from .merge_gpus import counted
 from .messages import find_hits, proven
+from .plain_question import plain
 from .quantities import quantity_symptoms
 from .search import Haystack
 from .shapes import read_shapes
-from .short_question import is_about_speed, question_of
+from .short_question import question_of
 from .statement import Line, Statement
 from .success import without_success
 from .tried import commands_tried
@@ -198,7 +199,7 @@ def judgeable(s: Snapshot) -> bool:
              s.torch_run.cuda_available, s.python.distributions, s.host.environment, s.cuda.nvcc_version,
              s.driver.libcuda_version, s.torch_run.imported, s.torch_run.nccl_version, s.cuda.toolkits)  # fmt: skip
     known_words = any(not symptom.unknown for symptom in s.symptoms)
-    return known_words or is_about_speed(s.question) or any(not isinstance(fact, Missing) for fact in facts)
+    return known_words or bool(s.question and plain(s.question)) or any(not isinstance(fact, Missing) for fact in facts)
 
 
 __all__ = ["READERS", "Line", "judgeable", "read"]

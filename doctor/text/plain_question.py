@@ -1,0 +1,97 @@
+"""Plain questions that only a look at the machine decides: which of our commands does, filled in from the question.
+
+Nothing here says what is wrong. The table has how people ask for it (`tables/plain_questions.toml`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from pkgutil import get_data
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..formats.lazy import lazy
+from ..judge.report import Answer
+from .plain_words import words_for
+
+if TYPE_CHECKING:
+    from compat_matrix import Matrix
+
+_SUBJECT = lazy(
+    r"\b(?:gpus?|cuda|nvidia|graphics cards?|[rg]tx|cards?|torch|pytorch|tensorflow|jax|vllm|ollama|llama|vram|training"
+    r"|inference|fine-?tun\w*|models?|epochs?|tokens?|pods?|nodes|cluster|slurm|drivers?|python|xformers|flash\W?att\w+"
+    r"|dataloader|nccl|nvlink|docker ?files?|[abhlv]\d{2,3}s?|\d+(?:\.\d+)?b|[2345]0[5-9]0s?)\b"
+)
+_OVER = lazy(
+    r"\b(?:solved|fixed|resolved|works? (?:now|again|fine|great|well)|working (?:now|again|fine)|all good"
+    r"|no (?:problems?|issues?)|thanks|thank you)\b"
+)
+"""Only with a question mark it still asks something."""
+_DENIED = lazy(
+    r"(?:n't|\b(?:not|never|no|without|nor|no longer|outside))(?: of)? "
+    r"(?:(?:an?|any|the|in|on|inside|use|using|really|too|so|running|about|getting|with|that|very|at all) ){0,3}"
+    r"(?:docker|podman|kubernetes|k8s|pods?|containers?|slurm|wsl2?|ssh|jupyter|notebooks?|colab|vms?|slow\w*|idle|hot"
+    r"|overheating|throttl\w*|oom\w*|out of memory|stuck|hang\w*|nan|scaling|gpus? (?:involved|needed|required))\b"
+)
+"""What a question says is not so."""
+_SHORTENED = lazy(r"\b(do|does|did|is|are|was|has|have|could|would|ca|wo)nt\b")
+_MACHINE = lazy(
+    r"\w(?:Error|Exception|Warning)\b|Traceback|core dumped|(?:Tried|trying) to allocate|\bexit(?:ed)? (?:code|status)"
+    r"|\.so\b|\bline \d|(?i:\b(?:error|fatal|warning|failed)\b.{0,30}: )|[][{}\\]|::|0x[0-9a-fA-F]{3}|\bXid\b|NVRM"
+    r"|>>> |print\(|import \w+;"
+    r"|[A-Z]{2,}_[A-Z]|[A-Z]{4,} [A-Z]{4,}: |\d\d:\d\d:\d\d|/(?:usr|proc|dev|opt|var|lib|etc|home|tmp)\b"
+    r"|\w: .{1,200}?\w: "
+)
+"""What a program has printed, or a report of facts (two `key: value`): both have answers of their own."""
+_OWN = lazy(r"\b(?:i|i'm|my|we|our|an?|the|with)\b|\?")
+"""Around a program's message: somebody asks about it."""
+_ASKED = lazy(
+    r"\?|\b(?:how|why|what|which|whether|check|test|verify|sure|know if|(?:is|are) (?:it|this|that|they)|can i"
+    r"|should)\b|^(?:is|are|was|does|do|can|has|have|will)\b"
+)
+
+
+class Plain(NamedTuple):
+    """A row of the table: how people ask, and what decides it."""
+
+    id: str
+    pattern: str
+    answers: tuple[tuple[str, str], ...]
+    asked: str = ""
+    unless: str = ""
+    messages: bool = False
+
+    def fits(self, asked: str) -> bool:
+        """Whether the question is one of this kind."""
+        if self.unless and re.search(self.unless, asked):
+            return False
+        put = bool(self.asked) and bool(_ASKED.search(asked)) and bool(re.search(self.asked, asked))
+        return put or bool(re.search(self.pattern, asked))
+
+
+@lru_cache(maxsize=1)
+def plain_questions() -> tuple[Plain, ...]:
+    """All rows, in the order of the table."""
+    return tuple(Plain(**row) for row in json.loads(get_data(__package__, "plain_questions.json") or b"[]"))
+
+
+def plain(question: str) -> tuple[Plain, str] | None:
+    """The first row that fits, and the question in lower case without what it denies."""
+    asked = _DENIED.sub(" ", _SHORTENED.sub(r"\1n't", question.lower()))
+    if _MACHINE.search(question) or not _SUBJECT.search(asked) or (_OVER.search(asked) and "?" not in asked):
+        return None
+    return next(((row, asked) for row in plain_questions() if row.fits(asked)), None)
+
+
+def deciding(question: str, m: Matrix, of_program: bool) -> tuple[Answer, ...]:
+    """Sentences with the commands that decide it. `of_program`: it holds a program's message, which has answers."""
+    found = plain(question)
+    if found is None:
+        return ()
+    row, asked = found
+    if of_program and not (row.messages and _OWN.search(asked)):
+        return ()
+    words = words_for(question, asked, m)
+    filled = [(text.format_map(words), command.format_map(words).rstrip()) for text, command in row.answers]
+    return tuple(Answer(text, command) for text, command in filled if command)
