@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 
+from ..formats.lazy import lazy
 from .statement import Line
 from .words import Words
 
@@ -31,7 +32,8 @@ class Haystack:
     ) -> Iterator[tuple[Line, tuple[str, ...]]]:
         """Lines that hold one of the texts (lower case) and match the expression, with its groups; equal lines once.
 
-        `words`: the expression is of people's words, so an underscore is a blank to it.
+        `words`: the expression is of people's words: an underscore is a blank to it, and a question that yes or no
+        answers says nothing.
         """
         wanted = [needle for needle in needles if self._words.may_hold(needle)]
         if not wanted:
@@ -49,7 +51,7 @@ class Haystack:
                 if index not in seen:
                     seen.add(index)
                     pattern = pattern or (re.compile(expression, re.I) if expression else None)  # few are needed
-                    text = line.text.replace("_", " ") if words else line.text
+                    text = _stated(line.text) if words else line.text
                     found = pattern.search(text) if pattern else None
                     if found or not pattern:
                         yield line, tuple(group or "" for group in found.groups()) if found else ()
@@ -72,6 +74,22 @@ class Haystack:
         for row in rows:
             self._starts.append(at)
             at += len(row) + 1
+
+
+_ASKS = lazy(
+    r"(?:(?:^|(?<=[.!?:;,)-] ))(?:(?:so|or|but|and) )?(?:is|are|was|does|do|did|can|could|will|would|should|has|have)"
+    r"|(?<!why )(?<!how )(?<!what )(?<![\w'])(?:is|are|was|could|can|does|do|did) (?:this|that|it|they|there|i|we))\b"
+    r"(?:(?!\b(?:why|how|what|where|any(?:one|body)|some(?:one|body)|help|ideas?|solve|fix)\b)(?:[^?.!]|\.(?=\S))){1,200}"
+    r"\?",
+    re.I,
+)
+"""A question that yes or no answers: it says nothing. One with 'why' takes for granted what follows."""
+
+
+def _stated(text: str) -> str:
+    """People's words for a pattern: an underscore is a blank, and what they only ask is left out."""
+    text = text.replace("_", " ")
+    return _ASKS.sub(" ", text) if "?" in text else text
 
 
 _NVRM = "NVRM: "

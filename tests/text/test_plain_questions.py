@@ -96,6 +96,7 @@ LATER = {
     "which driver do I need for a 5090": "gpudoctor resolve --gpu 'RTX 5090' --driver none",
     "I get garbage outputs from the model on one of two cards": "gpudoctor prove",
     "I want to run a 7B model, do I have enough VRAM?": "gpudoctor fit --params 7B --task inference",
+    "GPU temperature 88 C is this throttling?": "gpudoctor check",
     "jax can't find the gpu in colab": "!gpudoctor check --python {__import__('sys').executable}",
     "inference is 3x slower in docker than on the host": "gpudoctor watch -- python train.py",
     "ssh box gpu-17: torch doesn't see cuda": "gpudoctor check --target ssh:gpu-17",
