@@ -16,7 +16,7 @@ from ..formats.lazy import lazy
 from ..snapshot import Snapshot
 from .statement import Line
 
-_PROMPT = lazy(r"^\s{0,8}(?:[\w.@:~/\-\[\]() ]{0,80}[$#❯➜%]\s|[>+] )\s{0,4}(?=[a-z./])")
+_PROMPT = lazy(r"^\s{0,8}[\w.@:~/\-\[\]() ]{0,80}[$#❯➜%]\s\s{0,4}(?=[a-z./])")
 _PROSE = lazy(
     r"\b(?:already|I|we|I've|I have|after|tried(?: to)?|by|have) (?:already |also |then )?(?:ran|run|running|tried|did"
     r"|doing|executed|executing|used|using|re-?installed|re-?installing|rebooted|rebooting|restarted|purged|set)\b"
@@ -27,6 +27,10 @@ _NOT_YET = lazy(r"(?i)\b(?:haven't|have not|didn't|did not|not yet|should I|can 
 _REBOOTED = lazy(
     r"(?i)\b(?:re-?booted|restarted (?:the )?(?:machine|computer|server|host|pc|node)|after (?:a |the )?reboot)\b"
 )
+_SIGNS = ("$ ", "# ", "% ", "❯ ", "➜ ")
+_PEOPLE = ("i ", "we ", "'ve ", "have ", "already ", "after ", "tried ", "by ")
+_BOOTS = ("boot", "restarted")
+"""One of them stands in each line that the patterns take, and in few lines of a log: they cost a tenth."""
 _MOST, _LONGEST, _MOST_LINES = 40, 300, 2000
 
 
@@ -42,13 +46,15 @@ def commands_tried(lines: Iterable[Line]) -> tuple[str, ...]:
 
 
 def _in_line(text: str) -> Iterator[str]:
-    if at_prompt := _PROMPT.match(text):
+    low = text.lower()
+    boots = any(word in low for word in _BOOTS)
+    if any(sign in text for sign in _SIGNS) and (at_prompt := _PROMPT.match(text)):
         yield plain(text[at_prompt.end() :])
-    elif _NOT_YET.search(text):
+    elif not (boots or any(word in low for word in _PEOPLE)) or _NOT_YET.search(text):
         return
     elif in_prose := _PROSE.search(text):
         yield plain(in_prose[0])
-    if _REBOOTED.search(text):
+    if boots and _REBOOTED.search(text):
         yield "reboot"
 
 

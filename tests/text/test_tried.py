@@ -96,3 +96,22 @@ def test_lxc_is_a_place(place: str) -> None:
 @for_each("words", ["lxcbr0: state UP", "linux container", "the relaxed lxde desktop"])
 def test_words_that_only_look_like_lxc(words: str) -> None:
     assert known(read(words + "\nRuntimeError: No CUDA GPUs are available\n").container.kind) != "lxc"
+
+
+@for_each(
+    "who",
+    ["already", "I", "we", "I've", "I have", "after", "After", "tried to", "tried", "by", "have", "We've already"],
+)
+def test_every_way_to_tell_it_is_read(who: str) -> None:
+    (tried,) = read(f"{who} run apt purge nvidia-open and it still fails").tried
+    assert "run apt purge nvidia-open" in tried
+
+
+@for_each("prompt", ["$", "#", "user@box:~$", "root@box:/#", "❯", "➜", "box%"])
+def test_every_prompt_is_read(prompt: str) -> None:
+    assert read(f"{prompt} apt purge nvidia-open\nRuntimeError: no GPU").tried == ("apt purge nvidia-open",)
+
+
+@for_each("text", ["Rebooted the machine", "it fails after reboot", "I restarted the node", "re-booted, no change"])
+def test_every_reboot_is_read(text: str) -> None:
+    assert read(f"{text}, RuntimeError: no GPU").tried[-1:] == ("reboot",)
