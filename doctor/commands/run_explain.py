@@ -38,11 +38,25 @@ def run_explain(what: str, flags: dict[str, Any]) -> int:
 
 
 def read_input(path: str) -> bytes:
-    """The bytes of a file or of standard input, up to the limit. Raises Refusal with one line."""
+    """The bytes of a file or of standard input, unpacked, up to the limit. Raises Refusal with one line."""
     from ..text.clean import MAX_BYTES
 
     too_large = f"is over {MAX_BYTES // 1_000_000} MB: cut it to the part that shows the error"
-    return read_bounded(path, MAX_BYTES, too_large)
+    data = read_bounded(path, MAX_BYTES, too_large)
+    return _unpacked(data, path, MAX_BYTES, too_large) if data[:2] == b"\x1f\x8b" else data
+
+
+def _unpacked(data: bytes, path: str, limit: int, too_large: str) -> bytes:
+    """The text of a gzip file (nvidia-bug-report.log.gz); of one that is cut off, what is there."""
+    import zlib
+
+    try:
+        text = zlib.decompressobj(wbits=31).decompress(data, limit + 1)
+    except zlib.error:
+        raise Refusal(f"{path} is a damaged gzip file") from None
+    if len(text) > limit:
+        raise Refusal(f"{path}: unpacked, it {too_large}")
+    return text
 
 
 def explain_text(data: bytes, name: str, flags: dict[str, Any]) -> int:

@@ -65,6 +65,8 @@ READERS = (
     Reader("smi", "read_smi", ("nvidia-smi", "off |")),
     Reader("smi", "read_query", ("nvsmi", "volatile")),
     Reader("query_csv", "read_csv", _CSV),
+    Reader("monitors", "read_gpustat", (" mb |",)),
+    Reader("monitors", "read_discovery", ("gpu id | device information",)),
     Reader("smi", "read_nvcc", ("compilation",)),
     Reader("packages", "read_packages"),
     Reader("topo", "read_topo", ("gpu",)),

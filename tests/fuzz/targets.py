@@ -63,6 +63,8 @@ TARGETS: dict[str, Target] = {
             ("smi", "smi", seeds_text.smi, (b"NVIDIA-SMI 550.54.15", b"|   0  ", b"MiB / ", b"KMD Version: ")),
             ("query", "query", seeds_text.smi, (b"NVSMI LOG", b"GPU 00000000:3B:00.0", b" : ", b"FB Memory Usage")),
             ("csv", "csv", seeds_text.smi, (b", ", b" MiB", b"--query-gpu=name", b"[N/A]", b"NVIDIA ", b"driver_version")),
+            ("gpustat", "gpustat", seeds_text.named("gpustat"), (b"[0] NVIDIA L40S | 31'C, ", b" / 46068 MB |", b"2026  570.133.20")),
+            ("discovery", "discovery", seeds_text.named("dcgmi"), (b"| GPU ID | Device Information", b"| 0      | Name: NVIDIA L40S |")),
             ("nvcc", "nvcc", seeds_text.named("mm"), (b"Cuda compilation tools, release 12.4",)),
             ("packages", "packages", seeds_text.packages, (b"==", b" @ ", b"Package Version", b"[pip3] ", b"cuda12.1")),
             ("topo", "topo", seeds_text.named("topo", "vllm"), (b"GPU0\tGPU1\tCPU Affinity", b" X ", b"NV18", b"PHB", b"GPU99")),

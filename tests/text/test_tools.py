@@ -83,6 +83,7 @@ FACTS: dict[str, dict[str, Any]] = {
     "ollama-2024": {"driver.libcuda_version": "535.54.03"},
     "tiny-cuda-nn": {"torch.version": "2.1.0+cu118", "cuda.nvcc_version": "11.7"},
     "lightning-fit": {"torch_run.cuda_available": False},
+    "gpustat": {"driver.nvml_driver_version": "570.133.20"},
 }  # fmt: skip
 GPUS = {
     "torch-image": [("NVIDIA GeForce RTX 5090", None)],
@@ -118,6 +119,9 @@ GPUS = {
     "ultralytics": [("NVIDIA GeForce RTX 3060", None)],
     "ctranslate2": [("NVIDIA GeForce RTX 3060", "8.6")],
     "trtexec": [("NVIDIA GeForce RTX 3090", "8.6")],
+    "gpustat": [("NVIDIA L40S", None)] * 2,
+    "gpustat-2021": [("GeForce GTX 1080 Ti", None)],
+    "dcgmi-discovery": [("NVIDIA A100-SXM4-80GB", None)] * 2,
 }  # fmt: skip
 PACKAGES = {
     "ds-report": {"deepspeed": "0.15.3"},
@@ -355,3 +359,17 @@ def test_what_a_bound_decides(said: str, decides: str) -> None:
 def test_names_with_underscores_are_not_bold_text(name: str) -> None:
     s = read(f"undefined symbol: {name}, version libnvJitLink.so.12\nRuntimeError: CUDA out of memory in {name}.py\n")
     assert any(name in symptom.text for symptom in s.symptoms)
+
+
+@for_each("name, used", [("gpustat", [4, 44021]), ("gpustat-2021", [901])])
+def test_a_monitor_tells_how_much_memory_is_in_use(name: str, used: list[int]) -> None:
+    gpus = read(text(name)).gpus
+    assert not isinstance(gpus, Missing) and [gpu.memory_used_mib for gpu in gpus] == used
+
+
+@for_each("name", ["PCIe", "GPU Memory", "Page Retirement/Row Remap", "Targeted Stress", "Inforom", "memory"])
+def test_a_failed_test_of_dcgm_is_a_complaint_in_its_own_words(name: str) -> None:
+    rows = f"| DCGM Version              | 3.3.5          |\n| {name:<25} | {{}}           |\n"
+    failed, passed = (read(rows.format(word)).symptoms for word in ("Fail - All", "Pass - All"))
+    assert any(symptom.suggests and "DCGM's diagnostics" in symptom.means for symptom in failed)
+    assert not any(symptom.suggests for symptom in passed)
