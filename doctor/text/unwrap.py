@@ -35,7 +35,7 @@ def unwrapped(lines: list[Line]) -> Iterator[Line]:
             space = width - len(last.text)
             word = text.split(" ", 1)[0]
             full = line.number - last.number == 1 and 0 <= space <= len(word)
-            goes_on = len(last.text) >= _FILLED * width or last.text.endswith(":")
+            goes_on = last.text.endswith(":") or (len(last.text) >= _FILLED * width and last.text[-1] not in "]}|;")
             if full and goes_on and len(chain) < _MOST_PARTS and not _BEGINS.match(line.text):
                 chain.append(line)
                 continue

@@ -119,6 +119,18 @@ def test_what_was_broken_is_one_line_again(width: int) -> None:
         ("the first message of a program, which is nearly as long as a terminal", "ERROR the second message"),
         ("the first message of a program, which is nearly as long as a terminal", "Driver version: 570.195.03"),
         ("a short line", "another one"),
+        (
+            "libnvidia-compute-580/noble-updates,now 580.95.05-0ubuntu0 amd64 [installed,automatic]",
+            "nvidia-dkms-580-open/noble-updates,now 580.95.05-0ubuntu0 amd64 [installed,automatic]",
+        ),
+        (
+            "        self._handle = a_function_of_the_program(that_has, many, arguments, to, fill, it);",
+            "        self.another_statement_of_it = another_function_of_the_program(that_has, less);",
+        ),
+        (
+            '{"level": "info", "message": "the first message of a program, as JSON, on a line of its own"}',
+            'a_word_that_would_not_fit_on_the_line_before_it "another one"',
+        ),
     ],
 )
 def test_lines_of_their_own_stay_apart(first: str, second: str) -> None:
