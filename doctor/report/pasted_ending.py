@@ -56,7 +56,7 @@ def next_step(report: Report) -> str:
 def open_in_short(report: Report, width: int) -> list[Line]:
     """Of a report that leaves the cause open: what is most likely, and the command that decides it."""
     if first := next((answer for answer in report.text.answers if answer.command), None) if report.text else None:
-        return [*wrap(first.text, width, style="bold"), *command(first.command, "  ")]
+        return [*wrap(first.text, width, style="bold"), *command(first.command, "  "), *wrap(next_step(report), width)]
     if not leaves_open(report):
         return wrap(next_step(report), width)
     rows = wrap(f"{open_words(report)}.", width, style="bold")
