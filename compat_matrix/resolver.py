@@ -98,7 +98,7 @@ def resolve(m: Store, q: Question) -> Answer:
 def _by_neighbors(m: Store, q: Question, unknown: tuple[Unlisted, ...]) -> Answer:
     """What the listed releases on both sides of each unlisted one agree on; no candidate if they disagree."""
     likely: Candidate | None = None
-    if all(one.pin and one.below and one.above and _is_likely(one) for one in unknown):
+    if all(one.below and one.above and _is_likely(one) for one in unknown):
         sides = []
         for beside in ({one.wish: one.below for one in unknown}, {one.wish: one.above for one in unknown}):
             wishes = tuple(
@@ -107,23 +107,26 @@ def _by_neighbors(m: Store, q: Question, unknown: tuple[Unlisted, ...]) -> Answe
             sides.append(next(iter(ranked(m, msgspec.structs.replace(q, wishes=wishes))[0]), None))
         low, high = sides
         if low and high and low.build == high.build and not any(choice.url for choice in (*low.chosen, *high.chosen)):
-            pins = {one.wish.package: one.pin for one in unknown}
-            chosen = tuple(_pinned(choice, pins.get(choice.package, "")) for choice in high.chosen)
+            asked = {one.wish.package: one for one in unknown}
+            chosen = tuple(_asked(choice, asked.get(choice.package)) for choice in high.chosen)
             likely = msgspec.structs.replace(high, chosen=chosen)
     return Answer(candidates=(likely,) if likely else (), rejected=(), unlisted=unknown)
 
 
 def _is_likely(one: Unlisted) -> bool:
     """Whether a release may be like its neighbors: not one for a release of torch, or for one build of it, and not one
-    that the matrix lists without what it works with."""
-    return one.wish.package not in TORCH and "+" not in one.pin and not one.is_source and not one.is_open
+    that the matrix lists without what it works with, or that cannot be."""
+    if one.wish.package in TORCH or "+" in one.wish.specifier:
+        return False
+    return not one.is_source and not one.is_open and not one.is_empty
 
 
-def _pinned(choice: Chosen, version: str) -> Chosen:
-    if not version:
+def _asked(choice: Chosen, one: Unlisted | None) -> Chosen:
+    """The chosen neighbor, with the version or range that was asked for."""
+    if one is None:
         return choice
-    requirement = f"{choice.requirement.partition('==')[0]}=={version}"
-    return msgspec.structs.replace(choice, version=version, requirement=requirement, gives_up="")
+    requirement = choice.requirement.partition("==")[0] + one.requirement
+    return msgspec.structs.replace(choice, version=one.pin or one.wish.specifier, requirement=requirement, gives_up="")
 
 
 def ranked(m: Store, q: Question) -> tuple[tuple[Candidate, ...], tuple[Rejected, ...], str]:

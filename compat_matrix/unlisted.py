@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 class Unlisted(msgspec.Struct, frozen=True, kw_only=True):
-    """A wish that no listed release answers. below, above: the listed releases on either side, '' for none."""
+    """A wish that no listed release answers. below, above: the listed releases on either side, '' for none; all that a
+    range allows is between them."""
 
     wish: Wish
     below: str = ""
@@ -35,6 +36,18 @@ class Unlisted(msgspec.Struct, frozen=True, kw_only=True):
         return found[1] if found else ""
 
     @property
+    def requirement(self) -> str:
+        """What follows the name of the package in a line for pip: `==0.31.0`, `>=0.31.2,<0.31.5`."""
+        return f"=={self.pin}" if self.pin else self.wish.specifier
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no version can be in the range: `>0.32,<0.31`."""
+        bounds = re.findall(r"\d[\w.]*\w", self.wish.specifier)
+        within = chooser(self.wish.specifier)
+        return not self.pin and not any(within(bound + more) for bound in bounds for more in ("", ".0.0.1"))
+
+    @property
     def name(self) -> str:
         """`vllm 0.31.0`, `vllm >=0.31,<0.32`."""
         return f"{self.wish.distribution or self.wish.package} {self.pin or self.wish.specifier}".rstrip()
@@ -47,8 +60,11 @@ def unlisted(m: Store, wish: Wish) -> Unlisted | None:
         return Unlisted(wish=wish) if wish.distribution else None
     if not wish.specifier or any(map(chooser(wish.specifier), have)):
         return None
-    first = by_release(next(iter(re.findall(r"\d[\w.!-]*", wish.specifier)), "").rstrip("."))
-    is_below = wish.specifier.startswith("<")  # of nothing but older releases
+    if left_out := re.findall(r"!=\s*[^,\s]+", wish.specifier):  # they are no neighbors
+        have = tuple(filter(chooser(",".join(left_out)), have))
+    bounds = re.sub(r"!=\s*[^,\s]+,?\s*", "", wish.specifier)
+    first = by_release(next(iter(re.findall(r"\d[\w.!-]*", bounds)), "").rstrip("."))
+    is_below = bounds.startswith("<")  # of nothing but older releases
     before = [one for one in have if by_release(one) < first or (by_release(one) == first and not is_below)]
     after = have[len(before) :]
     found = Unlisted(wish=wish, below=before[-1] if before else "", above=after[0] if after else "")

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from packaging.version import Version
 
+from compat_matrix.resolver import Question, resolve
 from compat_matrix.unlisted import Unlisted, unlisted
 from compat_matrix.wish import Wish, distribution_of
 from compat_matrix.wishes import KNOWN
@@ -178,6 +179,47 @@ def test_neighbors_that_agree_make_it_likely(capsys: pytest.CaptureFixture[str])
     data: dict[str, Any] = json.loads(out)
     assert data["unlisted"] == [{"wish": "vllm==0.30.5", "below": "0.30.0", "above": "0.31.0"}]
     assert len(data["candidates"]) == 1 and "vllm==0.30.5" in data["candidates"][0]["pip"]
+
+
+@for_each("package", PACKAGES)
+def test_a_range_between_two_releases_is_judged_as_a_release_there(package: str) -> None:
+    name, distribution = distribution_of(package)
+    with Faults() as faults:
+        for version in made_up(package)[::9]:
+            with faults.of(f"{package} {version}"):
+                pin, range_ = (
+                    resolve(M, Question(gpus=("9.0",), driver="580.65.06", wishes=(Wish(name, asked, distribution),)))
+                    for asked in (f"=={version}", f">={version},<={version}")
+                )
+                (beside,), (own,) = pin.unlisted, range_.unlisted
+                assert (beside.below, beside.above) == (own.below, own.above)
+                builds = [[one.build for one in answer.candidates] for answer in (pin, range_)]
+                assert builds[0] == builds[1], builds
+                written = [chosen.requirement for one in range_.candidates for chosen in one.chosen]
+                assert all(one.endswith(f">={version},<={version}") for one in written), written
+
+
+@for_each(
+    ("wish", "between", "code"),
+    [
+        ("vllm>=0.31.2,<0.31.5", "0.31.0 and 0.32.0", 0),
+        ("vllm<0.31.5,>=0.31.2", "0.31.0 and 0.32.0", 0),
+        ("vllm~=0.31.4", "0.31.0 and 0.32.0", 0),
+        ("vllm==0.31.7.*", "0.31.0 and 0.32.0", 0),
+        ("jax[cuda12]>0.11.2,<0.12", "0.11.2 and 0.12.0", 0),
+        ("vllm!=0.31.0,>0.30.0,<0.32.0", "0.30.0 and 0.32.0", 0),  # what it leaves out is no neighbor
+        ("vllm>0.30.0,<0.32.0,!=0.31.0", "0.30.0 and 0.32.0", 0),
+        ("cupy>=13.6.0,!=13.6.0,<14", "13.5.1 and 14.0.0", 3),
+        ("vllm>0.31.5,<0.31.2", "0.31.0 and 0.32.0", 3),  # no version is in it
+        ("flash-attn>2.8.1,<2.8.2", "2.8.1 and 2.8.2", 3),
+        ("torch>2.9.1,<2.10", "2.9.1 and 2.10.0", 3),
+    ],
+)
+def test_the_neighbors_of_a_range(wish: str, between: str, code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    found, out = answer(capsys, wish)
+    words = " ".join(out.split("\n\n")[0].split())
+    assert f"; it lists {between}" in words and found == code, out
+    assert ("most likely" in words) == (code == 0), out
 
 
 def test_neighbors_that_differ_leave_it_open(capsys: pytest.CaptureFixture[str]) -> None:
