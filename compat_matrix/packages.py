@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Literal
 
 from .drivers import driver_for_cuda, toolkit_versions
+from .framework_wishes import allowed_releases
 from .rows_library import Framework
 from .rows_more import Extension, ExtensionWheel
 from .rows_torch import Companion
@@ -73,7 +74,8 @@ def package_rows(m: Store, package: str, version: str = "") -> tuple[PackageRow,
     near = [row for row in rows if wanted and numbers(row.version)[: len(wanted)] == wanted and "post" not in version]
     of_minor = [
         row for row in rows if isinstance(row, Framework) and (have := numbers(row.version)) == wanted[: len(have)]
-    ]
+        if allowed_releases(row, version)
+    ]  # fmt: skip
     return tuple(exact or near or of_minor)
 
 

@@ -24,7 +24,7 @@ from compat_matrix.packages import (
 from compat_matrix.rows_library import Framework
 from compat_matrix.rows_more import Extension
 from compat_matrix.unlisted import unlisted as neighbors
-from compat_matrix.versions import minor, numbers
+from compat_matrix.versions import by_release, minor, numbers, order
 from compat_matrix.wish import Wish
 
 from .matrix_answer import Found, Query, driver_row, listed_cuda, named_capability, release_of, unlisted
@@ -52,8 +52,17 @@ def of_release(m: Matrix, package: str, version: str) -> tuple[PackageRow, ...]:
     if numbers(version) > numbers(every[0].version):
         raise click.ClickException(f"{package} {version} is newer than this matrix (newest: {every[0].version})")
     beside = neighbors(m, Wish(package, version))
-    near = [one for one in (beside.below, beside.above) if one] if beside else []
+    near = [one for one in (beside.below, beside.above) if one] if beside else _nearest(every, version)
     raise unlisted(f"{package} {version!r}", hint=f" (nearest listed: {' and '.join(near)})" if near else "")
+
+
+def _nearest(rows: tuple[PackageRow, ...], version: str) -> list[str]:
+    """The releases on either side of one, of a package that `resolve` does not judge."""
+    if not (wanted := order(version)):
+        return []
+    have = sorted({row.version for row in rows if order(row.version)}, key=by_release)
+    older = [one for one in have if by_release(one) < wanted]
+    return [*older[-1:], *have[len(older) :][:1]]
 
 
 def release(m: Matrix, package: str, version: str, wheels: str) -> Found:

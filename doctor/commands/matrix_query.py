@@ -15,6 +15,7 @@ from compat_matrix.branches import branch_ended
 from compat_matrix.close_names import unlisted_gpu
 from compat_matrix.drivers import Platform
 from compat_matrix.forward import for_all_of
+from compat_matrix.framework_wishes import allowed_releases
 
 from .matrix_answer import (
     Answered,
@@ -266,7 +267,7 @@ def _cuda(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> Answ
 def _framework(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> Answered:
     if len(words) != 2:
         raise click.UsageError("matrix query framework NAME VERSION, such as tensorflow 2.15")
-    rows = m.framework(words[0], words[1])
+    rows = tuple(row for row in m.framework(words[0], words[1]) if allowed_releases(row, words[1]))
     if not rows:
         names = sorted({row.package for row in m.frameworks})
         known = any(name.startswith(words[0].casefold()) for name in names)

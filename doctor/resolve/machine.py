@@ -11,7 +11,7 @@ from msgspec import Struct
 from compat_matrix.close_names import unlisted_gpu
 from compat_matrix.forward import for_all_of
 from compat_matrix.framework_wishes import FRAMEWORKS
-from compat_matrix.packages import package_names, package_rows
+from compat_matrix.packages import package_names, plain
 from compat_matrix.resolver import Question
 from compat_matrix.unlisted import unlisted
 from compat_matrix.versions import numbers
@@ -192,7 +192,7 @@ def wish(m: Matrix, text: str) -> Wish:
 
 def _not_judged(m: Matrix, name: str, specifier: str) -> Unclear:
     """For a package that `resolve` does not choose releases of: whether the matrix has it, else the nearest names."""
-    if name in package_names(m) or any(row.package == name for row in package_rows(m, name)):
+    if plain(name) in package_names(m) and plain(name) not in KNOWN:
         pin = re.fullmatch(r"={2,3}\s*([\w.+!-]+)", specifier)
         query = f"gpudoctor matrix query {name}{f' {pin[1]}' if pin else ''}"
         return Unclear(f"{name} is listed in this matrix, but resolve does not judge it: run {query}", unknown=True)

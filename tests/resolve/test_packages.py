@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 
-from compat_matrix.packages import package_names
+from compat_matrix.packages import _SAME, package_names
 from compat_matrix.wishes import KNOWN
 from doctor.cli import run
 
@@ -31,6 +31,13 @@ def test_a_package_that_is_listed_and_not_judged(version: str, capsys: pytest.Ca
                 assert command[2:] == [name, *version.split("==")[1:]]
                 assert run(command[:3]) == 0, capsys.readouterr().err
                 capsys.readouterr()
+
+
+@for_each("name", sorted(_SAME))
+def test_a_name_that_matrix_query_knows_is_in_this_matrix(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["matrix", "query", name]) == 0
+    run(["resolve", name, "--gpu", "H100", "--driver", "580"])
+    assert "is not in this matrix" not in "".join(capsys.readouterr())
 
 
 @for_each(
