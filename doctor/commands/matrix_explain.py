@@ -20,9 +20,9 @@ def answer_question(text: str) -> tuple[int, str] | None:
     from compat_matrix import Matrix
 
     from .matrix_answer import cited_shortly
-    from .matrix_query import ask
+    from .matrix_query import ask, unquoted
 
-    words = _words(" ".join(text.split()).rstrip("?! ."))
+    words = _words(" ".join(unquoted(text)).rstrip("?! ."))
     if not words:
         return None
     try:

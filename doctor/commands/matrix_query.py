@@ -61,7 +61,7 @@ def ask(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> Answer
     """The answer as data and as lines, and the keys of its sources. Raises UsageError for what is not a question for
     the matrix, ClickException for what it does not list."""
     if len(words) == 1:  # one pair of quotes around all
-        words = tuple(re.sub("[\"']", " ", words[0]).split())
+        words = unquoted(words[0])
     if not words:
         raise click.UsageError("matrix query: no question given. See gpudoctor matrix query --help")
     subject, *rest = words
@@ -93,6 +93,11 @@ def ask(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> Answer
     if subject not in _OF_SEVERAL_WORDS:
         _one_value(subject, words)
     return QUESTIONS[subject](m, words, options)
+
+
+def unquoted(text: str) -> tuple[str, ...]:
+    """The words of a question, without the quotes around it or a name in it."""
+    return tuple(re.sub("[\"']", " ", text).split())
 
 
 _OF_SEVERAL_WORDS = ("driver", "gpu", "framework", "build")
