@@ -84,7 +84,8 @@ def best_builds(
     """Rank torch builds for these compute capabilities, as `resolver.resolve` does: the first is what it recommends.
 
     Every GPU must have SASS in the build and in the cuDNN that the build brings; the driver must be native or
-    minor-version (with forward_compat also needs-forward-compat, last); the build must be known to be published.
+    minor-version (with forward_compat also needs-forward-compat: last, up to `limit` more); the build must be known to
+    be published.
     any_gpu: do not ask whether the driver supports these GPUs at all. glibc: of the system ('2.35'), '' for any.
     torch: '2.6.0', '2.6' (any patch of it) or a specifier such as '>=2.4,<2.9'.
     """
@@ -112,7 +113,8 @@ def best_builds(
                 step = _STEPS[one.filter].format(python=python, driver=driver, lacks=_lack(one.reason))
                 rejected[step] = rejected.get(step, 0) + 1
         return BestBuilds((), _reason(gpus, q.platform, torch, rejected))
-    shown = tuple(ranked_build(m, one, python, packages) for one in found[:limit])
+    compat = [one for one in found[limit:] if one.grade == "forward-compat"]  # they are the last of many
+    shown = tuple(ranked_build(m, one, python, packages) for one in (*found[:limit], *compat[:limit]))
     return BestBuilds(shown, more=len(found) - len(shown))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import Any
@@ -227,7 +228,7 @@ def _build(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> Ans
         lines.append(f"{pip_line(request)}\n    torch {b.torch} {b.tag}, {b.grade}: {b.why}")
         for_json.append({**msgspec.structs.asdict(b), "pip_line": pip_line(request), "uv_line": uv_line(request)})
     lines = lines or [f"none: {best.reason}"]
-    lines += [f"{best.more} more builds fit: gpudoctor resolve --explain-all"] if best.more else []
+    lines += [f"{best.more} more builds fit: {_all_builds(options)}"] if best.more else []
     lines += (
         [f"cuda-compat does not support {' and '.join(refused)} (error 804), so builds that need it are left out"]
         if refused
@@ -235,6 +236,20 @@ def _build(m: Matrix, words: tuple[str, ...], options: Mapping[str, Any]) -> Ans
     )
     data = {"reason": best.reason, "builds": for_json, "more": best.more, "no_forward_compat": refused}
     return Answered(data, lines, _of(row for b in best for row in b.rows))
+
+
+def _all_builds(options: Mapping[str, Any]) -> str:
+    """The command that lists every build for the same machine."""
+    words = ["gpudoctor", "resolve", *(f"torch{_operator(one)}{one}" for one in (options["torch"],) if one)]
+    words += [word for gpu in options["gpus"] for word in ("--gpu", gpu)]
+    for flag, name in (("--driver", "driver"), ("--python", "python"), ("--os", "os_"), ("--arch", "arch")):
+        usual = options[name] in (None, "", "linux", "x86_64")
+        words += [] if usual else [flag, options[name]]
+    return shlex.join([*words, "--explain-all"])
+
+
+def _operator(version: str) -> str:
+    return "==" if version[0].isdigit() else ""
 
 
 def _python(text: str | None) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 
@@ -25,8 +26,8 @@ def test_cuda_compat_is_for_the_same_gpus_as_by_resolve(
     data = json.loads(capsys.readouterr().out)
     found = data.get("result", data)
     assert found["no_forward_compat"] == ([] if offered else [gpu])
-    grades = {build["grade"] for build in found["builds"]}
-    assert offered or "needs-forward-compat" not in grades
+    compat = [build["grade"] == "needs-forward-compat" for build in found["builds"]]
+    assert any(compat) is offered and compat == sorted(compat) and compat.count(False) == 8, compat
     run(words)
     printed = capsys.readouterr().out
     assert ("cuda-compat does not support" in printed) is not offered
@@ -39,8 +40,34 @@ def test_cuda_compat_is_for_the_same_gpus_as_by_resolve(
 def test_what_is_beyond_the_list_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["matrix", "query", "build", "--gpu", "8.0", "--driver", "580"]) == 0
     printed = capsys.readouterr().out.splitlines()
-    assert printed[-2].endswith("more builds fit: gpudoctor resolve --explain-all")
-    assert int(printed[-2].split()[0]) > 8
+    number, _, command = printed[-2].partition(" more builds fit: ")
+    assert int(number) > 8 and command == "gpudoctor resolve --gpu 8.0 --driver 580 --explain-all"
+
+
+@for_each(
+    "words",
+    [
+        "--gpu 'RTX 4090' --gpu 8.0 --driver 535",
+        "--gpu H100 --driver 550.54.15 --python 3.11 --torch '>=2.4,<2.9'",
+        "--gpu 'RTX 3060' --driver 560.94 --os wsl",
+        "--gpu GH200 --driver 570 --arch aarch64 --torch 2.8",
+    ],
+)
+@for_each("also", [[], ["--forward-compat"]])
+def test_the_command_for_the_rest_lists_as_many(
+    words: str, also: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For the same machine: without one it would be about this one. By resolve, cards in data centers get cuda-compat."""
+    assert run(["matrix", "query", "build", *shlex.split(words), *also, "--format", "json"]) == 0
+    first = json.loads(capsys.readouterr().out)
+    run(["matrix", "query", "build", *shlex.split(words), *also])
+    line = next((one for one in capsys.readouterr().out.splitlines() if " more builds fit: " in one), "")
+    assert bool(line) == bool(first["more"])
+    if line:
+        assert run([*shlex.split(line.partition(": gpudoctor ")[2]), "--format", "json"]) == 0
+        every = json.loads(capsys.readouterr().out)["candidates"]
+        fits = [one for one in every if one["grade"] != "forward-compat" or also]
+        assert len(fits) == len(first["builds"]) + first["more"]
 
 
 @for_each(
