@@ -59,22 +59,23 @@ def torch_notes(text: str, rows: Iterable[dict[str, Any]] = (), day: str = "") -
 
 
 def pci(text: str, rows: Iterable[dict[str, Any]] = (), day: str = "") -> list[Found]:
-    """pci.ids: PCI devices whose bracketed name is that of a listed GPU, where no row has them yet. rows: those of
-    `gpus` and `boards`."""
+    """pci.ids: PCI devices with the chip and the bracketed name of a listed GPU, where no row has them yet. rows: those
+    of `gpus` and `boards`."""
     vendor = re.search(r"^10de\s+NVIDIA[^\n]*\n((?:\t[^\n]*\n|#[^\n]*\n)*)", text, re.M)
     if not vendor:
         raise ValueError("not a pci.ids (no vendor 10de)")
-    devices: dict[str, list[str]] = {}
-    for device, names in re.findall(r"^\t([0-9a-f]{4})\s+[^\[\n]*\[([^\]\n]+)\]", vendor[1], re.M):
+    devices: dict[str, list[tuple[str, str]]] = {}
+    for device, chip, names in re.findall(r"^\t([0-9a-f]{4})\s+([^\[\n]*?) ?\[([^\]\n]+)\]", vendor[1], re.M):
         for name in names.split(" / "):
-            devices.setdefault(_bare(name), []).append(device.upper())
+            devices.setdefault(_bare(name), []).append((chip, device.upper()))
     version = re.search(r"Version:\s*([\d.]+)", text)
     source = _read_on(f"pci.ids {version[1] if version else ''}".strip(), day)
     found, rows = [], list(rows)
     known = {device for row in rows for device in row.get("device_ids", ())}
     for row in (row for row in rows if "id" in row):
         names = {_bare(name) for name in (row["name"], *row.get("aliases", ()))}
-        here = {device for name in names for device in devices.get(name, ())}
+        chip = re.compile(rf"{row.get('chip', '')}[A-Z]*")  # AD102GL, GA106M; of another chip it is another board
+        here = {device for name in names for of, device in devices.get(name, ()) if chip.fullmatch(of)}
         if here:
             own, extra = row.get("device_ids", []), here - known
             ids = sorted({*own, *extra}) if extra else own

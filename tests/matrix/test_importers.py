@@ -96,11 +96,14 @@ def test_a_surer_row_is_overwritten_only_by_force(tmp_path: Path, copy: Path) ->
 def test_pci_ids(tmp_path: Path, capsys: Capture) -> None:
     text = (
         "#\tVersion: 2026.01.02\n10dd  Other\n\t2b85  Nothing [GeForce RTX 5090]\n10de  NVIDIA Corporation\n"
-        "\t2330  GH100 [H100 SXM5 80GB]\n\t2b85  GB202 [GeForce RTX 5090]\n\tfffe  GB202 [GeForce RTX 5090]\n\t\t1043 1234  A board\n10df  Emulex\n"
+        "\t2330  GH100 [H100 SXM5 80GB]\n\t2b85  GB202 [GeForce RTX 5090]\n\tfffe  GB202 [GeForce RTX 5090]\n\t\t1043 1234  A board\n"
+        # another chip with the name of a listed GPU is another board, maybe of another compute capability
+        "\tfff1  GF119 [GeForce GT 710]\n\tfff2  GK106 [GeForce GTX 750 Ti]\n\tfff3  GP107GL [Quadro P2000]\n"
+        "\tfffd  GB202M [GeForce RTX 5090]\n\tfff4  GB20 [GeForce RTX 5090]\n10df  Emulex\n"
     )
     assert run("pci", written(tmp_path, "pci.ids", text)) == 1
     (line, _) = capsys.readouterr().out.splitlines()
-    assert line.startswith("gpus nvidia-geforce-rtx-5090:") and '"2B85"' in line and '"FFFE"' in line
+    assert line.startswith("gpus nvidia-geforce-rtx-5090:") and '"2B85", "FFFD", "FFFE"]' in line
 
 
 @pytest.mark.parametrize(
