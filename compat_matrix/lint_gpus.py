@@ -57,8 +57,17 @@ def _boards(m: Store) -> list[str]:
 
 
 def _shared_devices(m: Store) -> list[str]:
-    """A PCI device that boards share, told apart by their subsystems, has one chip: so one compute capability."""
-    problems = []
+    """A PCI device that boards share, told apart by their subsystems, has one chip: so one compute capability. One that
+    GPUs share has one compute capability too (laptop GPUs of one name are made with two chips)."""
+    capabilities: dict[str, dict[str, str]] = {}
+    for gpu in m.gpus:
+        for device in gpu.device_ids:
+            capabilities.setdefault(device, {})[gpu.cc] = gpu.id
+    problems = [
+        f"gpus {' and '.join(found.values())}: PCI device {device} is in both, but they differ in compute capability"
+        for device, found in capabilities.items()
+        if len(found) > 1
+    ]
     by_device: dict[str, list[Board]] = {}
     for row in m.boards:
         for device in row.device_ids:

@@ -137,6 +137,11 @@ def _torch(m: Store) -> list[str]:
             tag = getattr(row, f"pypi_{platform}")
             if tag not in ("cpu", "none") and torch_build(m, row.torch, tag, platform) is None:
                 problems.append(f"torch_releases {row.torch}: default {tag} of {platform} has no build row")
+    named = [("torch_requires", row.torch) for row in m.requires_rows]
+    named += [("preloads", row.torch) for row in m.preload_rows]
+    newest = max(map(numbers, releases), default=())  # an index also has the long-term 1.8.2
+    named += [("index_urls", torch) for index in m.index_urls for torch in index.torch if numbers(torch) > newest]
+    problems += [f"{table} {torch}: release not listed" for table, torch in named if torch not in releases]
     for pair in m.companion_rows:
         bases = {numbers(text)[: len(numbers(pair.torch))] for text in releases}
         if pair.torch != "*" and numbers(pair.torch) not in bases:

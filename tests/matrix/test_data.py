@@ -242,6 +242,10 @@ BROKEN: list[tuple[str, Edit, str]] = [
         "must be those of this minor version, oldest first",
     ),
     ("boards", _set(0, device_ids=["1E82"]), "PCI device 1E82 is listed among gpus"),
+    ("gpus", _where("id", "nvidia-l20", device_ids=["2484", "26BA"]), "but they differ in compute capability"),
+    ("torch_requires", _set(0, torch="2.99.0"), "torch_requires 2.99.0: release not listed"),
+    ("preloads", _set(0, torch="2.99.0"), "preloads 2.99.0: release not listed"),
+    ("index_urls", _where("tag", "cu126", torch=["2.99.0"]), "index_urls 2.99.0: release not listed"),
     ("nccl", lambda rows: None, "must have one row per line, with [ and ]"),  # written anew without line ends
 ]
 
