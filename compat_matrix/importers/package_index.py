@@ -135,7 +135,10 @@ def read(package: str, rows: Iterable[dict[str, Any]], builds: dict[str, str], a
         fields = _fields(release, needs, "" if how.elsewhere else platforms, libraries)
         if platforms.startswith("sdist"):  # which any Python builds
             fields.pop("pythons", None)
-        derived = _torch(fields, needs, how.through, torches) if how.pinned else ""
+        for_one_torch = how.pinned or (
+            how.resolved and "pythons" in fields
+        )  # a Python extension links torch's libraries
+        derived = _torch(fields, needs, how.through, torches) if for_one_torch else ""
         if release.version in listed:
             source = ""
         else:

@@ -121,6 +121,9 @@ WHEELS |= {
         f"transformer_engine_cu12-2.21.0-py3-none-manylinux_2_28_{machine}.whl": b"" for machine in ("x86_64", "aarch64")
     },
     "flashinfer_python-0.8.0-py3-none-any.whl": wheel("flashinfer_python", "0.8.0", ("torch",)),
+    "xformers-0.9.0-cp38-cp38-manylinux_2_17_x86_64.whl": wheel("xformers", "0.9.0", ("torch>=1.12",)),
+    "xformers-0.9.1-cp312-cp312-manylinux_2_28_x86_64.whl": wheel("xformers", "0.9.1", ("torch==2.15.0",)),
+    "xformers-0.9.2-cp39-abi3-manylinux_2_28_x86_64.whl": wheel("xformers", "0.9.2", ("torch>=2.10",)),
     "vllm-0.37.0.tar.gz": sdist("vllm", "0.37.0", ()),
     "vllm-0.38.0-cp38-abi3-manylinux_2_31_x86_64.whl": wheel("vllm", "0.38.0", ("torch>=2.0",)),
     **{
@@ -291,6 +294,18 @@ def test_a_release_that_pins_no_torch_has_that_of_what_it_allows(
     assert rows["vllm", "0.38.0"]["torch"] == "metadata: >=2.0" and "cuda" not in rows["vllm", "0.38.0"]
     capsys.readouterr()
     assert main(words) == 0 and NONE_DIFFERS in capsys.readouterr().out, "a second run finds no difference"
+
+
+def test_an_extension_of_one_python_is_for_one_torch(index: str, tmp_path: Path) -> None:
+    """xformers 0.0.13 allows any torch from 1.12 on, and links libtorch_cuda_cu.so, which torch 2 has not."""
+    for name in ("extensions", "frameworks", "torch_releases", "publishers", "sources"):
+        (tmp_path / f"{name}.json").write_bytes((ROOT / "compat_matrix" / "data" / f"{name}.json").read_bytes())
+    assert main(["packages", "--package", "xformers", "--data", str(tmp_path), "--write"]) == 1
+    rows = {
+        r["version"]: r for r in json.loads((tmp_path / "extensions.json").read_text()) if r["package"] == "xformers"
+    }
+    torch = [rows[version]["torch"] for version in ("0.9.0", "0.9.1", "0.9.2")]
+    assert torch == ["metadata: >=1.12", "==2.15.0", ">=2.10"]
 
 
 def test_a_plugin_whose_extra_is_that_of_another_package(index: str, tmp_path: Path) -> None:

@@ -152,7 +152,8 @@ def test_a_release_without_wheels_is_not_called_unlisted(
     assert f"lists no wheels for {package} {version}, which is built from source, so it was not judged" in words
 
 
-@for_each(("package", "version"), [("vllm", "0.2.5"), ("vllm", "0.1.4"), ("sglang", "0.1.5"), ("sglang", "0.4.0")])
+@for_each(("package", "version"), [("vllm", "0.2.5"), ("vllm", "0.1.4"), ("sglang", "0.1.5"), ("sglang", "0.4.0"),
+          ("xformers", "0.0.13")])  # fmt: skip
 def test_a_release_without_its_torch_is_not_called_unlisted(
     package: str, version: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
