@@ -32,6 +32,8 @@ from .matrix_package_words import cuda_words, lines_of, pythons, torch_words
 
 _MOST = 8
 """Releases in a line of text; JSON has them all."""
+_MOST_UNKNOWN = 3
+"""After those that are known to work."""
 Question = Callable[[Matrix, Query], Found]
 
 
@@ -91,13 +93,16 @@ def which(package: str, kind: Kind) -> Question:
             raise click.ClickException(f"this matrix does not list which {package} works with which {kind}")
         chosen = [row for row, good in rows if good]
         versions = tuple(dict.fromkeys(row.version for row in chosen))
+        unsaid = [
+            one for one in dict.fromkeys(row.version for row, good in rows if good is None) if one not in versions
+        ]
+        most = _MOST if not versions else _MOST_UNKNOWN
+        older = f" and {len(unsaid) - most} older" if len(unsaid) > most else ""
+        more = f"; unknown for {', '.join(unsaid[:most])}{older}" if unsaid else ""
         if not versions:
-            unsaid = tuple(dict.fromkeys(row.version for row, good in rows if good is None))
-            older = f" and {len(unsaid) - _MOST} older" if len(unsaid) > _MOST else ""
-            more = f"; unknown for {', '.join(unsaid[:_MOST])}{older}" if unsaid else ""
             return Found((), (f"no release of {package} in this matrix works with {name}{more}",), (rows[0][0].source,))
         lines = [
-            f"{package} for {name}: {', '.join(versions[:_MOST])}" + (" and older" if len(versions) > _MOST else "")
+            f"{package} for {name}: {', '.join(versions[:_MOST])}{' and older' if len(versions) > _MOST else ''}{more}"
         ]
         first = [row for row in chosen if row.version == versions[0]]
         lines += [f"  {line}" for line in lines_of(m, tuple(first), query.wheels) if not line.startswith("  ")]

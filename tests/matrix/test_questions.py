@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from compat_matrix import Matrix
-from compat_matrix.packages import package_rows
+from compat_matrix.packages import goes_with, package_rows
 from doctor.cli import run
 from doctor.commands.matrix_for import things
 
@@ -152,3 +152,21 @@ def test_every_pair_is_answered_or_refused_in_one_line(capsys: Capture) -> None:
             for kind in things(m):
                 with faults.of(f"{wanted} for {kind}"):
                     _pair(capsys, m, wanted, kind)
+
+
+@pytest.mark.parametrize(
+    ("package", "kind", "value"),
+    [
+        ("bitsandbytes", "gpu", "6.1"), ("tensorrt", "driver", "580.65.06"), ("onnxruntime-gpu", "gpu", "6.1"),
+        ("deepspeed", "torch", "2.8.0"), ("vllm", "cuda", "11.8"), ("torchvision", "torch", "2.4.1"), ("flash-attn", "gpu", "9.0"),
+    ],
+)  # fmt: skip
+def test_a_release_that_may_work_too_is_not_left_out(capsys: Capture, package: str, kind: str, value: str) -> None:
+    """Unknown is no 'no': the newest releases of TensorRT were missing beside the one whose driver is known."""
+    m = Matrix.load()
+    good = {row.version: goes_with(m, row, kind, value, "linux_x86_64") for row in package_rows(m, package)}
+    works = [version for version, answer in good.items() if answer]
+    unknown = [version for version, answer in good.items() if answer is None]
+    said = _answer(capsys, ["matrix", "query", package, "for", kind, value], 0)
+    assert works and works[0] in said and ("; unknown for " in said) == bool(unknown)
+    assert f"; unknown for {', '.join(unknown[:3])}" in said or not unknown
