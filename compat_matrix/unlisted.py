@@ -43,7 +43,7 @@ class Unlisted(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_empty(self) -> bool:
         """Whether no version can be in the range: `>0.32,<0.31`."""
-        bounds = re.findall(r"\d[\w.]*\w", self.wish.specifier)
+        bounds = ["0", *re.findall(r"\d(?:[\w.]*\w)?", self.wish.specifier)]
         within = chooser(self.wish.specifier)
         return not self.pin and not any(within(bound + more) for bound in bounds for more in ("", ".0.0.1"))
 

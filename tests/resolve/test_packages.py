@@ -76,7 +76,12 @@ def test_what_is_not_listed(text: str, code: int, words: str, capsys: pytest.Cap
 
 @for_each(
     ("text", "python"),
-    [("xformers<0.0.20", "3.10"), ("onnxruntime-gpu==1.11.1", "3.9"), ("xformers==0.0.16", "3.10"), ("vllm==0.2.7", "3.11")],
+    [
+        ("xformers<0.0.20", "3.10"),
+        ("onnxruntime-gpu==1.11.1", "3.9"),
+        ("xformers==0.0.16", "3.10"),
+        ("vllm==0.2.7", "3.11"),
+    ],
 )
 def test_one_python_has_wheels_of_all(text: str, python: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The Dockerfile's Python is one of them, and with it the answer stays."""

@@ -223,6 +223,15 @@ def test_the_neighbors_of_a_range(wish: str, between: str, code: int, capsys: py
     assert ("most likely" in words) == (code == 0), out
 
 
+@for_each(
+    ("specifier", "is_empty"),
+    [(">0,<1", False), (">1,<1.4", False), ("~=2.1", False), ("==1.*", False), ("<3", False), ("1.2.3", False),
+     (">1.0,<1.0.0.1", False), (">2,<1", True), (">=1.5,!=1.5,<=1.5", True), ("==1.2,==1.3", True)],
+)  # fmt: skip
+def test_a_range_that_no_version_is_in(specifier: str, is_empty: bool) -> None:
+    assert Unlisted(wish=Wish("vllm", specifier)).is_empty is is_empty
+
+
 def test_neighbors_that_differ_leave_it_open(capsys: pytest.CaptureFixture[str]) -> None:
     have = listed("vllm")
     said = [answer(capsys, f"vllm=={one}.post7")[0] for one in have[:-1:5] if "post" not in one]
