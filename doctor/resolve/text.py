@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from compat_matrix.candidate import Candidate
 from compat_matrix.driver_for_build import undriven
+from compat_matrix.framework_wishes import FRAMEWORKS
 from compat_matrix.resolver import FILTERS, Answer, Question, Rejected
 from compat_matrix.versions import numbers, tag_cuda
 from compat_matrix.which_torch import kept_release, which_torch
@@ -159,6 +160,7 @@ def _nothing(m: Matrix, machine: Machine, q: Question, answer: Answer) -> list[s
         several = len(answer.conflict) > 1
         word = "These cannot be combined on this machine" if several else "No build for this machine works with"
         rows += [f"{word}: {', '.join(map(str, answer.conflict))}."]
+        rows += _without_torch(answer)
     held = undriven(m, q.driver, q.os, q.gpus)
     rows += [f"{held[0][0].upper()}{held[0][1:]}."] if held else []
     for card in machine.cards:
@@ -168,6 +170,15 @@ def _nothing(m: Matrix, machine: Machine, q: Question, answer: Answer) -> list[s
     rows += _mixed(m, machine, q)
     rows += _driver_advice(m, machine, q)
     return rows
+
+
+def _without_torch(answer: Answer) -> list[str]:
+    """That a framework may work here in an environment without torch, which this answer does not judge."""
+    names = [str(wish) for wish in answer.conflict if wish.package in FRAMEWORKS]
+    if not names:
+        return []
+    need = f"{' and '.join(names)} {'does' if len(names) == 1 else 'do'} not need torch"
+    return [f"{need}. Without torch: write what you need into FILE, and run gpudoctor resolve -r FILE."]
 
 
 def _mixed(m: Matrix, machine: Machine, q: Question) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -93,3 +94,25 @@ def test_one_python_has_wheels_of_all(text: str, python: str, capsys: pytest.Cap
     assert run([*words, "--python", python]) == 0
     assert capsys.readouterr().out.splitlines()[0] == first
     assert run([*words, "--python", "3.14"]) == 3 and "Nothing fits" in capsys.readouterr().out
+
+
+@for_each(
+    ("packages", "words"),
+    [
+        (["tensorflow==2.19.1"], "tensorflow==2.19.1 does not need torch. Without torch: write"),
+        (
+            ["onnxruntime-gpu==1.17.*", "torch==2.15"],
+            "onnxruntime-gpu==1.17 does not need torch. Without torch: write",
+        ),
+        (["flash-attn==2.3.0", "torch==2.15"], ""),
+    ],
+)
+def test_a_framework_that_no_torch_goes_with_may_go_alone(
+    packages: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine = ["--gpu", "H100", "--driver", "580"]
+    assert run(["resolve", *packages, *machine]) == 3
+    out = capsys.readouterr().out
+    assert words in out and ("does not need torch" in out) == bool(words), out
+    (tmp_path / "r.txt").write_text(packages[0] + "\n")
+    assert not words or run(["resolve", "-r", tmp_path / "r.txt", *machine]) == 0
