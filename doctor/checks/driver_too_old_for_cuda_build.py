@@ -6,9 +6,9 @@ branch 580 or newer (11.x: 450.80.02). The driver on this machine is older than 
 Symptoms: `torch.cuda.is_available()` is False with the warning `The NVIDIA driver on your system is too old (found
 version 12020)`, `CUDA driver version is insufficient for CUDA runtime version` (error 35).
 
-Why it happens: from torch 2.11 on, a plain `pip install torch` installs a CUDA 13 build; the host of a container or pod
-has an older driver. The CUDA version that nvidia-smi shows is the highest that the driver supports, not what is
-installed.
+Why it happens: from torch 2.11 on, a plain `pip install torch` installs a CUDA 13 build, or the host of the
+container or pod has an older driver. The CUDA version that nvidia-smi shows is the highest that the driver supports,
+not what is installed.
 
 How to fix it, in this order: install a torch build that works with this driver (needs no root access to the host); on
 data-center GPUs, install a forward-compatibility package (cuda-compat); install a newer driver on the host, or use

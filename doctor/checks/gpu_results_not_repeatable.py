@@ -60,7 +60,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         others = f" The bits were the same each time on {', '.join(alike)}." if alike else ""
         yield CHECK.warn(
             f"Results from {name_of(gpu) if gpu else device} are not repeatable",
-            f"{'; '.join(runs)}. All are within what rounding can explain.{others}",
+            f"{'; '.join(runs)}. Rounding can explain all of the differences.{others}",
             facts={"device": device, "products": [p.what for p in found]},
             subject=gpu.key if gpu else device,
             fixes=(

@@ -200,7 +200,7 @@ def _shown(proof: TorchProof, name: str) -> str:
     seen = known(proof.process_seen)
     if seen is not None:
         memory = known(proof.process_mib)
-        inside = f" with {memory:.0f} MiB" if seen and memory is not None else ""
+        inside = f" using {memory:.0f} MiB" if seen and memory is not None else ""
         words.append(f"NVML {'saw' if seen else 'did not see'} the process{inside}")
     if (percent := known(proof.utilization_percent)) is not None:
         words.append(f"up to {percent:.0f} % busy")
@@ -250,7 +250,7 @@ def _idle_by_utilization(m: Measured, w: Watch, opened: str, key: str) -> Path:
     if seen := " and ".join(filter(None, traces)):
         # SMs, links and the GPU's own utilization are counted for all programs on it.
         if known(w.others_on_gpu):
-            return Path("unknown", f"{opened}; {seen}, by this program or others that use it", "watch", key)
+            return Path("unknown", f"{opened}; {seen}, because of this program or others on that GPU", "watch", key)
         if not (copied >= COPY_MB_S or ran >= WORK_SM_PERCENT) and w.gpu_busy_by == "process":
             return Path("unknown", f"{opened}; {seen}, but NVML counted no work by this program", "watch", key)
         return Path("gpu-path-used", f"{opened}; {seen}", "watch", key)

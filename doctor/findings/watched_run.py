@@ -275,7 +275,9 @@ def _host(w: Watch, waits: str, alone: bool = False, sleeps: bool = False) -> Wa
     cores, total = known(w.cores), known(w.cpu_cores)
     blocked, kept = known(w.blocked_percent) or 0.0, known(w.core_wait_percent) or 0.0
     if blocked >= _DISK_PERCENT:
-        return Watched("dataloader", f"{waits}; the main thread waited for a disk {blocked:.0f} % of the time", True)
+        return Watched(
+            "dataloader", f"{waits}; the main thread spent {blocked:.0f} % of the time waiting for disk I/O", True
+        )
     full = loader_at_limit(w)
     if main is not None and main >= ONE_CORE and (alone or not full):
         return Watched("cpu", f"{waits}, and its process continuously used {main:.1f} cores")

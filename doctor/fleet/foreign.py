@@ -7,7 +7,7 @@ from .store.opened import APPLICATION_ID
 
 HEAD_BYTES = 512
 """So many of a file's first bytes say of what kind it is."""
-OF_ANOTHER_KIND = "is a different kind of file: it was not read"
+OF_ANOTHER_KIND = "is not a gpudoctor report, so it was not read"
 FOLDER_LINK = "is a link to a folder: it was not followed"
 _NOT_ANSWERS = frozenset((OF_ANOTHER_KIND, FOLDER_LINK))
 """Reasons of files that are no answer of any node: nothing is unknown because of them."""

@@ -113,7 +113,7 @@ class Raw:
             return row
         values = row.get("values")
         if not isinstance(values, dict):
-            return Missing("error", "the environment is not a table")
+            return Missing("error", "the environment variables are not a table of names and values")
         return {str(name): value for name, value in values.items() if isinstance(value, str)}
 
 

@@ -133,7 +133,7 @@ def _odd(report: FleetReport, how: Shown) -> list[Line]:
     for index, cohort in enumerate(cohorts or ([""] if clocks else [])):
         found = [words.odd_row(one) for one in report.odd if one.cohort == cohort]
         found += clocks if index + 1 >= len(cohorts) else []
-        text = f"(compared within {sizes.get(cohort, 0):,}x {cohort})" if cohort else ""
+        text = f"(compared across {sizes.get(cohort, 0):,} nodes with {cohort})" if cohort else ""
         rows += wrap(text, how.width, first=Span("" if index else "Odd nodes ", "bold"))
         rows += columns(found if how.all_ else found[:MOST], how) + more(len(found), how)
     for split in report.splits if how.all_ else report.splits[:MOST]:

@@ -72,7 +72,7 @@ def evidence(proof: TorchProof) -> str:
     if seen is not None:
         inside, busy = memory(proof.process_mib), percent(proof.utilization_percent)
         words.append(
-            f"NVML {'saw' if seen else 'did not see'} the process" + (f" with {inside}" if inside and seen else "")
+            f"NVML {'saw' if seen else 'did not see'} the process" + (f" using {inside}" if inside and seen else "")
         )
         words[-1] += f" and the GPU was up to {busy} busy" if busy else ""
     work, cpu = known(proof.work_ms), known(proof.cpu_ms)

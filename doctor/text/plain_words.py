@@ -79,7 +79,7 @@ _CHECKS = {
 }
 _WHERE = {"kubectl": "the pod", "docker": "the container", "podman": "the container", "slurm": "the job"}
 _CELL = " (in a cell of the notebook: it examines the notebook's own Python)"
-_TRAINING = " (in training; to run it only, add --task inference)"
+_TRAINING = " (for training; for inference only, add --task inference)"
 _TWO = {
     "kubectl": "--target kubectl:NAMESPACE/GOOD --target kubectl:NAMESPACE/BAD",
     "docker": "--target docker:GOOD --target docker:BAD",

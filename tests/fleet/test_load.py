@@ -40,7 +40,7 @@ def test_a_name_is_the_envelopes_then_the_files_then_the_lines(tmp_path: Path) -
     code, db = load(spool, to=tmp_path / "now.db")
     assert code == 0
     assert sorted(rows(db, "select node, state from node")) == [(f"gpu-{n}", "answered") for n in range(1, 7)]
-    assert rows(db, "select reason from refused") == [("is a different kind of file: it was not read",)]
+    assert rows(db, "select reason from refused") == [("is not a gpudoctor report, so it was not read",)]
 
 
 def test_a_report_is_never_named_by_itself(tmp_path: Path) -> None:

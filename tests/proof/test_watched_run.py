@@ -113,7 +113,11 @@ def test_a_board_of_70_watts_at_work_is_at_work() -> None:
     [
         ({"main_cores": 0.4, "cpu_cores": 0.4, "core_wait_percent": 55.0}, "cpu", "waited for a core 55 %"),
         ({"main_cores": 1.0}, "cpu", "continuously used 1.0 cores"),
-        ({"main_cores": 0.1, "cpu_cores": 0.1, "blocked_percent": 60.0}, "dataloader", "disk 60 %"),
+        (
+            {"main_cores": 0.1, "cpu_cores": 0.1, "blocked_percent": 60.0},
+            "dataloader",
+            "60 % of the time waiting for disk",
+        ),
         ({"main_cores": 0.2, "workers": 4, "workers_cores": 3.9, "cpu_cores": 4.1}, "dataloader", "4 loader workers"),
         (
             {"main_cores": 0.2, "workers": 4, "workers_cores": 0.3, "workers_blocked_percent": 70.0},

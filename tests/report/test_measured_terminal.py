@@ -74,7 +74,7 @@ def test_the_proof_is_told_in_words_under_the_header() -> None:
     for words in (
         "match float64, error at most 2.1e-04",
         "ran native code",
-        "NVML saw the process with 1,688 MiB",
+        "NVML saw the process using 1,688 MiB",
         "the GPU was up to 97 % busy",
         "412 times as fast as the CPU",
         "CUDA compatibility is not a problem",
