@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..formats.lazy import lazy
 
 _MANY = lazy(
-    r"(?:(\d{1,4})\s?[x×*]\s?|(\d{1,2})\s(?=(?:nvidia |geforce )*(?:[rg]tx|tesla|quadro|titan|[abhlv]\d{2,3})\b)"
+    r"(?:(\d{1,4})\s?[x×*]\s?|(\d{1,2})\s(?=(?:nvidia |geforce )*(?:[rg]tx|tesla|quadro|titan|[abhlv]\d{2,3}s?)\b)"
     r"|(dual|two|three|four|eight)\s)(?=nvidia|geforce|[rg]tx|tesla|quadro|titan|jetson"
     r"|[abhlptvk]\d|g[bh]\d|mx ?\d|gt ?\d|\d{4})",
     re.I,
@@ -35,7 +35,7 @@ _OTHER_NAMES = (
     (lazy(r"^(?:nvidia )?pro (?=[2-6]\d00 blackwell)", re.I), "RTX PRO "),
     (lazy(r"\b(5090|4090) ?d$", re.I), r"\1 D"),
     (lazy(r"(?<=\d)[ _-]?ti[ _-]?super\b", re.I), " Ti SUPER"),
-    (lazy(r"(?:(?<=\d{4})|(?<=[AHB]\d00)|(?<=T4))s$"), ""),  # 3090s
+    (lazy(r"(?:(?<=\d{4})|(?<=[AHB]\d00)|(?<=T4))s$", re.I), ""),  # 3090s
 )
 """What people write for a board -> how it is called."""
 _FAMILY_OF = {"GTX": "RTX ", "RTX": "GTX "}

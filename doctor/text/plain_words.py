@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from compat_matrix.versions import numbers
+
 from ..formats.lazy import lazy
 from ..snapshot.masks import holds_mask
 from .names import typed
@@ -98,6 +100,13 @@ class Card(NamedTuple):
     def flag(self, flag: str, text: str) -> str:
         """A flag with a GPU's name; '' if none is named."""
         return f"{flag} {_quoted(text)}" if self.name else ""
+
+
+def capabilities_named(question: str, m: Matrix) -> list[str]:
+    """The compute capabilities of all boards that a question names and the matrix lists."""
+    names = [typed(found[0]).name for found in _CARD.finditer(question.lower())]
+    found = {row.cc for name in names for row in m.gpu(name).rows or m.gpus_like(name).rows}
+    return sorted(found, key=numbers)
 
 
 def words_for(question: str, asked: str, m: Matrix) -> Mapping[str, str]:

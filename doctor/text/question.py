@@ -18,6 +18,7 @@ from ..resolve.choice import lines as lines_of_choice
 from ..snapshot import Snapshot, known
 from .messages import worded_by_people
 from .plain_question import deciding
+from .plain_words import capabilities_named
 from .short_question import reports_no_error
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from compat_matrix.rows_torch import TorchBuild
 
 _CUDA = lazy(r"(?i)\bcuda\s*(?:version|toolkit)?\s*(\d{1,2}\.\d)\b")
+_USUAL = "8.0"
+"""Compute capability that a build must have if no GPU is named."""
 _WANTS = lazy(r"(?i)\b(?:which|what|best|newest|latest)\b.{0,30}\b(cuda|torch|pytorch)\b")
 
 
@@ -40,7 +43,7 @@ def answers(s: Snapshot, m: Matrix) -> tuple[Answer, ...]:
 
 
 def _of_matrix(s: Snapshot, m: Matrix) -> tuple[Answer, ...]:
-    driver, gpus = _driver(s, m), capabilities(s, m)
+    driver, gpus = _driver(s, m), capabilities(s, m) or capabilities_named(s.question, m)
     torch = torch_version(known(s.torch.version) or "")
     cuda = _CUDA.search(s.question)
     found: list[Answer] = []
@@ -86,7 +89,7 @@ def _torch(s: Snapshot, m: Matrix, driver: str, gpus: list[str]) -> list[Answer]
         else:
             found.append(Answer(f"Yes: {name} has code for {_names(s, gpus)}."))
     if not found or not found[0].text.startswith("Yes"):
-        found += _best(s, m, driver, gpus or ["8.0"], release)
+        found += _best(s, m, driver, gpus, release)
     return found
 
 
@@ -135,17 +138,18 @@ def _of_driver(s: Snapshot, m: Matrix, driver: str) -> list[Answer]:
         span = more[0] if len(more) == 1 else f"{more[0]} to {more[-1]}"
         text += f" Through minor-version compatibility, it also runs programs built with {span} "
         text += f"(but not PTX newer than CUDA {m.toolkit_of_driver(row.cuda)})."
-    return [Answer(text), *_best(s, m, driver, ["8.0"], "")]
+    return [Answer(text), *_best(s, m, driver, [], "")]
 
 
 def _best(s: Snapshot, m: Matrix, driver: str, gpus: list[str], release: str) -> list[Answer]:
-    """The install command of the best build; if no build of the release fits, of any release."""
+    """The install command of the best build; if no build of the release fits, of any release. Without a GPU it says for
+    which GPUs that is."""
     from compat_matrix.wish import Wish
 
     python = python_version(s) or ""
     platform = wheel_platform(s)
     q = Question(
-        gpus=tuple(gpus),
+        gpus=tuple(gpus or [_USUAL]),
         driver=driver,
         os="windows" if platform == "windows" else "wsl" if driver_platform(s) == "windows" else "linux",
         arch="aarch64" if platform.endswith("aarch64") else "x86_64",
@@ -156,9 +160,11 @@ def _best(s: Snapshot, m: Matrix, driver: str, gpus: list[str], release: str) ->
     if not found:
         return _best(s, m, driver, gpus, "") if release else []
     one = found[0]
-    return [
-        Answer(f"Install torch {one.build.torch} for CUDA {tag_cuda(one.build.tag)}.", lines_of_choice(m, q, one).pip)
-    ]
+    text = f"Install torch {one.build.torch} for CUDA {tag_cuda(one.build.tag)}."
+    if not gpus:
+        oldest, *_, newest = sorted(one.build.sass, key=numbers)
+        text += f" It has code for compute capability {oldest} to {newest}; for any other GPU, name the GPU."
+    return [Answer(text, lines_of_choice(m, q, one).pip)]
 
 
 def _builds(s: Snapshot, m: Matrix, release: str) -> list[TorchBuild]:
