@@ -109,6 +109,12 @@ def capabilities_named(question: str, m: Matrix) -> list[str]:
     return sorted(found, key=numbers)
 
 
+def package_named(question: str) -> str:
+    """The package other than torch that a question is about, as `resolve` names it."""
+    asked = question.lower()
+    return next((name for word, name in _PACKAGES.items() if word in asked), "")
+
+
 def words_for(question: str, asked: str, m: Matrix) -> Mapping[str, str]:
     """The words that a row of the table may name. `asked`: the question in lower case, without what it denies."""
     place = next((place for place, words in _PLACES.items() if words.search(asked)), "")
@@ -134,7 +140,7 @@ def _of_machine(question: str, asked: str, card: Card) -> dict[str, str]:
     """GPU, driver and versions."""
     gpu, driver, new = card.flag("--gpu", card.name), _flag("--driver", _DRIVER, asked), _OLD.sub("", asked)
     change = [_flag(f"--{name}", words, new) for name, words in _CHANGED.items()]
-    package = next((name for word, name in _PACKAGES.items() if word in asked), "")
+    package = package_named(asked)
     fit = _joined(*_model(asked), card.flag("--gpus", f"{f'{card.many}x' * (card.many > 1)}{card.name}{card.memory}"))
     wanted = driver or "--driver none" * ("driver" in asked)
     return {

@@ -16,9 +16,10 @@ from ..formats.lazy import lazy
 from ..judge.report import Answer
 from ..resolve.choice import lines as lines_of_choice
 from ..snapshot import Snapshot, known
+from .boards import is_jetson
 from .messages import worded_by_people
 from .plain_question import deciding
-from .plain_words import capabilities_named
+from .plain_words import capabilities_named, package_named
 from .short_question import reports_no_error
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ def answers(s: Snapshot, m: Matrix) -> tuple[Answer, ...]:
 
 
 def _of_matrix(s: Snapshot, m: Matrix) -> tuple[Answer, ...]:
+    if is_jetson(s) or (package_named(s.question) and known(s.torch.version) is None):
+        return ()  # a Jetson's torch comes with JetPack; another package brings its own torch
     driver, gpus = _driver(s, m), capabilities(s, m) or capabilities_named(s.question, m)
     torch = torch_version(known(s.torch.version) or "")
     cuda = _CUDA.search(s.question)

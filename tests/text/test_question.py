@@ -36,6 +36,12 @@ ANSWERED = {
     "my training uses 5 % of the GPU": ("gpudoctor watch -- python train.py", "gpudoctor prove"),
     "my GPU is slow": ("gpudoctor watch -- python train.py", "gpudoctor prove"),
 }
+OTHERWISE = {
+    "torch 2.11 on a jetson orin with driver 540?": ("jetson-generic-wheel", "Install torch"),
+    "does vllm 0.10 work on V100s with driver 535?": ("gpudoctor check", "Install torch"),
+    "which flash-attn for a 4090 and driver 550": ("gpudoctor resolve flash-attn --gpu 'RTX 4090'", "Install torch"),
+}
+"""What the matrix's torch does not answer: what is said, and what is not."""
 NOT_ASKED = (
     "RuntimeError: CUDA error: no kernel image is available, torch 2.6, RTX 5090",
     "nvidia-smi has failed because it couldn't communicate with the NVIDIA driver. driver 535",
@@ -60,6 +66,15 @@ def test_the_answer_stands_first(capsys: Capture) -> None:
                 shown = capsys.readouterr().out.partition("<details>")[0].splitlines()
                 assert any(words[0].split()[0] in line for line in shown[:6]), shown[:6]
                 assert "FAIL" in shown[0] or len(shown) <= 25, len(shown)
+
+
+def test_a_torch_answers_no_question_about_something_else(capsys: Capture) -> None:
+    with Faults() as faults:
+        for question, (words, never) in OTHERWISE.items():
+            with faults.of(question):
+                run(["explain", question])
+                text = " ".join(capsys.readouterr().out.split())
+                assert words in text and never not in text, text
 
 
 def test_an_error_is_no_question(capsys: Capture) -> None:
