@@ -30,7 +30,7 @@ CODES = """\
 | exit code | meaning |
 | ---: | --- |
 | 0 | nothing failed |
-| 1 | something failed (with `--fail-on warn` or `unknown`, a warning or an unknown check too) |
+| 1 | something failed (with `--fail-on unknown`, an unknown check too; with `--fail-on warn`, also a warning) |
 | 2 | wrong usage, unreadable input or an internal error: one line, no report |
 | 3 | nothing failed, but something required is unknown |
 
