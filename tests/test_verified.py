@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -63,6 +64,12 @@ def test_no_row_says_more_than_what_ran() -> None:
 def test_parts_that_never_ran_are_named_as_such() -> None:
     last = PAGE.rpartition("Parts of the tests that never ran:")[2]
     assert {name for name in named(last) if name in NEEDS} == set(NEEDS) - ran()
+
+
+def test_the_largest_fleet_is_the_one_that_was_measured() -> None:
+    runs = json.loads((ROOT / "benchmarks" / "results" / "fleet.json").read_text("utf-8"))["runs"]
+    most = max(int(re.search(r"--nodes (\d+)", run["command"])[1]) for run in runs)  # type: ignore[index]
+    assert f"fleets of up to {most:,} nodes" in PAGE
 
 
 def test_who_speaks_of_what_was_verified_leads_there() -> None:
