@@ -106,22 +106,26 @@ class Far:
         except OSError as error:
             self.emit({"agent": name, "end": None, "hung": False, "seconds": 0.0, "stderr": str(error)})
 
+    def become(self, *arguments: str) -> None:
+        """Become the patient's Python. It and its children write no compiled form of what they import."""
+        assert self.patient
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+        os.execv(self.patient, [self.patient, *arguments])
+
     def start_patient(self) -> None:
         """Become the patient's Python, which only says that it starts."""
-        assert self.patient
         try:
-            os.execv(self.patient, [self.patient, "-S", "-c", STARTS])
+            self.become("-S", "-c", STARTS)
         except OSError as error:
             os.write(2, str(error).encode("utf-8", "replace"))
 
     def import_torch(self) -> None:
         """Become the patient's Python, which reads the agent from a pipe."""
-        assert self.patient
         source, sink = os.pipe()
         if os.fork():
             os.close(sink)
             os.dup2(source, 0)
-            os.execv(self.patient, [self.patient, "-"])
+            self.become("-")
         os.close(source)
         data = self.settings["torch"].encode()
         while data:

@@ -21,11 +21,12 @@ from .json_lines import parse_line
 
 _OLD = """\
 import sys
+sys.dont_write_bytecode = True
 if sys.version_info < (3, 8):
     print('{"old": "%d.%d"}' % sys.version_info[:2])
     sys.exit()
 """
-"""Asked before anything that an old Python could not read."""
+"""Asked before anything that an old Python could not read. Nothing that is imported there leaves a compiled form."""
 _MOST_BYTES, _MOST_OBJECTS = 32 << 20, 1_000_000
 """Of an answer: far over what the largest machine gives."""
 _MOST_S, _INSPECT_S = 1e6, 20.0

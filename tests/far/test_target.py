@@ -6,12 +6,16 @@ import json
 import os
 import platform
 import subprocess
+import sys
 import time
+import venv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from doctor.targets.far import check_version
 
 from ..cli.command import COMMAND, gpudoctor
 from ..images.engines import dockerd
@@ -20,6 +24,11 @@ from ..shared import debian_base
 from .servers import command, sshd
 
 HELLO = "echo '{\"hello\": [3, 11, 0]}'"
+TORCH = """import subprocess, sys
+from . import _one
+subprocess.run([sys.executable, "-c", "import torch_child"], check=True)
+__version__ = "2.6.0"
+"""
 LOCAL = 'shift 2; [ "$1" = "--" ] && shift; exec "$@"'
 
 
@@ -73,6 +82,32 @@ def test_nothing_is_left_or_written_there(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     facts(asked("kubectl:team/pod-1", kubectl(tmp_path, then)))
     assert not list((tmp_path / "there").rglob("*"))
+
+
+def test_no_compiled_form_is_left_of_the_torch_there(tmp_path: Path) -> None:
+    """uv installs packages without them; a look as root would leave some that the owner cannot replace."""
+    own = tmp_path / "own"
+    venv.create(own, symlinks=True, with_pip=False)
+    (package,) = own.glob("lib/python3*/site-packages")
+    for path, text in (
+        ("torch/__init__.py", TORCH),
+        ("torch/_one.py", ""),
+        ("torch_child.py", ""),
+        ("torch-2.6.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: torch\nVersion: 2.6.0\n"),
+    ):
+        (package / path).parent.mkdir(exist_ok=True)
+        (package / path).write_text(text)
+    compiled = tmp_path / "compiled"
+    then = f'unset PYTHONDONTWRITEBYTECODE; export PYTHONPYCACHEPREFIX={compiled} VIRTUAL_ENV={own}; exec "$@"'
+    found = facts(asked("kubectl:team/pod-1", kubectl(tmp_path, then)))
+    assert found["torch_run"]["imported"] is True
+    assert not list(compiled.rglob("*.pyc"))
+
+
+def test_nor_of_the_standard_library_there() -> None:
+    text = check_version("0") + "print(sys.dont_write_bytecode)"
+    done = subprocess.run([sys.executable, "-I", "-S", "-"], input=text, capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
 
 
 @pytest.mark.slow
