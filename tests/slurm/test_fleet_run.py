@@ -243,7 +243,9 @@ def test_clean_ends_what_a_killed_run_left(cluster: Cluster, tmp_path: Path) -> 
     keeping = sorted(line.split("(", 1)[1] for line in lines if line.startswith("Keeping job "))
     assert [line.split(",")[0] for line in keeping] == ["gpudoctor-00000000000a-1", "gpudoctor-00000000000b-1"]
     assert keeping[0].endswith(": it does not say whose run it is (--all deletes it too)")
-    assert keeping[1].endswith(": a run from elsewhere may still be running until 2999-01-02 03:04 UTC (--all deletes it too)")
+    assert keeping[1].endswith(
+        ": a run from elsewhere may still be running until 2999-01-02 03:04 UTC (--all deletes it too)"
+    )
     assert cleaned(cluster, "--all")[1].count("Deleting job ") == 2
     assert cleaned(cluster) == (0, "No fleet run of yours has left a job in Slurm.\n", "")
     assert cluster.run("squeue", "-h", "-o", "%j", "-S", "j").stdout.split() == ["gpudoctor-training", "theirs"]
