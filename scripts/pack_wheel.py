@@ -1,6 +1,7 @@
 """A build hook of hatchling: the wheel once more, with its files packed as well as it can be done here, and the code
-without comments, the strings below constants and fields, which Python drops too, and the docstrings of private
-functions, which nothing reads. Every line keeps its number, for tracebacks.
+without comments, the strings below constants and fields, which Python drops too, and the docstrings of plain functions
+outside the public package, which nothing reads: those with a decorator may be a command's help. Every line keeps its
+number, for tracebacks.
 
 With the package `deflate` (libdeflate), which a release is built with, 2.5 % smaller than hatchling packs it; else with
 zlib's best level, half a percent.
@@ -27,6 +28,7 @@ try:
 except ImportError:
     deflate_compress = None
 
+PUBLIC = "gpudoctor/"
 METHOD, SIZES = 8, 14
 """Where a local header has the method, and the CRC-32 with both sizes. Source: PKWARE's APPNOTE.TXT, 4.3.7."""
 
@@ -62,21 +64,21 @@ def _shipped(name: str, data: dict[str, bytes]) -> bytes:
     """A file as the wheel has it: Python without comments, and RECORD with the hashes of what is shipped."""
     if name.endswith(".dist-info/RECORD"):
         return "".join(_row(line, data) for line in data[name].decode().splitlines(keepends=True)).encode()
-    return without_comments(data[name]) if name.endswith(".py") else data[name]
+    return shipped_code(name, data[name]) if name.endswith(".py") else data[name]
 
 
 def _row(line: str, data: dict[str, bytes]) -> str:
     ((name, checksum, *_),) = csv.reader([line])
     if not checksum or not name.endswith(".py"):
         return line
-    shipped = without_comments(data[name])
+    shipped = shipped_code(name, data[name])
     digest = base64.urlsafe_b64encode(hashlib.sha256(shipped).digest()).rstrip(b"=").decode()
     return f"{name},sha256={digest},{len(shipped)}\n"
 
 
-def without_comments(code: bytes) -> bytes:
+def shipped_code(name: str, code: bytes) -> bytes:
     """Python code with the same lines, but no comments (the first two lines keep theirs) and no string that is a
-    statement of its own; docstrings stay, except those of private functions."""
+    statement of its own; docstrings stay, except those that `unread_docstrings` finds. name: the file in the wheel."""
     lines = code.split(b"\n")
     for token in tokenize.tokenize(io.BytesIO(code).readline):
         row, column = token.start
@@ -84,7 +86,7 @@ def without_comments(code: bytes) -> bytes:
             text = lines[row - 1].decode("utf-8")
             lines[row - 1] = text[:column].rstrip().encode()
     tree = ast.parse(code)
-    for string in [*below_names(tree), *private_docstrings(tree)]:
+    for string in [*below_names(tree), *([] if name.startswith(PUBLIC) else unread_docstrings(tree))]:
         lines[string.lineno - 1 : string.end_lineno] = [b""] * (string.end_lineno - string.lineno + 1)
     return b"\n".join(lines)
 
@@ -95,11 +97,11 @@ def below_names(tree: ast.Module) -> list[ast.stmt]:
     return [one for body in bodies for one in body[1:] if isinstance(one, ast.Expr) and _is_string(one.value)]
 
 
-def private_docstrings(tree: ast.Module) -> list[ast.stmt]:
-    """The docstrings of functions whose name begins with an underscore, where a statement is left without them."""
+def unread_docstrings(tree: ast.Module) -> list[ast.stmt]:
+    """The docstrings of functions without a decorator, where a statement is left without them."""
     found = []
     for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("_"):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not node.decorator_list:
             first, *rest = node.body
             own_line = first.lineno > node.lineno
             if rest and own_line and isinstance(first, ast.Expr) and _is_string(first.value):
