@@ -107,8 +107,8 @@ def _by_neighbors(m: Store, q: Question, unknown: tuple[Unlisted, ...]) -> Answe
             sides.append(next(iter(ranked(m, msgspec.structs.replace(q, wishes=wishes))[0]), None))
         low, high = sides
         if low and high and low.build == high.build and not any(choice.url for choice in (*low.chosen, *high.chosen)):
-            asked = {one.wish.package: one for one in unknown}
-            chosen = tuple(_asked(choice, asked.get(choice.package)) for choice in high.chosen)
+            wanted = {one.wish.package: one for one in unknown}
+            chosen = tuple(_as_wanted(choice, wanted.get(choice.package)) for choice in high.chosen)
             likely = msgspec.structs.replace(high, chosen=chosen)
     return Answer(candidates=(likely,) if likely else (), rejected=(), unlisted=unknown)
 
@@ -121,7 +121,7 @@ def _is_likely(one: Unlisted) -> bool:
     return not one.is_source and not one.is_open and not one.is_empty
 
 
-def _asked(choice: Chosen, one: Unlisted | None) -> Chosen:
+def _as_wanted(choice: Chosen, one: Unlisted | None) -> Chosen:
     """The chosen neighbor, with the version or range that was asked for."""
     if one is None:
         return choice

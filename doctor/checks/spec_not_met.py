@@ -13,7 +13,7 @@ How to fix it: see the steps in the finding; each deviation has one. If the mach
 
 What is compared: torch, the driver, Python and packages by their versions. `cuda` is the CUDA version that torch was
 built with; without torch, it is the version of nvcc or of the image. `cudnn` and `nccl` are the versions that torch
-loads; without torch, they are the versions that the loader finds. A fourth number of a cuDNN version is that of the
+loads; without torch, they are the versions that the loader finds. A fourth number of a cuDNN version belongs to the
 release's wheels. `gpu` is compared in the same way as --expect, and `os` with /etc/os-release, in WSL too;
 `os = "wsl 2"` asks for WSL itself. Ranges follow PEP 440; local versions (+cu128) count only in a range that names one.
 A version that is known only in part (CUDA 12.8, when the spec names 12.8.1) counts as unknown, and so does every fact

@@ -8,11 +8,11 @@ from time import perf_counter
 from typing import Literal, NamedTuple, cast
 
 from ..findings import Finding, Matrix, NotExamined, Policy, Skip, SkipKind, Status
-from ..fixes.asked import as_asked
 from ..fixes.ending import safely
 from ..fixes.every_card import for_reboot
 from ..fixes.install import with_outside_index
 from ..fixes.origin import for_origin
+from ..fixes.same_run import as_requested
 from ..guard import traced
 from ..snapshot import NeedsFact, Snapshot, known
 from ..snapshot.presence import no_card, no_sign
@@ -122,7 +122,7 @@ def conclude(
 
 def offered(s: Snapshot, m: Matrix, finding: Finding) -> Finding:
     """The finding as it may be shown: what its steps end is marked, and what the matrix's own index has is said."""
-    finding = safely(s, as_asked(s, for_reboot(s, m, for_origin(s, finding))))
+    finding = safely(s, as_requested(s, for_reboot(s, m, for_origin(s, finding))))
     return with_outside_index(finding) if m.differs else finding
 
 

@@ -46,7 +46,7 @@ _MACHINE = lazy(
 """What a program has printed, or a report of facts (two `key: value`): both have answers of their own."""
 _OWN = lazy(r"\b(?:i|i'm|my|we|our|an?|the|with)\b|\?")
 """Around a program's message: somebody asks about it."""
-_ASKED = lazy(
+_QUESTION = lazy(
     r"\?|\b(?:how|why|what|which|whether|check|test|verify|sure|know if|(?:is|are) (?:it|this|that|they)|can i"
     r"|should)\b|^(?:is|are|was|does|do|can|has|have|will)\b"
 )
@@ -58,16 +58,16 @@ class Plain(NamedTuple):
     id: str
     pattern: str
     answers: tuple[tuple[str, str], ...]
-    asked: str = ""
+    question: str = ""
     unless: str = ""
     messages: bool = False
 
-    def fits(self, asked: str) -> bool:
+    def matches(self, wording: str) -> bool:
         """Whether the question is one of this kind."""
-        if self.unless and re.search(self.unless, asked):
+        if self.unless and re.search(self.unless, wording):
             return False
-        put = bool(self.asked) and bool(_ASKED.search(asked)) and bool(re.search(self.asked, asked))
-        return put or bool(re.search(self.pattern, asked))
+        put = bool(self.question) and bool(_QUESTION.search(wording)) and bool(re.search(self.question, wording))
+        return put or bool(re.search(self.pattern, wording))
 
 
 @lru_cache(maxsize=1)
@@ -78,10 +78,10 @@ def plain_questions() -> tuple[Plain, ...]:
 
 def plain(question: str) -> tuple[Plain, str] | None:
     """The first row that fits, and the question in lower case without what it denies."""
-    asked = _DENIED.sub(" ", _SHORTENED.sub(r"\1n't", question.lower()))
-    if _MACHINE.search(question) or not _SUBJECT.search(asked) or (_OVER.search(asked) and "?" not in asked):
+    wording = _DENIED.sub(" ", _SHORTENED.sub(r"\1n't", question.lower()))
+    if _MACHINE.search(question) or not _SUBJECT.search(wording) or (_OVER.search(wording) and "?" not in wording):
         return None
-    return next(((row, asked) for row in plain_questions() if row.fits(asked)), None)
+    return next(((row, wording) for row in plain_questions() if row.matches(wording)), None)
 
 
 def deciding(question: str, m: Matrix, of_program: bool) -> tuple[Answer, ...]:
@@ -89,9 +89,9 @@ def deciding(question: str, m: Matrix, of_program: bool) -> tuple[Answer, ...]:
     found = plain(question)
     if found is None:
         return ()
-    row, asked = found
-    if of_program and not (row.messages and _OWN.search(asked)):
+    row, wording = found
+    if of_program and not (row.messages and _OWN.search(wording)):
         return ()
-    words = words_for(question, asked, m)
+    words = words_for(question, wording, m)
     filled = [(text.format_map(words), command.format_map(words).rstrip()) for text, command in row.answers]
     return tuple(Answer(text, command) for text, command in filled if command)

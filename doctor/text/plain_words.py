@@ -15,7 +15,7 @@ from .names import typed
 if TYPE_CHECKING:
     from compat_matrix import Matrix
 
-_PLACES = {
+_TARGETS = {
     "kubectl": lazy(r"\b(?:kubernetes|k8s|k3s|kubectl|pods?|openshift|eks|gke|aks|minikube)\b"),
     "podman": lazy(r"\bpodman\b"),
     "docker": lazy(r"\b(?:docker|compose|containers?)\b"),
@@ -111,70 +111,70 @@ def capabilities_named(question: str, m: Matrix) -> list[str]:
 
 def package_named(question: str) -> str:
     """The package other than torch that a question is about, as `resolve` names it."""
-    asked = question.lower()
-    return next((name for word, name in _PACKAGES.items() if word in asked), "")
+    wording = question.lower()
+    return next((name for word, name in _PACKAGES.items() if word in wording), "")
 
 
-def words_for(question: str, asked: str, m: Matrix) -> Mapping[str, str]:
-    """The words that a row of the table may name. `asked`: the question in lower case, without what it denies."""
-    place = next((place for place, words in _PLACES.items() if words.search(asked)), "")
-    target = _target(place, asked)
-    check = _CHECKS.get(place) or f"gpudoctor check{f' --target {target}' if target else ''}"
+def words_for(question: str, wording: str, m: Matrix) -> Mapping[str, str]:
+    """The words that a row of the table may name. `wording`: the question in lower case, without what it denies."""
+    where = next((where for where, words in _TARGETS.items() if words.search(wording)), "")
+    target = _target(where, wording)
+    check = _CHECKS.get(where) or f"gpudoctor check{f' --target {target}' if target else ''}"
     recipe = _first(_RECIPE, question)
     return {
         "check": check,
-        "place": f"whether {_WHERE[place]} gets the GPU" if place in _WHERE else "whether the GPU can be used there",
-        "cell": _CELL if place == "notebook" else "",
-        "check_pod": check if place == "kubectl" else "",
-        "recipe_of_pod": f"gpudoctor dockerfile {recipe or _FILES['kubectl']}" if place == "kubectl" else "",
-        "recipe": recipe or next((_FILES[word] for word in (place, *asked.split()) if word in _FILES), "Dockerfile"),
-        "unit": _UNITS.get(place, "systemd"),
-        "nodes": _NODES.get(place, "--on ssh --nodes NODES"),
-        "two": _TWO.get(place, "OLD.json"),
-        **_of_machine(question, asked, _card(asked, m)),
-        **_of_program(question, asked),
+        "place": f"whether {_WHERE[where]} gets the GPU" if where in _WHERE else "whether the GPU can be used there",
+        "cell": _CELL if where == "notebook" else "",
+        "check_pod": check if where == "kubectl" else "",
+        "recipe_of_pod": f"gpudoctor dockerfile {recipe or _FILES['kubectl']}" if where == "kubectl" else "",
+        "recipe": recipe or next((_FILES[word] for word in (where, *wording.split()) if word in _FILES), "Dockerfile"),
+        "unit": _UNITS.get(where, "systemd"),
+        "nodes": _NODES.get(where, "--on ssh --nodes NODES"),
+        "two": _TWO.get(where, "OLD.json"),
+        **_of_machine(question, wording, _card(wording, m)),
+        **_of_program(question, wording),
     }
 
 
-def _of_machine(question: str, asked: str, card: Card) -> dict[str, str]:
+def _of_machine(question: str, wording: str, card: Card) -> dict[str, str]:
     """GPU, driver and versions."""
-    gpu, driver, new = card.flag("--gpu", card.name), _flag("--driver", _DRIVER, asked), _OLD.sub("", asked)
+    gpu, driver, new = card.flag("--gpu", card.name), _flag("--driver", _DRIVER, wording), _OLD.sub("", wording)
     change = [_flag(f"--{name}", words, new) for name, words in _CHANGED.items()]
-    package = package_named(asked)
-    fit = _joined(*_model(asked), card.flag("--gpus", f"{f'{card.many}x' * (card.many > 1)}{card.name}{card.memory}"))
-    wanted = driver or "--driver none" * ("driver" in asked)
+    package = package_named(wording)
+    fit = _joined(*_model(wording), card.flag("--gpus", f"{f'{card.many}x' * (card.many > 1)}{card.name}{card.memory}"))
+    wanted = driver or "--driver none" * ("driver" in wording)
     return {
         "image": _joined(_first(_IMAGE, question) or "IMAGE", driver, gpu if driver else ""),
         "change": _joined(*(change if any(change) else [gpu])) or "--driver VERSION",
         "package": f"gpudoctor resolve {package}" if package else "",
         "resolve": _joined(package, gpu, wanted if gpu else ""),
         "fit": fit,
-        "task": "" if _TRAINS.search(asked) or "--task" in fit else _TRAINING,
-        "others": "gpudoctor check" if re.search(r"out of|\boom", asked) else "",
+        "task": "" if _TRAINS.search(wording) or "--task" in fit else _TRAINING,
+        "others": "gpudoctor check" if re.search(r"out of|\boom", wording) else "",
     }
 
 
-def _of_program(question: str, asked: str) -> dict[str, str]:
+def _of_program(question: str, wording: str) -> dict[str, str]:
     """What runs there."""
-    serves = _SERVER.search(asked) and not _TRAINS.search(asked)
+    serves = _SERVER.search(wording) and not _TRAINS.search(wording)
     return {
-        "waits": next((word for word in _WAITING if word in asked), "program"),
+        "waits": next((word for word in _WAITING if word in wording), "program"),
         "program": "--pid PID" if serves else f"-- python {_first(_SCRIPT, question) or 'train.py'}",
     }
 
 
-def _target(place: str, asked: str) -> str:
-    """The value of `--target`; '' for a place that it does not reach."""
-    if place == "kubectl":
-        return f"kubectl:{_first(_NAMESPACE, asked) or 'NAMESPACE'}/{_own(_POD, asked) or 'POD'}"
-    if place in ("docker", "podman"):
-        return f"{place}:{_own(_CONTAINER, asked) or 'NAME'}"
-    return f"ssh:{_own(_HOST, asked) or 'HOST'}" if place == "ssh" else ""
+def _target(where: str, wording: str) -> str:
+    """The value of `--target`; '' for a where that it does not reach."""
+    if where == "kubectl":
+        return f"kubectl:{_first(_NAMESPACE, wording) or 'NAMESPACE'}/{_own(_POD, wording) or 'POD'}"
+    if where in ("docker", "podman"):
+        return f"{where}:{_own(_CONTAINER, wording) or 'NAME'}"
+    return f"ssh:{_own(_HOST, wording) or 'HOST'}" if where == "ssh" else ""
 
 
-def _own(pattern: re.Pattern[str], asked: str) -> str:
+def _own(pattern: re.Pattern[str], wording: str) -> str:
     """The first name that is no word of English: it has a digit, a dot, a hyphen or an underscore."""
-    names = (found[1] for found in pattern.finditer(asked) if re.search(r"[\d._-]", found[1]))
+    names = (found[1] for found in pattern.finditer(wording) if re.search(r"[\d._-]", found[1]))
     return next((name for name in names if not holds_mask(name)), "")
 
 
@@ -196,9 +196,9 @@ def _quoted(text: str) -> str:
     return f"'{text}'" if " " in text else text
 
 
-def _card(asked: str, m: Matrix) -> Card:
+def _card(wording: str, m: Matrix) -> Card:
     """The first board that is named, if the matrix lists it."""
-    for found in _CARD.finditer(asked):
+    for found in _CARD.finditer(wording):
         board = typed(found[0])
         rows = m.gpu(board.name).rows or m.gpus_like(board.name).rows
         if not rows:
@@ -211,18 +211,18 @@ def _card(asked: str, m: Matrix) -> Card:
     return Card(0, "", "")
 
 
-def _model(asked: str) -> list[str]:
+def _model(wording: str) -> list[str]:
     """The model's size, and what is done with it, as flags of `fit`."""
-    size, trains = _SIZE.search(asked), bool(_TRAINS.search(asked))
+    size, trains = _SIZE.search(wording), bool(_TRAINS.search(wording))
     flags = [f"--params {size[1]}{'B' if size[2] else 'M'}" if size else "--params N"]
-    kind = next((kind for word, kind in _TYPES.items() if word in asked), "")
-    if trains and "lora" in asked:
-        flags.append(f"--lora {_first(_RANK, asked) or 16}")
-        flags.append("--base nf4" if "qlora" in asked or kind == "int4" else "")
-    elif not trains and (kind or _SERVES.search(asked)):
+    kind = next((kind for word, kind in _TYPES.items() if word in wording), "")
+    if trains and "lora" in wording:
+        flags.append(f"--lora {_first(_RANK, wording) or 16}")
+        flags.append("--base nf4" if "qlora" in wording or kind == "int4" else "")
+    elif not trains and (kind or _SERVES.search(wording)):
         flags.append("--task inference")
         flags.append(f"--dtype {kind}" if kind else "")
-    if found := _SEQUENCE.search(asked):
+    if found := _SEQUENCE.search(wording):
         count, kilo = (found[1], found[2]) if found[1] else (found[3], found[4])
         flags.append(f"--seq {int(count) * (1024 if kilo else 1)}")
-    return [*flags, _flag("--batch", _BATCH, asked)]
+    return [*flags, _flag("--batch", _BATCH, wording)]

@@ -13,14 +13,14 @@ _NO_QUESTION = lazy(
 def question_of(text: str) -> str:
     """The text, if it is short enough to be a question and one can be answered; else ''."""
     rows = [row for row in text.splitlines() if row.strip()]
-    asked = " ".join(" ".join(rows).split())
+    wording = " ".join(" ".join(rows).split())
     if not 0 < len(rows) <= _MOST_LINES or len(text) > _MOST_CHARS:
         return ""
-    if reports_no_error(asked):
-        return asked
+    if reports_no_error(wording):
+        return wording
     from .plain_question import plain
 
-    return asked if plain(asked) else ""
+    return wording if plain(wording) else ""
 
 
 def reports_no_error(question: str) -> bool:

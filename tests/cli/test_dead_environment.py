@@ -65,7 +65,7 @@ DEAD: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "removed": (_link("/gone"), "gone", "is a link to /gone, which does not exist"),
     "removed by uv": (_link(UV), "gone", UV),
     "removed by pyenv": (_link("/nowhere/.pyenv/versions/3.12.1/bin/python3"), "gone", "3.12.1"),
-    "no file at all": (_gone, "gone", "There is no "),
+    "no file at all": (_gone, "gone", "does not exist"),
     "not executable": (_script("#!/bin/sh\n", 0o644), "refused", "Permission denied"),
     "another processor": (_of_another_processor, "refused", "for a different processor"),
     "its interpreter is gone": (_script("#!/nowhere/python3.9\n"), "gone", "does not exist"),

@@ -180,7 +180,7 @@ def test_files_of_another_kind_are_listed_and_leave_nothing_unknown(others: list
         count = len(others)
         assert f"{count} file{'s' if count > 1 else ''} refused" in done.stdout.decode().splitlines()[0]
         assert (
-            done.stdout.decode().count("is a link to a folder" if others == ["a link"] else "a different kind of file")
+            done.stdout.decode().count("is a link to a folder" if others == ["a link"] else "is not a gpudoctor report")
             == count
         )
     (spool / "n2.json").write_bytes(b"{}")

@@ -68,7 +68,6 @@ def test_bytes_that_are_no_text_are_called_so() -> None:
     for data in (
         Random(1).randbytes(100_000),
         b"\x7fELF\2\1\1" + bytes(5000),
-        b"\x1f\x8b\x08" + Random(2).randbytes(3000),
     ):
         done = gpudoctor("explain", "-", data=data)
         assert done.returncode == 3 and not done.stderr
@@ -77,6 +76,11 @@ def test_bytes_that_are_no_text_are_called_so() -> None:
         )
         report = json.loads(gpudoctor("explain", "-", "--format", "json", data=data).stdout)
         assert report["exit_code"] == 3 and not report["possible"] and not report["snapshot"].get("symptoms")
+
+
+def test_a_damaged_gzip_file_is_called_so() -> None:
+    done = gpudoctor("explain", "-", data=b"\x1f\x8b\x08" + Random(2).randbytes(3000))
+    assert (done.returncode, done.stdout, done.stderr) == (2, b"", b"gpudoctor: - is a damaged gzip file\n")
 
 
 def test_texts_in_other_encodings_are_texts() -> None:

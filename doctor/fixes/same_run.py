@@ -13,7 +13,7 @@ _OWN_COMMAND = lazy(r"\bgpudoctor (?:check|fix|prove|watch)\b(?![^&;|\n]*--pytho
 """One that examines an environment."""
 
 
-def as_asked(s: Snapshot, finding: Finding) -> Finding:
+def as_requested(s: Snapshot, finding: Finding) -> Finding:
     """The finding whose steps examine the environment that `--python` named, as this run did."""
     flag = named_python(s)
     if not flag:
