@@ -204,7 +204,7 @@ def test_the_driver_is_blamed_for_its_own_gpu_alone() -> None:
     assert healthline(report(s)).startswith("FAIL gpu-path-unused")
 
 
-def test_the_cpu_as_requested_is_a_remark() -> None:
+def test_the_cpu_as_asked_is_a_remark() -> None:
     cpu = torch_proof(B, device="cpu", key="", tensor_device="cpu")
     s = without_gpu(healthy()).replace({"measured": without(device="cpu", driver=NOT_ASKED, torch=(cpu,)).measured})
     status, _, findings = run(ID, s, ANY)
@@ -293,7 +293,7 @@ def test_a_watched_program_whose_torch_has_no_gpu() -> None:
 
 
 @for_each(("fault", "status", "code"), [("crash", "fail", 1), ("failed", "fail", 1), ("hang", "unknown", 3)])
-def test_a_cpu_that_was_requested_for_and_did_not_compute_is_not_healthy(fault: str, status: str, code: int) -> None:
+def test_a_cpu_that_was_asked_for_and_did_not_compute_is_not_healthy(fault: str, status: str, code: int) -> None:
     broken = torch_proof(
         B, device="cpu", key="", right=Missing("error"), fault=fault, failed_step="matmul", error="signal 4"
     )

@@ -52,7 +52,7 @@ def test_an_empty_list_is_no_answer() -> None:
 
 
 @for_each("reason", ["denied", "timeout", "error", "conflict"])
-def test_whether_torch_is_installed_was_requested_and_could_not_be_told(reason: str) -> None:
+def test_whether_torch_is_installed_was_asked_and_could_not_be_told(reason: str) -> None:
     unread = healthy().replace({"torch": Torch(version=Missing(reason)), "torch_run": TorchRun()})  # type: ignore[arg-type]
     assert subjects(unread) == ["torch.version"]
     assert subjects(healthy().replace({"torch": Torch(), "torch_run": TorchRun()})) == []

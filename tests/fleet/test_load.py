@@ -177,7 +177,7 @@ def test_no_secret_and_no_name_of_a_report_is_in_the_database(tmp_path: Path) ->
     assert b"gpu-joe" in stored and b"venv" in stored
 
 
-def test_a_node_that_was_requested_for_and_did_not_answer_is_named(tmp_path: Path) -> None:
+def test_a_node_that_was_asked_for_and_did_not_answer_is_named(tmp_path: Path) -> None:
     pytest.importorskip("ClusterShell")
     (tmp_path / "gpu-1.json").write_bytes(report(machine()))
     (tmp_path / "spool.jsonl").write_text('{"node": "gpu-2", "reason": "drained in Slurm since 24 Nov"}\n')

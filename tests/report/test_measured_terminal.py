@@ -297,7 +297,7 @@ def test_a_remark_of_many_gpus_is_told_once() -> None:
     assert [page.count("A remark. As it is.") for page in pages] == [1, 1, 1]
 
 
-def test_measured_on_the_cpu_as_requested_is_no_failure() -> None:
+def test_measured_on_the_cpu_as_asked_is_no_failure() -> None:
     lines = block(cpu_measured())
     assert any(row.startswith("- GPU path not used  measured on the CPU, as requested") for row in lines)
     assert not any(row.lstrip().startswith("✗") for row in lines)

@@ -21,7 +21,7 @@ DONE = [
 
 
 @for_each("text", DONE)
-def test_a_tool_that_did_what_it_was_requested_accuses_nothing(text: str) -> None:
+def test_a_tool_that_did_what_it_was_asked_accuses_nothing(text: str) -> None:
     found = report(read(text))
     assert not found.possible and not found.likely
     assert not [f.id for f in found.findings if f.id != "required-fact-missing"]
