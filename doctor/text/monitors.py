@@ -13,7 +13,7 @@ _GPUSTAT = lazy(
 )
 """`[0] Tesla P100-PCIE-16GB | 27'C,   0 % |   103 / 16384 MB |`. Source: github.com/wookayin/gpustat, README."""
 _HEAD = lazy(r"\S{1,64} {2,60}\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4} {2,4}(\d{3}\.\d{2,3}(?:\.\d{2})?)$")
-_DISCOVERY = "gpu id | device information"
+_DISCOVERY = lazy(r"(?i)\bgpu id\b.{1,8}\bdevice information\b")
 _DISCOVERED = lazy(r"\| (\d{1,3}) {1,8}\| Name: (\S[^|]{2,60}?) {1,70}\|")
 """`| 0      | Name: NVIDIA A100-SXM4-80GB   |`. Source: docs.nvidia.com/datacenter/dcgm, Getting Started."""
 
@@ -37,6 +37,6 @@ def read_discovery(lines: list[Line]) -> Iterator[Statement]:
     """The numbered names below the table's head."""
     is_below = False
     for line in lines:
-        is_below = is_below or _DISCOVERY in line.text.lower()
+        is_below = is_below or _DISCOVERY.search(line.text) is not None
         if is_below and (found := _DISCOVERED.match(line.text)):
             yield from gpu_statements(found[2], line, int(found[1]))
