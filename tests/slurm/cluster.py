@@ -43,6 +43,11 @@ _BUSY = ("comp", "drng", "alloc", "mix", "resv")
 """sinfo's short names of nodes that a job holds, or has not left yet."""
 
 
+def left(states: dict[str, str]) -> bool:
+    """Whether every job has left its nodes: Slurm says `comp` for a while after srun ended."""
+    return all(state.split()[0].strip("*~#") not in _BUSY for state in states.values())
+
+
 class Cluster:
     """folder: with slurm.conf, prolog.sh and the logs."""
 
@@ -75,7 +80,7 @@ class Cluster:
     def heal(self, seconds: float = 30) -> None:
         """All nodes idle again, no job left."""
         self.run("scancel", "--user=root")
-        self.wait(lambda states: all(state.split()[0].strip("*~#") not in _BUSY for state in states.values()), seconds)
+        self.wait(left, seconds)
         for name, state in self.states().items():
             if not state.startswith("idle"):
                 self.run("scontrol", "update", f"nodename={name}", "state=resume")

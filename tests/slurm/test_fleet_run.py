@@ -19,7 +19,7 @@ from ..fleet import fleets
 from ..fleet.canned import H100, canned_python, recorded
 from ..fleet.walk import walked
 from ..reaction import HANG_S
-from .cluster import Cluster, slurm
+from .cluster import Cluster, left, slurm
 
 pytestmark = pytest.mark.slurm
 NAMES = tuple(f"n{number:02d}" for number in range(1, 17))
@@ -189,7 +189,8 @@ def test_only_what_failed_by_itself_is_drained(cluster: Cluster, tmp_path: Path)
         "Draining n03 in Slurm: gpudoctor: row-remap-pending: NVIDIA H100 80GB HBM3 (GPU 0) must be reset to replace a bad row of its memory",
         "Not drained: n02 (no failure there is a proven fault of the node itself)",
     ]
-    states = cluster.wait(lambda states: states["n03"].startswith("drain gpudoctor: row-remap-pending: "))
+    states = cluster.wait(left)
+    assert states["n03"].startswith("drain gpudoctor: row-remap-pending: ")
     assert states["n01"].startswith("idle") and states["n02"].startswith("idle")
 
 
