@@ -107,13 +107,16 @@ class PossibleCause(Struct, frozen=True, kw_only=True):
 
 
 class MessageCauses(Struct, frozen=True, kw_only=True):
-    """The causes that a message of the text is known to come from, and that the text's facts do not rule out."""
+    """What a message of the text means: the causes that it is known to come from and that the text's facts do not rule
+    out; for an Xid code also what NVIDIA's catalog asks for, whatever the cause."""
 
     line: int
     means: str
     """What the message says, as part of a sentence."""
     causes: tuple[str, ...]
     """Ids of checks."""
+    fix: str = ""
+    """What to do about it, whatever the cause."""
 
 
 class TextReport(Struct, frozen=True, kw_only=True):
@@ -134,7 +137,7 @@ class TextReport(Struct, frozen=True, kw_only=True):
     nothing: float = 0.0
     """The probability that nothing of the environment is wrong."""
     messages: tuple[MessageCauses, ...] = ()
-    """Of an unknown verdict: the messages whose causes are known, in the order of the text."""
+    """Of an unknown verdict: the messages whose causes or meaning are known, in the order of the text."""
     similar: tuple[Similar, ...] = ()
     """Solved threads whose text is like this one, the nearest first."""
 

@@ -157,14 +157,16 @@ def possible(report: Report, titles: Mapping[str, str]) -> list[Possible]:
 
 
 def known_causes(report: Report, titles: Mapping[str, str]) -> list[str]:
-    """What the messages of the text are known to come from, as far as the report does not name it otherwise."""
+    """What the messages of the text mean and come from, as far as the report does not name it otherwise."""
     shown = {one.id for one in possible(report, titles)} | {f.id for f in report.findings}
     found: list[str] = []
-    for row in report.text.messages if report.text else ():
+    for row in sorted(report.text.messages if report.text else (), key=lambda row: not row.fix):
         left = [name for name in row.causes if name not in shown]
-        if len(left) == len(row.causes):
-            causes = "; ".join(f"{name} ({titles.get(name, name)})" for name in left[:_MOST_CAUSES])
-            found.append(f"Line {row.line}: {row.means}. Possible causes: {causes}")
+        unshown = left if len(left) == len(row.causes) else []
+        if row.fix or unshown:
+            causes = "; ".join(f"{name} ({titles.get(name, name)})" for name in unshown[:_MOST_CAUSES])
+            words = [f"Line {row.line}: {row.means}.", row.fix, f"Possible causes: {causes}" if causes else ""]
+            found.append(" ".join(filter(None, words)))
         elif left and report.text and report.text.open != "sound":
             found.append(f"Less likely causes of line {row.line}: {', '.join(left)}")
         shown.update(left)

@@ -13,6 +13,7 @@ from ..judge import CheckResult, Report
 from ..judge.report import ProgramMessage, TextReport
 from ..snapshot import Missing, Snapshot, known
 from .suspects import ruled_out
+from .xids import is_xid
 
 _MOST = 3
 SOUND_FROM, CAUSE_FROM = 0.8, 0.3
@@ -100,7 +101,7 @@ def _text(report: Report) -> TextReport:
     errors = {
         x.line: Quote(line=x.line, text=x.text)
         for x in sorted(symptoms, key=lambda x: x.line)
-        if (x.suggests or x.of_program or x.unknown) and x.line and x.text
+        if (x.suggests or x.of_program or x.unknown or is_xid(x)) and x.line and x.text
     }
     by_line = {x.line: x for x in symptoms if x.of_program}  # one for a line: what compares its numbers comes last
     own = {x.means: x for x in by_line.values()}

@@ -18,6 +18,7 @@ from ..snapshot import Ranked, Snapshot, known
 from .messages import worded_by_people
 from .plausible import in_its_shell, is_answered, is_ruled_out
 from .success import is_cleared
+from .xids import is_xid
 
 if TYPE_CHECKING:
     from compat_matrix import Matrix
@@ -118,13 +119,14 @@ def outside_messages(s: Snapshot) -> Callable[[Ranked], bool]:
 
 
 def of_messages(s: Snapshot, results: Iterable[CheckResult]) -> tuple[MessageCauses, ...]:
-    """The causes that the text's messages are known to come from; one that says of nothing that it fails has none."""
+    """What the text's messages mean and come from; one that says of nothing that it fails is left out."""
     denied = ruled_out(s, results)
     found: list[MessageCauses] = []
     for symptom in sorted(s.symptoms, key=lambda x: x.line):
         causes = tuple(name for name in symptom.suggests if not denied(name))
-        if causes and symptom.line and not symptom.mention:
-            found.append(MessageCauses(line=symptom.line, means=symptom.means, causes=causes))
+        fix = symptom.fix if is_xid(symptom) else ""
+        if (causes or fix) and symptom.line and not symptom.mention:
+            found.append(MessageCauses(line=symptom.line, means=symptom.means, causes=causes, fix=fix))
     return tuple(found)
 
 

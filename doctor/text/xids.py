@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import lru_cache
 from pkgutil import get_data
 from typing import NamedTuple
@@ -33,6 +34,12 @@ def xid(code: int) -> Xid | None:
     return table().get(code)
 
 
+def is_xid(symptom: Symptom) -> bool:
+    """Whether it is what `xid_symptoms` says of a code: its meaning and its fix are NVIDIA's, whatever the cause."""
+    return bool(_ID.fullmatch(symptom.id))
+
+
+_ID = re.compile(r"(?:program|harmless)-xid-\d+|xid-\d+-logged")
 _SPOKEN = r"(?<![a-z])xid\b(?: ?\([^)]{0,40}\))?(?:[:=]|,? (?:error|code|event|number))?[ :=]{0,3}#?(\d{1,3})\b(?![:.])"
 _MOST = 8
 """Codes of one text that are reported."""

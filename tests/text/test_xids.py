@@ -7,8 +7,12 @@ from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
+from doctor.report.terminal import render_terminal
 from doctor.text import read
 from doctor.text.xids import table
+
+from ..judging import report
+from ..report.samples import LAYERS
 
 
 class Entry(NamedTuple):
@@ -88,3 +92,17 @@ def test_a_logged_code_is_judged_as_its_action_says() -> None:
         if entry.immediate == "IGNORE" and any(s.id == f"xid-{code}-logged" for s in symptoms):
             wrong.append(f"Xid {code} can be ignored, but it is called a fault of the host")
     assert not wrong, "\n".join(wrong)
+
+
+def test_a_logged_code_is_explained_where_it_decides_nothing() -> None:
+    """What the tool knows of a code is on the screen: 'No known error in this text' is false."""
+    silent = []
+    for code, row in table().items():
+        found = report(read(f"[1.0] NVRM: Xid (PCI:0000:17:00): {code}, pid=99, name=python"))
+        if found.verdict == "fail":
+            continue
+        shown = " ".join(render_terminal(found, LAYERS).split())
+        said = [one.fix for one in found.text.messages if one.means.startswith(f"Xid {code}: ")] if found.text else []
+        if said != [row.do] or f"Xid {code}: {row.meaning}" not in shown or "No known error" in shown:
+            silent.append(f"{code}: {said}")
+    assert not silent, "\n".join(silent)
