@@ -88,13 +88,13 @@ def kernel(value: str, line: Line) -> Iterator[Statement]:
 
 
 def wsl(value: str, line: Line) -> Iterator[Statement]:
-    """1, 2 or no."""
+    """1, 2 or no; env-doctor says `native_linux`."""
     found = re.match(r"(?:wsl\s?)?(?:version\s?)?([012])\b(?!\.\d)", value, re.I)
     if re.match(r"\d\.\d{1,3}\.\d", value):  # the version of its package
         yield say("host.wsl", 2, line, weak=True)
     elif found:
         yield say("host.wsl", int(found[1]), line)
-    elif values.yes_no(value) is False:
+    elif values.yes_no(value) is False or re.match(r"native[ _]?linux\b", value, re.I):
         yield say("host.wsl", 0, line)
 
 

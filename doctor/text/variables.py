@@ -34,7 +34,8 @@ _NEXT = lazy(r"\s{1,8}(?=[A-Z][A-Z0-9_]{2,60}=\S)")
 """Before another assignment of the same line: `CUDA_HOME=/opt/cuda LD_LIBRARY_PATH=/opt/lib python train.py`."""
 _COMMAND = lazy(r"\s{1,8}(?=[a-z~./][\w./-]{0,200}(?:\s|$))")
 """Before a command or a sentence; values with blanks are numbers, conditions with `=`, or paths of Windows."""
-_NOTHING = ("none", "null", "unset", "not set", "(none)", "(unset)", "(not set)", "<none>", "<not set>", "<unset>")
+NOT_SET = ("none", "null", "unset", "not set", "empty", "undefined", "not defined", "not detected", "not found",
+           "(none)", "(unset)", "(not set)", "<none>", "<not set>", "<unset>")  # fmt: skip
 """As value of a variable: it is not set. `NVIDIA_VISIBLE_DEVICES=none` is a value of its own."""
 _SECRET = ("TOKEN", "SECRET", "PASSWORD", "_KEY", "AUTH")
 
@@ -78,7 +79,7 @@ def variable(name: str, content: str, line: Line) -> Iterator[Statement]:
     value = content.strip().strip("'\"")
     if not name.startswith(NAMES) or any(word in name for word in _SECRET):
         return
-    if value.lower() in _NOTHING and not (name == "NVIDIA_VISIBLE_DEVICES" and value == "none"):
+    if value.lower() in NOT_SET and not (name == "NVIDIA_VISIBLE_DEVICES" and value == "none"):
         yield say("variable.unset", name, line)
         return
     if name == "CUDA_VERSION" or value.lower() in ("n/a", "could not collect") or value.startswith("("):

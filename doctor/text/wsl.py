@@ -15,7 +15,8 @@ _NAME = lazy(r"\bWSL\b|\b(?:windows )?subsystem for linux\b|\bwsl(?:[ _]version|
 _ELSEWHERE = lazy(
     not_here("denied", "compared", "elsewhere", "supposed", then=r".{0,40}\bwsl").pattern
     + r"|\b(?:native|outside|either)\b.{0,40}\bwsl|\bwsl ?[12] (?:or|and|/) |/wsl[/\w-]|wsl[-_]\w|\?\s*$"
-    + r"|\bwsl ?2?\b\W{0,4}(?:no(?! (?:devices|cuda|gpus?|nvidia|such)\b)|not|false|0|none|n/a|off)\b|\[ ?\]",
+    + r"|\bwsl ?2?\b\W{0,4}(?:no(?! (?:devices|cuda|gpus?|nvidia|such)\b)|not|false|0|none|n/a|off)\b|\[ ?\]"
+    + r"|\bwsl ?2?\b\W{0,4}native[ _]?linux\b",
     re.I,
 )
 """WSL is asked about, denied, compared with, or part of an address."""

@@ -100,6 +100,11 @@ def test_wsl_by_its_paths(text: str) -> None:
     assert place(text).host.wsl == 2
 
 
+@for_each("text", ["Wsl2: native_linux", '"wsl": "Native Linux",', "WSL: native linux", "WSL2 - Native Linux"])
+def test_a_tool_that_says_native_linux_is_not_wsl(text: str) -> None:
+    assert known(place(text).host.wsl) in (0, None)
+
+
 @for_each(
     "text",
     [

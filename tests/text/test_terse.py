@@ -105,3 +105,21 @@ def test_the_place_and_the_verb_end_a_fragment() -> None:
 def test_what_was_there_before_is_not_there_now(note: str) -> None:
     s = read(note)
     assert known(s.driver.nvml_driver_version) != "470" and known(s.torch.version) not in ("2.6", "2.4")
+
+
+@for_each(
+    "mark, name",
+    [("", "LD_LIBRARY_PATH"), ("⚠️   ", "CUDA_HOME"), ("- ", "CUDA_VISIBLE_DEVICES"), ("[x] ", "NCCL_DEBUG")],
+)
+def test_a_variable_that_is_not_set_has_no_value(mark: str, name: str) -> None:
+    """`LD_LIBRARY_PATH is unset.` is no path named 'is'."""
+    for words in (
+        "is unset.",
+        "is not set",
+        "was not set",
+        "is empty",
+        "     not detected",
+        ": not found",
+        "is undefined",
+    ):
+        assert isinstance(read(f"torch 2.4.1+cu121\n{mark}{name} {words}").host.environment, Missing), words

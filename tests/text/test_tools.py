@@ -84,6 +84,16 @@ FACTS: dict[str, dict[str, Any]] = {
     "tiny-cuda-nn": {"torch.version": "2.1.0+cu118", "cuda.nvcc_version": "11.7"},
     "lightning-fit": {"torch_run.cuda_available": False},
     "gpustat": {"driver.nvml_driver_version": "570.133.20"},
+    "env-doctor": {"driver.nvml_driver_version": "550.127", "driver.nvml_cuda_version": "12.4", "torch.version": "2.4.1+cu121",
+                   "torch_run.arch_list": ("sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_90"),
+                   "host.wsl": Missing("not-asked", "")},
+    "env-doctor-nvcc": {"driver.nvml_driver_version": "580.95", "cuda.nvcc_version": "13.0", "torch.cuda": "12.1"},
+    "env-doctor-export": {"driver.nvml_cuda_version": "12.4", "torch.version": "2.4.1+cu121", "torch.cuda": "12.1",
+                          "host.wsl": 0, "python.patient.version": "3.11.7"},
+    "cuda-doctor": {"driver.nvml_driver_version": "550.127.05", "driver.nvml_cuda_version": "12.4", "torch.cuda": "12.1",
+                    "cuda.nvcc_version": "13.0", "cuda.gcc_version": "12.2.0"},
+    "nvitop": {"driver.nvml_driver_version": "580.82.07", "driver.nvml_cuda_version": "13.0"},
+    "nvitop-ascii": {"driver.nvml_driver_version": "580.82.07", "driver.nvml_cuda_version": "13.0"},
 }  # fmt: skip
 GPUS = {
     "torch-image": [("NVIDIA GeForce RTX 5090", None)],
@@ -122,6 +132,12 @@ GPUS = {
     "gpustat": [("NVIDIA L40S", None)] * 2,
     "gpustat-2021": [("GeForce GTX 1080 Ti", None)],
     "dcgmi-discovery": [("NVIDIA A100-SXM4-80GB", None)] * 2,
+    "env-doctor": [("NVIDIA L40S", None)],
+    "env-doctor-nvcc": [("NVIDIA L40S", None)],
+    "env-doctor-export": [("NVIDIA L40S", "8.9")],
+    "cuda-doctor": [("NVIDIA L40S", "8.9")],
+    "nvitop": [("L40S", None)],
+    "nvitop-ascii": [("H100 80GB HBM3", None)],
 }  # fmt: skip
 PACKAGES = {
     "ds-report": {"deepspeed": "0.15.3"},

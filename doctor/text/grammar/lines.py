@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from ...formats.lazy import lazy
 from ..statement import Line
 from ..values import is_bound
+from ..variables import NOT_SET
 from .nested import flat_lines, json_lines, yaml_lines
 from .pairs import pairs
 from .sentences import clauses
@@ -110,7 +111,7 @@ def _usual(key: str, value: str, number: int, sign: str = "") -> Iterator[Line]:
     value = value.strip().strip("'\"").strip()
     word = value.lower().rstrip(".")
     if name := variable(key):
-        if word in ("unset", "not set", "none", "null"):
+        if word in NOT_SET:
             yield Line(number, f"{name} is unset")
         else:
             yield Line(number, f"{name}={value}")
@@ -184,7 +185,8 @@ def _spoken(text: str) -> tuple[str, str] | None:
             return (key, value) if _THING.fullmatch(value) and words[count].lower() not in _VERBS else None
         if _VERSION.fullmatch(value) or _SHORT.fullmatch(value):
             return key, value
-        return (key, value) if (variable(key) or "_" in key) and len(words) - count < 4 else None
+        said = len(words) - count < 4 and words[count].lower() not in _VERBS
+        return (key, value) if (variable(key) or "_" in key) and said else None
     return None
 
 

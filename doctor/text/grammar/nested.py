@@ -155,6 +155,9 @@ def _flattened(path: tuple[str, ...], value: Any, level: int) -> Iterator[Told]:
             yield from _gpus(key, [value])
         elif plain(key) in words("of_packages"):
             for name, version in value.items():
+                if isinstance(version, dict):  # env-doctor: {"version": "2.4.1+cu121", "cuda_version": "12.1"}
+                    yield from _flattened((str(name),), version, level + 1)
+                    continue
                 gone = str(version).lower() in ("none", "not installed", "null", "absent", "missing")
                 yield str(name), f"{name} (not installed)" if gone else f"{name}=={_flat(version)}"
         else:
