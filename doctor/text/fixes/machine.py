@@ -134,7 +134,8 @@ def _mig(t: Evidence) -> Iterable[Fix]:
 
 FIXES: dict[str, Builder] = {
     "mig-limitations": _mig, "gpu-fell-off-bus": _fell_off, "gpu-hardware-ecc-fault": _memory_fault,
-    "gpu-recovery-action-needed": _needs_reset, "gpu-power-or-thermal-limited": _slowed,
+    "gpu-recovery-action-needed": _needs_reset, "row-remap-pending": _needs_reset,
+    "gpu-power-or-thermal-limited": _slowed,
     "pcie-link-or-topology-slow": _link, "firmware-bar-settings": _firmware, "gpu-memory-held-by-stale-process": _held,
     "wsl-pinned-memory-limit": _pinned, "cuda-visible-devices-wrong": _visible,
     "cuda-device-order-mismatch": lambda t: (pci_order(t.s),),
