@@ -60,8 +60,10 @@ _ODD = {
     "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u201e": '"',
     "\u2013": "-", "\u2212": "-", "\u2011": "-",
     "\uff1a": ": ", "\uff0c": ", ", "\uff08": " (", "\uff09": ") ", "\uff1d": "=", "\u3002": ". ",
+    "\u2502": "|", "\u2503": "|", "\u2551": "|",
 }  # fmt: skip
-"""Blanks, quotes and signs that mail, word processors and East Asian keyboards put in place of the plain ones."""
+"""Blanks, quotes and signs that mail, word processors and East Asian keyboards put in place of the plain ones, and the
+upright lines of tables."""
 
 
 def lines_of(text: str, numbers: Sequence[int] = ()) -> list[Line]:

@@ -101,7 +101,7 @@ def _text(report: Report) -> TextReport:
     errors = {
         x.line: Quote(line=x.line, text=x.text)
         for x in sorted(symptoms, key=lambda x: x.line)
-        if (x.suggests or x.of_program or x.unknown or is_xid(x)) and x.line and x.text
+        if ((x.suggests and not x.mention) or x.of_program or x.unknown or is_xid(x)) and x.line and x.text
     }
     by_line = {x.line: x for x in symptoms if x.of_program}  # one for a line: what compares its numbers comes last
     own = {x.means: x for x in by_line.values()}

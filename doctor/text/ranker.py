@@ -41,8 +41,10 @@ _NONE_COUNTED = lazy(
     r"(?i)(?:error|correctable|fault|failure|replay|retr(?:y|ie))\w{0,3}(?: \w{1,12}){0,2} {0,40}[:=] ?0$"
 )
 """A count of faults, of which there were none: its words are no sign of one."""
-_HEADING = lazy(r"^\|.*(?:Persistence-M|Volatile Uncorr|GPU-Util|MIG M\.|Processes:|Process name|ID +ID +|Usage +\|$)")
-"""Of the table that nvidia-smi prints, sick or sound."""
+_HEADING = lazy(
+    r"^\|.*(?:Persistence-M|Volatile Uncorr|GPU-Util|MIG M\.|Processes:|Process name|ID +ID +|Usage +\|$|%GMBW)"
+)
+"""Of the table that nvidia-smi or nvitop prints, sick or sound."""
 _WORD = lazy(r"[a-z_]{2,}|\d+(?:\.\d+)*")
 
 

@@ -1,4 +1,4 @@
-"""What nvidia-smi prints: the banner (old, and 610+ with KMD and CUDA UMD), and -q. Also nvcc --version."""
+"""What nvidia-smi prints (the banner, old and 610+, and -q), nvitop's table, and `nvcc --version`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from ..formats.lazy import lazy
 from . import values
 from .statement import Line, Statement, say
 
-_BANNER = lazy(r"NVIDIA-SMI\s{1,8}(\d{3}\.\d{2,3}(?:\.\d{2,3})?|N/A)")
+_BANNER = lazy(r"NVIDIA-SMI\s{1,8}(\d{3}\.\d{2,3}(?:\.\d{2,3})?|N/A)|NVITOP\s{1,8}\d")
 _DRIVER = lazy(r"(?:Driver|KMD) Version:\s{0,8}(\d{3}\.\d{2,3}(?:\.\d{2,3})?)")
-_CUDA = lazy(r"CUDA (?:UMD )?Version:\s{0,8}(\d{1,2}\.\d{1,2})\b")
+_CUDA = lazy(r"CUDA (?:UMD |Driver )?Version:\s{0,8}(\d{1,2}\.\d{1,2})\b")
 _ROW = lazy(
     r"\|\s{1,4}(\d{1,3})\s{1,4}(\S[^|]{1,60}?)\s{1,30}(?:On|Off|N/A|WDDM|TCC|MCDM)\s{0,4}\|\s{0,4}"
     r"([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)?"
@@ -21,7 +21,7 @@ _ALONE = lazy(
 )
 """A row of the table that is pasted without its banner."""
 _ECC = lazy(r"\b(?:On|Off)\s{1,3}\|\s{1,40}(\d{1,9}|Off)\s{0,2}\|\s{0,4}$")
-_MEMORY = lazy(r"(\d{1,7})MiB\s{0,4}/\s{0,6}(\d{1,7})MiB")
+_MEMORY = lazy(r"(\d{1,7}(?:\.\d{1,2})?[MG])iB\s{0,4}/\s{0,6}(\d{1,7}(?:\.\d{1,2})?[MG])iB")
 _OWNER = lazy(r"\|\s{1,6}(\d{1,3})\s{1,8}(?:N/A\s{1,6}N/A\s{1,6})?(?:\d{1,9}|-|Not)\b")
 _MUCH_MIB = 2000
 _MODE = lazy(r"\b(E\. Process|E\. Thread|Prohibited|Default)\b")
@@ -40,10 +40,10 @@ def read_smi(lines: list[Line]) -> Iterator[Statement]:
             if bare.startswith("+--"):
                 yield say("raised.smi-lists-no-process", True, line)
             processes = set(bare) == {"="}
-        if not seen and "NVIDIA-SMI" not in text and not _ALONE.match(text):
+        if not seen and not _BANNER.search(text) and not _ALONE.match(text):
             continue
         busy.read_line(text)
-        if "NVIDIA-SMI" in text and _BANNER.search(text):
+        if _BANNER.search(text):
             seen = True
             if driver := _DRIVER.search(text):
                 yield say("driver.nvml_driver_version", driver[1], line)
@@ -67,15 +67,20 @@ def read_smi(lines: list[Line]) -> Iterator[Statement]:
             yield say("gpu", fields, line)
         elif index is not None and (memory := _MEMORY.search(text)) and "%" in text:
             fields = {"index": index, "name": None, "count": 1, "vendor": "nvidia",
-                      "memory_used_mib": int(memory[1]), "memory_total_mib": int(memory[2])}  # fmt: skip
+                      "memory_used_mib": _mib(memory[1]), "memory_total_mib": _mib(memory[2])}  # fmt: skip
             if mode := _MODE.search(text):
                 fields["compute_mode"] = {"E. Process": "exclusive-process", "E. Thread": "exclusive-thread"}.get(
                     mode[1], mode[1].lower()
                 )
             yield say("gpu", fields, line)
-            busy.row(index, int(memory[1]), int(memory[2]), text, line)
+            busy.row(index, _mib(memory[1]), _mib(memory[2]), text, line)
             index = None
     yield from busy.statements()
+
+
+def _mib(size: str) -> int:
+    """`46068M`, `44.99G` (of nvitop) in MiB."""
+    return round(float(size[:-1]) * (1024 if size[-1] == "G" else 1))
 
 
 class _Memory:
@@ -94,7 +99,7 @@ class _Memory:
 
     def row(self, index: int, used: int, total: int, text: str, line: Line) -> None:
         """A card's memory and load."""
-        load = re.search(r"MiB\s{0,4}\|\s{1,8}(\d{1,3})%\s", text)
+        load = re.search(r"[MG]iB\s{0,4}\|\s{1,8}(\d{1,3})%\s", text)
         if used >= _MUCH_MIB and used * 4 >= total and load and int(load[1]) == 0:
             self._held[index] = line
 

@@ -62,7 +62,7 @@ _CALLS = ("is_available", "torch.__version__", "torch.version.", "get_arch_list"
 READERS = (
     Reader("grammar.pairs", "read_keyed"),
     Reader("gpus", "read_gpus", ("gpu", "device")),
-    Reader("smi", "read_smi", ("nvidia-smi", "off |")),
+    Reader("smi", "read_smi", ("nvidia-smi", "nvitop", "off |")),
     Reader("smi", "read_query", ("nvsmi", "volatile")),
     Reader("query_csv", "read_csv", _CSV),
     Reader("monitors", "read_gpustat", (" mb |",)),

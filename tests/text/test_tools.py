@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from doctor.report.pasted import open_words
 from doctor.snapshot import Gpu, Missing, PciDevice, Snapshot, Toolkit
 from doctor.text import judgeable, read
 
+from ..judging import report
 from ..rows import for_each
 from ..soundness.sound import assert_fixes_are_sound
 from .texts import NAMES, text
@@ -377,7 +379,7 @@ def test_names_with_underscores_are_not_bold_text(name: str) -> None:
     assert any(name in symptom.text for symptom in s.symptoms)
 
 
-@for_each("name, used", [("gpustat", [4, 44021]), ("gpustat-2021", [901])])
+@for_each("name, used", [("gpustat", [4, 44021]), ("gpustat-2021", [901]), ("nvitop", [4]), ("nvitop-ascii", [4])])
 def test_a_monitor_tells_how_much_memory_is_in_use(name: str, used: list[int]) -> None:
     gpus = read(text(name)).gpus
     assert not isinstance(gpus, Missing) and [gpu.memory_used_mib for gpu in gpus] == used
@@ -389,3 +391,12 @@ def test_a_failed_test_of_dcgm_is_a_complaint_in_its_own_words(name: str) -> Non
     failed, passed = (read(rows.format(word)).symptoms for word in ("Fail - All", "Pass - All"))
     assert any(symptom.suggests and "DCGM's diagnostics" in symptom.means for symptom in failed)
     assert not any(symptom.suggests for symptom in passed)
+
+
+@for_each(
+    "name", ["gpustat", "nvitop", "nvitop-ascii", "dcgmi-discovery", "env-doctor", "env-doctor-export", "cuda-doctor"]
+)
+def test_what_a_tool_prints_on_a_sound_machine_has_no_likely_cause(name: str) -> None:
+    """'No running processes found' is no sign of a process that hides."""
+    found = report(read(text(name)))
+    assert not open_words(found).startswith("Most likely") and not found.text.errors, open_words(found)
