@@ -53,7 +53,7 @@ def trade_offs(one: Candidate, newest: tuple[int, ...]) -> tuple[str, ...]:
     if one.grade == "minor-version":
         lost.append("cannot compile kernels at run time from PTX newer than the driver (its own machine code runs)")
     if one.grade == "forward-compat":
-        lost.append(f"needs {one.compat_package}, installed and first on the loader's path; no feature is lost")
+        lost.append(f"requires {one.compat_package}, installed and first on the loader's path; no features are lost")
     if numbers(one.build.torch)[:2] < newest[:2]:
         lost.append(f"lacks what torch {newest[0]}.{newest[1]} adds over {one.build.torch}")
     lost += [choice.gives_up for choice in one.chosen if choice.gives_up]

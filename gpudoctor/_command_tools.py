@@ -35,7 +35,7 @@ _Os = Annotated[Word | None, Meta(description="linux, windows or wsl")]
 _Arch = Annotated[Word | None, Meta(description="x86_64 or aarch64")]
 _Saved = Annotated[Word | None, Meta(description="Path of a saved JSON report, instead of this machine")]
 Specs = Annotated[
-    Words, Meta(description="Paths of TOML files that state versions, as gpudoctor print spec writes them")
+    Words, Meta(description="Paths to TOML files that specify versions, in the format that gpudoctor print spec writes")
 ]
 _Count = Annotated[int, Meta(ge=1)] | None
 

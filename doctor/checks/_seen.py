@@ -1,4 +1,4 @@
-"""What the driver's witnesses say, as yes, no or None (not known). Shared by the checks of driver and container."""
+"""Evidence of a working driver, as yes, no or None (unknown). Shared by the driver and container checks."""
 
 from __future__ import annotations
 

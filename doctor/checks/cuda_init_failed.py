@@ -1,4 +1,4 @@
-"""CUDA does not start: cuInit returns an error, no device is listed, or the driver's libcuda is missing.
+"""CUDA fails to initialize: cuInit returns an error, no device is listed, or the driver's libcuda is missing.
 
 What is wrong: cuInit is the first call of every CUDA program. It returns an error, or the driver runs but there is no
 libcuda.so.1 to call, so no program can use the GPU.
@@ -26,7 +26,7 @@ from ._seen import ALL_CAUSES, absent, hidden_on_purpose, is_wsl
 
 CHECK = Check(
     __name__,
-    title="CUDA does not start",
+    title="CUDA fails to initialize",
     sound="CUDA starts (cuInit)",
     severity="critical",
     layer="libraries",
@@ -44,7 +44,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         if not _only_libcuda_missing(s):
             raise Skip("libcuda was not found", without="gpu")
         yield CHECK.fail(
-            "CUDA does not start: the driver runs, but its libcuda.so.1 is missing",
+            "CUDA fails to initialize: the driver runs, but its libcuda.so.1 is missing",
             "NVML works and lists the GPU, but libcuda.so.1 is neither on the loader's path nor in a driver folder.",
             facts={"nvml_init": 0, "libcuda": None},
             fixes=install_libcuda(s),
@@ -59,7 +59,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         return
     row = m.cuda_error(code)
     name = known(s.driver.cu_init_name) or (row.driver_name if row else "")
-    title = f"CUDA does not start: cuInit returns {code}{f' ({name})' if name else ''}"
+    title = f"CUDA fails to initialize: cuInit returns {code}{f' ({name})' if name else ''}"
     detail = f"{row.message[:1].upper()}{row.message[1:]}." if row and row.message else ""
     if row and row.causes:
         detail += f" Usual causes: {row.causes}."

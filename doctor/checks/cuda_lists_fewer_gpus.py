@@ -1,4 +1,4 @@
-"""CUDA lists fewer GPUs than the driver has, and no setting hides them.
+"""CUDA sees fewer GPUs than the driver, and no setting hides them.
 
 What is wrong: NVML (and nvidia-smi) lists a GPU that CUDA leaves out of its list, so no program can compute on it.
 
@@ -33,7 +33,7 @@ from .cuda_visible_devices_wrong import named
 
 CHECK = Check(
     __name__,
-    title="CUDA lists fewer GPUs than the driver has",
+    title="CUDA sees fewer GPUs than the driver",
     sound="CUDA leaves out only GPUs that CUDA_VISIBLE_DEVICES hides",
     severity="critical",
     layer="driver",
@@ -49,7 +49,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     if absent(s.driver.libcuda_path) and absent(s.driver.cu_init):
         raise Skip("libcuda was not found", without="gpu")
     if need("driver.cu_init", s.driver.cu_init) != 0:
-        raise NotExamined("CUDA does not start")
+        raise NotExamined("CUDA fails to initialize")
     devices = need("driver.cuda_devices", s.driver.cuda_devices)
     need_gpus(s)
     gpus = [gpu for gpu in numbers.session(s) or () if known(gpu.uuid) or known(gpu.pci_address)]

@@ -46,7 +46,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails if the driver is older than the lowest one for torch's CUDA major, and no compat libcuda helps."""
+    """Fails if the driver is older than the lowest one for torch's CUDA major version, and no compat libcuda helps."""
     cuda = cuda_build(s)
     driver = s.driver.version
     reported = known(s.driver.cuda_version) or known(s.driver.nvml_cuda_version)

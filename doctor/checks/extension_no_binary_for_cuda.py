@@ -10,7 +10,7 @@ Why it happens: the extension is older than the CUDA version of this torch, or w
 BNB_CUDA_VERSION names a version that the package does not contain.
 
 How to fix it: install a newer release of the extension (bitsandbytes 0.50 and newer can also use the nearest library of
-the same CUDA major); see the command. You do not need to install a CUDA toolkit.
+the same CUDA major version); see the command. You do not need to install a CUDA toolkit.
 
 Source: names of bitsandbytes' libraries; ELF DT_NEEDED of the extension; bitsandbytes/cextension.py.
 """

@@ -111,7 +111,7 @@ def _why(s: Snapshot, load: Load | None, worst: Slower) -> str:
         return "Most likely, its link came up narrow or slow, or it shares a PCIe switch with other devices."
     for words, reasons in (
         ("Heat slowed it down", ("sw-thermal", "hw-thermal")),
-        ("Its hardware protection slowed it down (power supply, power brake)", ("power-brake", "hw-slowdown")),
+        ("Its hardware protection (power supply or power brake) slowed it down", ("power-brake", "hw-slowdown")),
         ("Its power limit slowed it down", ("power-cap",)),
     ):
         if share(load, *reasons) > 0:

@@ -38,7 +38,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Warns if the driver is older than the image's CUDA major needs and nothing shows that CUDA works."""
+    """Warns if the driver is older than the image's CUDA major version needs and nothing shows that CUDA works."""
     need("container.kind", s.container.kind)
     image = need("container.image_cuda", s.container.image_cuda)
     if not container_kind(s) or not image:

@@ -1,16 +1,16 @@
 """CUDA wheels for different CUDA versions are mixed, but PyTorch needs a matching set.
 
-What is wrong is one of these: nvJitLink is older than cuSPARSE, which calls it; wheels for two CUDA majors that write
-into the same folder (nvidia-nccl-cu12 and nvidia-nccl-cu13, nvidia-cudnn-cu11 and -cu12) are both installed, so the one
-installed last has overwritten the other's files; a symbol of a CUDA library is missing; the compiler's wheel
+What is wrong is one of these: nvJitLink is older than cuSPARSE, which calls it; wheels for two CUDA major versions that
+write into the same folder (nvidia-nccl-cu12 and nvidia-nccl-cu13, nvidia-cudnn-cu11 and -cu12) are both installed, so
+the one installed last has overwritten the other's files; a symbol of a CUDA library is missing; the compiler's wheel
 (nvidia-cuda-nvcc) is for a different CUDA version than the headers (nvidia-cuda-runtime) that it compiles with.
 
 Symptoms: `undefined symbol: __nvJitLinkAddData_12_1, version libnvJitLink.so.12`, `libtorch_cuda.so: undefined
 symbol: ncclCommResume`, `undefined symbol: ncclMemFree`, `CUDA compiler and CUDA toolkit headers are incompatible`,
 `ptxas fatal : Unsupported .version 9.3; current version is '9.0'`.
 
-Why it happens: two frameworks in one environment, an upgrade of `torch` across CUDA majors, or packages that pin
-different versions of these wheels.
+Why it happens: two frameworks in one environment, an upgrade of `torch` to a different CUDA major version, or packages
+that pin different versions of these wheels.
 
 How to fix it: remove the wheels for the other CUDA version and install the pinned ones again. Do both: the removal also
 deletes files that the two sets share.
@@ -48,7 +48,7 @@ CHECK = Check(
 
 
 _ONE_FOLDER = ("cudnn", "nccl", "cusparselt", "nvshmem")
-"""Libraries whose wheels write the same file names for every CUDA major."""
+"""Libraries whose wheels write the same file names for every CUDA major version."""
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:

@@ -9,8 +9,8 @@ all-reduce; work on a single GPU is fine.
 Why it happens: a newer NCCL wheel dropped this GPU generation before PyTorch did, or an older NCCL was installed with a
 PyTorch for a new GPU.
 
-How to fix it: install an NCCL release for the same CUDA major that has code for this GPU; see the command in the
-finding. Until then `init_process_group("gloo")` works.
+How to fix it: install an NCCL release for the same CUDA major version that has code for this GPU; see the command in
+the finding. Until then `init_process_group("gloo")` works.
 
 This is a failure with several GPUs, and only a note with one, because NCCL then has nothing to do.
 

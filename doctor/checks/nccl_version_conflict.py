@@ -11,7 +11,7 @@ hand for a cluster.
 
 How to fix it: unset the variable, or install the NCCL that `torch` pins; see the command in the finding.
 
-Two other checks are related: mixed-cuda-wheels covers wheels for two CUDA majors in one folder, and
+Two other checks are related: mixed-cuda-wheels covers wheels for two CUDA major versions in one folder, and
 ld-library-path-shadows-cuda-libs covers a library on LD_LIBRARY_PATH. An NCCL newer than PyTorch's is harmless.
 
 Source: NCCL's release notes (functions of each version); Requires-Dist in torch's METADATA.
@@ -87,7 +87,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 
 def _explained(s: Snapshot) -> bool:
-    """Whether wheels for several CUDA majors, or LD_LIBRARY_PATH, explain it: separate checks judge those."""
+    """Whether wheels for several CUDA major versions, or LD_LIBRARY_PATH, explain it: separate checks judge those."""
     wheels = {d.name for d in known(s.python.distributions) or () if re.fullmatch(r"nvidia-nccl-cu\d+", d.name)}
     hidden = any(
         item.name == "libnccl" and item.found_by == "LD_LIBRARY_PATH" for item in known(s.cuda.libraries) or ()

@@ -5,8 +5,8 @@ What is wrong: code compiled for NumPy 1 cannot use NumPy 2, so PyTorch up to 2.
 Symptoms: `A module that was compiled using NumPy 1.x cannot be run in NumPy 2.0.0 as it may crash`, `Failed to
 initialize NumPy: _ARRAY_API not found`, `RuntimeError: Numpy is not available`, `numpy.dtype size changed`.
 
-Why it happens: NumPy was installed later than an old PyTorch, without an upper bound on its version, or the other way
-around.
+Why it happens: NumPy was installed after an old PyTorch without an upper bound on its version, or an old PyTorch was
+installed after a new NumPy.
 
 How to fix it: install `numpy<2` for PyTorch up to 2.2, or a newer PyTorch.
 

@@ -8,7 +8,7 @@ Symptoms: `#error -- unsupported GNU version! gcc versions later than 12 are not
 Why it happens: a new Linux distribution with an older toolkit.
 
 How to fix it: install an older gcc alongside this one and set CC and CXX to it (PyTorch passes CC on to nvcc), or use a
-newer toolkit with the same CUDA major. -allow-unsupported-compiler only silences the error.
+newer toolkit with the same CUDA major version. -allow-unsupported-compiler only silences the error.
 
 Checked only with `--building`.
 

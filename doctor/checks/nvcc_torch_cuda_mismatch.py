@@ -8,8 +8,8 @@ Symptoms: `RuntimeError: The detected CUDA version (12.2) mismatches the version
 
 Why it happens: the system's toolkit was chosen to match the driver, but the `torch` wheel was chosen for other reasons.
 
-How to fix it: use a toolkit with PyTorch's CUDA major (export CUDA_HOME), or install one: several can be installed side
-by side. Or use a prebuilt wheel, which needs no toolkit.
+How to fix it: use a toolkit with PyTorch's CUDA major version (export CUDA_HOME), or install one: several can be
+installed side by side. Or use a prebuilt wheel, which needs no toolkit.
 
 Checked only with `--building`, because the toolkit's version does not matter for running PyTorch.
 

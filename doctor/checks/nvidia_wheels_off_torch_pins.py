@@ -1,7 +1,7 @@
 """Some installed nvidia-* wheels are not the versions that torch pins.
 
 What is wrong: each torch wheel names the exact version of every CUDA library that it was built and tested with. Other
-versions for the same CUDA major usually work, but some do not (missing symbols, wrong results, slower kernels).
+versions for the same CUDA major version usually work, but some do not (missing symbols, wrong results, slower kernels).
 
 Symptoms: `pip check` lists `torch 2.8.0 has requirement nvidia-nccl-cu12==2.27.3, but you have ...`; later there are
 undefined symbols, or no symptoms at all.
@@ -11,8 +11,9 @@ upgraded by hand.
 
 How to fix it: install the pinned versions, or keep what is installed if the change was made on purpose.
 
-This is a warning, or a failure if the first number of the version differs (a different CUDA major). nvJitLink older
-than cuSPARSE, wheels for several majors in one folder, and a cuDNN that PyTorch rejects each have a separate check.
+This is a warning, or a failure if the first number of the version differs (a different CUDA major version). nvJitLink
+older than cuSPARSE, wheels for several majors in one folder, and a cuDNN that PyTorch rejects each have a separate
+check.
 
 Source: Requires-Dist in torch's METADATA.
 """

@@ -82,7 +82,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
 
 
 def _wheel(s: Snapshot, cuda: str) -> Distribution | None:
-    """The NVRTC wheel for torch's CUDA major (older builds carry the library in torch/lib)."""
+    """The NVRTC wheel for torch's CUDA major version (older builds carry the library in torch/lib)."""
     major = cuda.partition(".")[0]
     for name in (f"nvidia-cuda-nvrtc-cu{major}", "nvidia-cuda-nvrtc"):
         found = s.python.distribution(name)
@@ -103,7 +103,7 @@ def _fixes(s: Snapshot, m: Matrix, cuda: str, first: str) -> tuple[Fix, ...]:
         name = "nvidia-cuda-nvrtc" + ("-cu12" if numbers(cuda)[0] == 12 else "")
         put = (Distribution(name=name, version=f"{first}.0", location=site_packages(s)),)
         step = Step(
-            text="NVRTC can be newer than torch's pin if the CUDA major is the same.",
+            text="NVRTC can be newer than torch's pin if the CUDA major version is the same.",
             where="environment",
             **ways(s, Install(packages=(f"{name}=={first}.*",), deps=False)),
             changes={"python.distributions": with_distributions(s, put)},

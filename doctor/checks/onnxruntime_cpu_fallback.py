@@ -1,18 +1,18 @@
 """ONNX Runtime uses the CPU: its CPU package overwrote the GPU package, or the GPU package cannot load its libraries.
 
 What is wrong is one of these: `onnxruntime` and `onnxruntime-gpu` are both installed, and because both write into the
-same folder, the one installed last wins; or onnxruntime-gpu needs CUDA libraries (for the CUDA major it was built for)
-that are not installed.
+same folder, the one installed last wins; or onnxruntime-gpu needs CUDA libraries (for the CUDA major version it was
+built for) that are not installed.
 
 Symptoms: `Specified provider 'CUDAExecutionProvider' is not in available provider names`, `Failed to load library
 libonnxruntime_providers_cuda.so with error: libcublasLt.so.12: cannot open shared object file`; otherwise there is no
 message, and the program is just slow.
 
 Why it happens: another package depends on plain onnxruntime; onnxruntime-gpu on PyPI moved to CUDA 12 with 1.19 and to
-CUDA 13 with 1.27, while the installed PyTorch uses a different CUDA major.
+CUDA 13 with 1.27, while the installed PyTorch uses a different CUDA major version.
 
-How to fix it: keep only one of the two packages; install the release for PyTorch's CUDA major, because PyTorch ships
-those libraries (in that case, `import torch` first, or call onnxruntime.preload_dlls()).
+How to fix it: keep only one of the two packages; install the release for PyTorch's CUDA major version, because PyTorch
+ships those libraries (in that case, `import torch` first, or call onnxruntime.preload_dlls()).
 
 This is a warning, or a failure with `--require onnxruntime-gpu`. The CPU package alone is only a note.
 
@@ -42,7 +42,7 @@ CHECK = Check(
 )
 
 _LAST = {12: "1.26.0"}
-"""CUDA major -> the last onnxruntime-gpu on PyPI that is built for it."""
+"""CUDA major version -> the last onnxruntime-gpu on PyPI that is built for it."""
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:

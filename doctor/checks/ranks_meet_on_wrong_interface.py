@@ -13,10 +13,10 @@ on every node with the same address.
 How to fix it: set GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME to the interface that reaches the other nodes.
 
 This is a failure if one of these variables names the wrong interface and the ranks did not reach each other. It is also
-a failure if they did not reach each other and MASTER_ADDR is the loopback address, so that each node waits for itself.
-Checked only on several nodes, or from NCCL's own log in pasted text. If the data arrived over that interface anyway
-(several nodes on one machine), the check passes. For gloo, `prove --links` itself uses the interface that reaches the
-address in `--nodes`.
+a failure if they did not reach each other and MASTER_ADDR is the loopback address, which makes each node wait for
+itself. Checked only when running on more than one node, or from NCCL's own log in pasted text. If the data arrived over
+that interface anyway (several nodes on one machine), the check passes. For gloo, `prove --links` itself uses the
+interface that reaches the address in `--nodes`.
 
 Source: NCCL's log and the host's own addresses in `gpudoctor prove --links --nodes`; NCCL user guide,
 NCCL_SOCKET_IFNAME.

@@ -79,7 +79,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
         words.append(f"Only in the earlier report: {', '.join(dict.fromkeys(name or key for name, key in found.gone))}")
     if found.left_out:
         words.append(f"Rates not measured again: {len(found.left_out)}")
-    counted = f"{len(others)} rates" if len(others) > 1 else "One rate"
+    counted = f"{len(others)} rates" if len(others) > 1 else "A single rate"
     title = f"{counted} changed since the baseline" if others else "The other rates did not clearly change"
     if not others and not lost:
         title = "No rate clearly changed since the baseline"

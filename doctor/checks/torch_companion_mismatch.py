@@ -79,7 +79,7 @@ def _first_of_each(distributions: tuple[Distribution, ...]) -> list[Distribution
 
 
 def _linked_otherwise(s: Snapshot, d: Distribution) -> tuple[str, dict[str, Any]]:
-    """What the companion's own libraries link against the build of torch: CUDA or none, and the CUDA major."""
+    """What the companion's own libraries link against the build of torch: CUDA or none, and the CUDA major version."""
     kind, cuda = known(s.torch.build), known(s.torch.cuda)
     found = libraries_of(s, d.name) if d.name in COMPILED and not d.editable else ()
     for library in found:
@@ -127,7 +127,7 @@ def _mismatch(s: Snapshot, m: Matrix, version: str, d: Distribution) -> tuple[st
 
 
 def _other_build(name: str, own: TorchVersion, torch: TorchVersion) -> bool:
-    """Whether both carry a build tag and the tags are incompatible: CPU with CUDA, a different CUDA major, and for
+    """Whether both carry a build tag and the tags are incompatible: CPU with CUDA, another CUDA major version, and for
     torchaudio (which compares the whole CUDA version when it is imported) a different minor."""
     if not own.local or not torch.local:
         return False

@@ -34,7 +34,7 @@ CHECK = Check(
 
 
 def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
-    """Fails if GPU nodes exist, the uvm node (or on a host its module) does not, and CUDA does not start."""
+    """Fails if GPU nodes exist, the uvm node (or on a host its module) does not, and CUDA fails to initialize."""
     if is_wsl(s):
         raise Skip("in WSL, the GPU is /dev/dxg")
     need("driver.device_nodes", s.driver.device_nodes)

@@ -49,7 +49,7 @@ HOSTS = (
 MATRIX = Flag(
     ("--matrix",), "matrix", "text", "Use this matrix (see matrix export) instead of the built-in one.", "PATH"
 )
-_FROM = Flag(("--from",), "from_", "text", "Diagnose a saved JSON report again ('-': stdin).", "REPORT")
+_FROM = Flag(("--from",), "from_", "text", "Diagnose a machine again from a saved report ('-' for stdin).", "REPORT")
 _REPLAY = Flag(
     ("--replay",), "replay", "text", "Diagnose a recording from `gpudoctor record`, as of the day it was made.", "DIR"
 )

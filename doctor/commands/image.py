@@ -24,7 +24,7 @@ from .flags import HOSTS, MATRIX, SPEC, report_flags
     metavar="OS/ARCH",
     help="Platform of a multi-platform image, such as linux/arm64. Default: the host's.",
 )
-@click.option("--layers", is_flag=True, help="Also stream the layers until torch and its code are found.")
+@click.option("--layers", is_flag=True, help="Also stream the layers until torch and its GPU code have been found.")
 @click.option(
     "--all-layers", is_flag=True, help="Read every layer in full, so that anything not found is known to be absent."
 )

@@ -158,7 +158,7 @@ def _driver_for_cuda(m: Matrix, query: Query) -> Found:
 
 
 def _driver_for_major(m: Matrix, query: Query, versions: tuple[tuple[int, int], ...]) -> Found:
-    """For any program of a CUDA major, and for all features of each of its minors, newest first."""
+    """For any program of a CUDA major version, and for all features of each of its minors, newest first."""
     lowest = floors(m, versions[0], query.os)[1]
     lines = [f"any program built with CUDA {versions[0][0]}: driver {lowest} or newer"] if lowest else []
     values, keys = [lowest] if lowest else [], {}

@@ -13,7 +13,7 @@ from .matrix_answer import Found, Query, driver_row, named_capability, unlisted
 from .matrix_for_gpu import plain_capabilities
 
 _MAJORS = (11, 12, 13)
-"""CUDA majors that NCCL has wheels for."""
+"""CUDA major versions that NCCL has wheels for."""
 
 
 def driver_for_cudnn(m: Matrix, query: Query) -> Found:
@@ -22,7 +22,7 @@ def driver_for_cudnn(m: Matrix, query: Query) -> Found:
         raise unlisted(f"cuDNN {query.value!r}")
     if row.min_driver and query.os == "linux":
         drivers = re.findall(r"(?<![\d.])\d{3}\.\d+(?:\.\d+)?|(?<=[rR])\d{3}", row.min_driver)
-        text = f"cuDNN {row.version}: lowest driver by CUDA version: {row.min_driver}"
+        text = f"cuDNN {row.version}: minimum driver by CUDA version: {row.min_driver}"
         return Found(tuple(dict.fromkeys(drivers)), (text,), (row.source,))
     return _by_major(m, query, f"cuDNN {row.version}", row.cuda_majors, row.source)
 
@@ -36,7 +36,7 @@ def driver_for_nccl(m: Matrix, query: Query) -> Found:
 
 
 def _by_major(m: Matrix, query: Query, name: str, majors: tuple[int, ...], source: str) -> Found:
-    """The lowest driver of each CUDA major that the library is built for."""
+    """The lowest driver of each CUDA major version that the library is built for."""
     found: dict[str, str] = {}
     keys = {source: 0}
     for major in majors:
@@ -46,7 +46,7 @@ def _by_major(m: Matrix, query: Query, name: str, majors: tuple[int, ...], sourc
             found[f"{name} for CUDA {major}: driver {lowest or full} or newer"] = lowest or full
             keys[toolkits[0].source] = 0
     if not found:
-        raise unlisted(f"the lowest driver for {name}")
+        raise unlisted(f"the minimum driver version for {name}")
     return Found(tuple(found.values()), tuple(found), tuple(keys))
 
 
@@ -64,7 +64,7 @@ def nccl_for_driver(m: Matrix, query: Query) -> Found:
 
 
 def _newest_of_each(m: Matrix, query: Query, title: str, rows: list[tuple[str, tuple[int, ...], str]]) -> Found:
-    """The newest release for each CUDA major whose programs the driver runs."""
+    """The newest release for each CUDA major version whose programs the driver runs."""
     driver_row(m, query.value, query.os)
     found: dict[str, str] = {}
     keys: dict[str, int] = {}

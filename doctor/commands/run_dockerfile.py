@@ -77,7 +77,7 @@ def _outcomes(recipe: Recipe) -> list[Outcome]:
         names = ", ".join(recipe.unresolved)
         wrong = next(iter(recipe.undeclared), "")
         first = f"give --build-arg {recipe.unresolved[0]}=..."
-        first = f"add ARG {wrong} before the first FROM; without it, --build-arg does not set it" if wrong else first
+        first = f"add ARG {wrong} before the first FROM; otherwise --build-arg has no effect on it" if wrong else first
         words = f"FROM {recipe.base}: {first}; the rest was judged without it"
         found.append(Outcome("base-not-known", "unknown", f"Nothing sets {names}", words, "", recipe.name, 0))
     return found

@@ -187,7 +187,7 @@ def _required(one: Distribution) -> dict[str, str]:
 def _counted(names: Sequence[str]) -> str:
     """`14 nvidia-* packages, triton and torchvision`."""
     cuda = [name for name in names if name.startswith("nvidia-")]
-    count = len({re.sub(r"-cu\d+$", "", name) for name in cuda})  # of another CUDA major they have other names
+    count = len({re.sub(r"-cu\d+$", "", name) for name in cuda})  # of another CUDA major version they have other names
     words = [f"{count} nvidia-* packages"] if count > 2 else cuda
     words += [name for name in names if not name.startswith("nvidia-")]
     words = [*words[:4], f"{len(words) - 4} more"] if len(words) > 5 else words

@@ -158,7 +158,7 @@ def checked_words(m: Measured, device: str, short: bool = False) -> str:
     words += [f"{p.what} matmuls: {_outcome(p)}" for p in products if _worse(p) > 1]
     same_bytes = [c.what for c in copies if known(c.right)]
     if same_bytes:
-        words.append(f"{'' if short else _list(same_bytes) + ' '}copies byte-identical")
+        words.append(f"{'' if short else _list(same_bytes) + ' '}copies are byte-identical")
     words += [f"copies {WAYS.get(c.what, c.what)}: wrong bytes" for c in copies if not known(c.right)]
     return "; ".join(words)
 

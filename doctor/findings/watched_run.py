@@ -233,7 +233,7 @@ def _copies(w: Watch, loads: list[Load], share: str, busy: float) -> Watched | N
     if percent >= FULL_LINK:
         return Watched("copies", f"{share}, and {link} was {percent:.0f} % full")
     if busy < BUSY_PERCENT and percent >= _USED_LINK and percent + busy >= _IN_TURN:
-        words = f"{share}, and {link} carried {percent:.0f} % of its maximum: GPU and link take turns"
+        words = f"{share}, and {link} carried {percent:.0f} % of its maximum: computation and transfers take turns"
         return Watched("copies", words, slow_copies=percent < _SLOW_LINK)
     main = known(w.main_cores) or 0.0
     if busy < IDLE_PERCENT and percent >= _COPYING_LINK and main >= ONE_CORE and not loader_at_limit(w):

@@ -59,7 +59,7 @@ def without_libraries(s: Snapshot, names: Sequence[str]) -> dict[str, Any]:
 
 
 def cuda_majors(s: Snapshot, package: str) -> list[int]:
-    """The CUDA majors whose runtime a package's libraries need by its plain name."""
+    """The CUDA major versions whose runtime a package's libraries need by its plain name."""
     return [
         major
         for library in known(s.python.extensions) or ()
@@ -68,7 +68,7 @@ def cuda_majors(s: Snapshot, package: str) -> list[int]:
 
 
 def cudart_major(library: CodeLibrary) -> int | None:
-    """The CUDA major of the runtime that a library needs (a renamed copy inside a wheel does not count)."""
+    """The CUDA major version of the runtime that a library needs (a renamed copy inside a wheel does not count)."""
     found = [match for name in library.needed if (match := _CUDART.fullmatch(name))]
     return int(found[0][1]) if found else None
 

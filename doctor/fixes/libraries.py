@@ -50,7 +50,7 @@ def install_pins(
 
     `again`: also where that version is installed, as some of its files are not there.
 
-    Wheels of different CUDA majors share a folder: the right one must be written again after the other is gone.
+    Wheels of different CUDA major versions share a folder: the right one must be written again after the other is gone.
     """
     steps: list[Step] = []
     if drop:

@@ -126,7 +126,7 @@ _RECHECKED = (
 
 def replaced_wheels(s: Snapshot, tag: str) -> list[str]:
     """Wheels that torch brings and that this build brings in other versions: nvidia-*, triton, cuda-*. Those of another
-    CUDA major stay where they are."""
+    CUDA major version stay where they are."""
     major = next(iter(numbers(tag_cuda(tag))), 0)
     found = (
         re.match(r"(?:nvidia-.*?(?:-cu(\d+))?|cuda-.*|pytorch-triton.*|triton)$", d.name) and d.name

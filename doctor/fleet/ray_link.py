@@ -104,4 +104,4 @@ def python_with_ray() -> str:
             python = first[2:].strip()
             if first.startswith("#!/") and " " not in python and os.access(python, os.X_OK):
                 return python
-    raise Refusal(f"--on ray needs ray, in the cluster's version: {extra_line('ray')}")
+    raise Refusal(f"--on ray requires the same version of Ray as the cluster: {extra_line('ray')}")

@@ -212,7 +212,7 @@ def _states(
     twice = {name: pair.kind for pair in duplicates if pair.kind != "answer" for name in pair.nodes}
     for one in nodes:
         if one.name in twice:
-            why_twice = "two machines under one name" if twice[one.name] == "name" else "the same GPU as another node"
+            why_twice = "two machines have this name" if twice[one.name] == "name" else "the same GPU as another node"
             states.setdefault(one.id, ("odd", why_twice))
     for state, number, figure in slow.found:
         if state == "once":  # not proven: worth a look, and no bar counts it

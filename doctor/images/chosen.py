@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from compat_matrix import Matrix
 
 _PYTHONS = ("3.10", "3.11", "3.12", "3.13")
-"""If the image's Python is unknown: the oldest torch that one of these gets, if all get the same CUDA major."""
+"""If the image's Python is unknown: the oldest torch that one of these gets, if all get the same CUDA major version."""
 _TORCH = ("torch", "pytorch")
 
 

@@ -77,7 +77,7 @@ def read_image(name: str, data: bytes, digest: str, platform: str, reader: Reade
         data = _checked(reader.manifest(one), one, f"the manifest of {name}")
         found = parse(data, f"the manifest of {name}")
         if isinstance(found, Index):
-            raise ImageError(f"{name} has an index inside an index")
+            raise ImageError(f"{name} contains a nested index")
     what = f"the config of {name}"
     config = parse_config(_checked(reader.blob(found.config, MAX_CONFIG), found.config, what), what)
     return Image(name, digest, config, layers_of(found), attestation)

@@ -69,7 +69,7 @@ def _versions(raw: Raw, path: str, real: str) -> tuple[str | Missing, str | Miss
         return match.group(1), by_header or match.group(1)
     named = re.search(r"cuda-(\d+\.\d+)", real)
     version = by_header or (named.group(1) if named else None)
-    gap = Missing("absent", "no file there shows its version")
+    gap = Missing("absent", "no file there gives its version")
     return version or gap, version or gap
 
 
@@ -93,7 +93,7 @@ def _build_nvcc(raw: Raw, home: str | Missing | None, real: str | None) -> str |
         row = next((r for r in rows if prefix in (r.get("path"), r.get("real"))), None)
         if row:
             return _versions(raw, string(row.get("path")), string(row.get("real")))[1]
-        return Missing("error", f"no file next to {real} shows its version")
+        return Missing("error", f"no file next to {real} gives its version")
     return Missing("absent", "no nvcc") if not isinstance(raw.row("loader"), Missing) else raw.unasked
 
 

@@ -192,7 +192,7 @@ def _bundled(raw: Raw, python: Python, path: str, name: str, needed: dict[str, N
         if _WHEEL.match(dist.name) and f"-{name}-" in dist.name and path.startswith(dist.location + "/nvidia/"):
             return ".".join(dist.version.split(".post")[0].split(".")[:3])
     match = _FILE_VERSION.search(raw.real(path))
-    return match.group(1) if match else Missing("absent", "neither a wheel nor a file name shows its version")
+    return match.group(1) if match else Missing("absent", "no wheel or file name gives its version")
 
 
 def _shadow(raw: Raw, own: str) -> str | Missing:

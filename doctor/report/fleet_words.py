@@ -30,7 +30,7 @@ COUNTS = (
 )  # fmt: skip
 """Field of the counts to its word."""
 DUPLICATES = {
-    "answer": "Two answers from {nodes}; the later one counts",
+    "answer": "Two answers from {nodes}; using the later one",
     "name": "Two machines report as {nodes} (their GPUs differ); both were kept",
 }
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")

@@ -41,7 +41,7 @@ def built_for_torch(m: Matrix, file: RequirementFile) -> Iterator[Other]:
 
 
 def _rows(m: Matrix, name: str) -> list[Extension]:
-    """Rows with a limit, oldest first. NVIDIA also has one package per CUDA major: tensorrt-cu12."""
+    """Rows with a limit, oldest first. NVIDIA also has one package per CUDA major version: tensorrt-cu12."""
     package = _of_no_major(name)
     return sorted((row for row in m.extensions if row.package == package), key=lambda row: numbers(row.version))
 

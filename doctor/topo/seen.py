@@ -24,7 +24,7 @@ def of_snapshot(s: Snapshot) -> Table:
             "table, use gpudoctor topo -"
         )
     if isinstance(s.gpus, Missing) and s.gpus.reason == "not-asked":
-        raise Gap("the given facts name no GPU; to paste the output of nvidia-smi topo -m, use gpudoctor topo -")
+        raise Gap("the given facts include no GPU; to paste the output of nvidia-smi topo -m, use gpudoctor topo -")
     if not gpus:
         why = "NVML lists no GPU" if gpus is not None else "NVML did not list the GPUs"
         raise Gap(f"{why}; gpudoctor check on that machine shows why; to paste a table, use gpudoctor topo -")

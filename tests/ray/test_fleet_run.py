@@ -224,7 +224,7 @@ def test_the_ray_on_path_is_the_cluster_s(path: str, cluster: Cluster, tmp_path:
         assert done.returncode == 0 and not done.stderr, done
     else:
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done
-        assert re.search(r"--on ray needs ray, .* -m pip install .*\[ray\]", done.stderr)
+        assert re.search(r"--on ray requires .* -m pip install .*\[ray\]", done.stderr)
 
 
 def test_no_cluster_is_one_line(tmp_path: Path) -> None:

@@ -154,5 +154,5 @@ def _mode(shown: str, path: str) -> int:
             if is_growing(path):
                 raise Refusal(f"cannot write {shown}: another run of gpudoctor fleet is writing it")
         except Unopened as error:
-            raise Refusal(f"{str(error).replace(path, shown, 1)}; it is not replaced") from None
+            raise Refusal(f"{str(error).replace(path, shown, 1)}; it will not be replaced") from None
     return stat.S_IMODE(about.st_mode)
