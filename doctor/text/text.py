@@ -117,7 +117,7 @@ _NOTE = 12
 """Lines of a note, which need not name its subject."""
 _SUBJECT = ("gpu", "cuda", "nvidia", "torch", "nccl", "tensorflow", "jax", "vram", "geforce", "rtx", "gtx", "tesla",
             "quadro", "jetson", "cudnn", "nvcc", "xid", "onnx", "ggml", "dataloader", "triton",
-            "nvlink", "cupy")  # fmt: skip
+            "nvlink", "cupy", "mlx5_")  # fmt: skip
 """One of them stands in every longer text on our subject; in any other, people's words mean something else."""
 
 

@@ -400,3 +400,9 @@ def test_what_a_tool_prints_on_a_sound_machine_has_no_likely_cause(name: str) ->
     """'No running processes found' is no sign of a process that hides."""
     found = report(read(text(name)))
     assert not open_words(found).startswith("Most likely") and not found.text.errors, open_words(found)
+
+
+def test_a_port_without_a_link_is_named_and_an_active_one_is_not() -> None:
+    found = report(read(text("ibstat")))
+    assert [(one.line, one.causes) for one in found.text.messages] == [(19, ("rank-link-slow",))]
+    assert read(text("ibstat").replace("Polling", "LinkUp")).symptoms == ()
