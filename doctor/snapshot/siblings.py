@@ -12,7 +12,7 @@ FASTEST = 0.7
 
 def below_siblings(values: Mapping[str, float], share: float = BELOW) -> dict[str, float]:
     """Device to the median of its siblings, for the devices below this share of it; to the fastest of them where it is
-    far below that one, so that a slow majority is seen.
+    far below that one but not below the median, so that slow ones are seen whatever their number.
 
     `values`: one figure of each device of one model. Nothing is said of a device that is alone.
     """
@@ -25,8 +25,8 @@ def below_siblings(values: Mapping[str, float], share: float = BELOW) -> dict[st
             continue
         middle = len(others) // 2
         median = others[middle] if len(others) % 2 else (others[middle - 1] + others[middle]) / 2
-        if value < share * median:
-            found[device] = median
-        elif share >= BELOW and value < FASTEST * others[-1]:
+        if share >= BELOW and FASTEST * median <= value < FASTEST * others[-1]:
             found[device] = others[-1]
+        elif value < share * median:
+            found[device] = median
     return found

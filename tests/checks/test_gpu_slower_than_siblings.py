@@ -131,3 +131,14 @@ def test_the_median_of_the_others() -> None:
     assert below_siblings({"cuda:0": 100.0}) == {}
     assert below_siblings({"cuda:0": 100.0, "cuda:1": 80.0}) == {"cuda:1": 100.0}
     assert below_siblings({"a": 100.0, "b": 98.0, "c": 50.0, "d": 102.0}) == {"c": 100.0}
+
+
+@for_each("count", range(2, 10))
+def test_far_below_the_fastest_is_far_below_however_many_are_slow(count: int) -> None:
+    """The median of fast and slow ones lies between them, and is then no reference."""
+    for slow in range(1, count):
+        for percent in (45.0, 60.0, 69.0):
+            values = {str(n): percent if n < slow else 100.0 for n in range(count)}
+            found = below_siblings(values)
+            assert found.keys() == {str(n) for n in range(slow)}, (slow, percent)
+            assert all(percent < 70 / 100 * reference for reference in found.values()), (slow, percent, found)
