@@ -139,6 +139,7 @@ def test_links_and_names_of_checks_become_links_to_pages_of_the_site() -> None:
         ("places/a.md", "[a](../../doctor/checks/cpu_only_torch.py)", "[a](../checks/cpu-only-torch.md)"),
         ("a.md", "([a](../doctor/text/causes/firmware-bar-settings.txt))", "([a](checks/firmware-bar-settings.md))"),
         ("a.md", "[all](../doctor/checks), `gpu-lost`", "[all](checks/index.md), [`gpu-lost`](checks/gpu-lost.md)"),
+        ("questions/a.md", "[t](../../doctor/findings/thresholds.py)", "[t](../checks/index.md#thresholds)"),
         ("checks/gpu-lost.md", "`gpu-lost`, `cpu-only-torch`", "`gpu-lost`, [`cpu-only-torch`](cpu-only-torch.md)"),
         ("a.md", "# `gpu-lost`\n```sh\n`gpu-lost`\n```\n`gpu`", "# `gpu-lost`\n```sh\n`gpu-lost`\n```\n`gpu`"),
         (

@@ -28,6 +28,8 @@ def for_site(markdown: str, page: str, names: Collection[str]) -> str:
         path = normpath(join("docs", here, found["path"]))
         if path == "doctor/checks":
             return f"]({link('index')})"
+        if path == "doctor/findings/thresholds.py":
+            return f"]({link('index')}#thresholds)"
         name = re.sub(r"^doctor/(checks|text/causes)/|\.(py|txt)$", "", path).replace("_", "-")
         return f"]({link(name)})" if name in names else found[0]
 
