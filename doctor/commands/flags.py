@@ -53,7 +53,7 @@ _FROM = Flag(("--from",), "from_", "text", "Diagnose a machine again from a save
 _REPLAY = Flag(
     ("--replay",), "replay", "text", "Diagnose a recording from `gpudoctor record`, as of the day it was made.", "DIR"
 )
-OUTPUT = Flag(("-o", "--output"), "output", "text", "Write the report to this file instead of stdout.", "FILE")
+OUTPUT = Flag(("-o", "--output"), "output", "text", "Write the output to this file instead of stdout.", "FILE")
 _VERBOSE = Flag(
     ("-v", "--verbose"), "verbose", "count", "Show every check and all notes; -vv adds all facts and their sources.",
     default=0,
