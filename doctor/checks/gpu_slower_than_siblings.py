@@ -1,9 +1,9 @@
 """One GPU is slower than the other GPUs of the same model in this machine.
 
 What is wrong: the matmul or memory speed of this GPU is less than 90 % of the median for this machine's other GPUs with
-the same model, power limit and link, or less than 70 % of the fastest of them, or its copy speed is less than 60 % of the
-median. This GPU was measured together with them, and again alone. A result below 70 % of the median or of the fastest is
-a failure if no other program is using the GPU.
+the same model, power limit and link, or less than 70 % of the fastest of them, or its copy speed is less than 60 % of
+the median. This GPU was measured together with them, and again alone. Below 70 % of the fastest, and for copies always,
+it is a failure if no other program is using the GPU.
 
 Symptoms: training on all GPUs is as slow as this one, because the others wait for it at each step.
 

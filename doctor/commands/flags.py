@@ -179,8 +179,8 @@ PROVE = (
     Flag(("--baseline",), "baseline", "text", "Compare rates with this earlier JSON report from prove.", "REPORT"),
     Flag(
         ("--regression-percent",), "regression_percent", "number",
-        "With --baseline: exit 1 if a rate drops by at least this much (launches: at least 50) to a range that does not "
-        "overlap the earlier one, unless another program uses the GPU. Default: 10.", "PERCENT",
+        "With --baseline: exit 1 if a rate drops by at least this much (launches: at least 50) to a range that does "
+        "not overlap the earlier one, unless another program uses the GPU. Default: 10.", "PERCENT",
     ),
     _NO_REDACT,
 )  # fmt: skip
