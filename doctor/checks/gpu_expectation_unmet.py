@@ -47,9 +47,12 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     """Fails if the number of GPUs of the model is not the expected one, by CUDA's list if there is one."""
     if not p.expect.count and not p.expect.model:
         raise Skip("--expect names neither a number of GPUs nor a model")
+    from ..findings.spec import gpus_text
+
     expected, gpus, devices = str(p.expect), numbers.session(s), numbers.cuda(s)
     facts = {"expected": expected, **numbers.facts(s)}
-    unsure = f"Unknown whether this machine has {expected}"
+    wanted = gpus_text(expected)
+    unsure = f"Unknown whether this machine has {wanted}"
     if p.expect.model and not is_called(s, m, p.expect.model):
         yield CHECK.unknown(unsure, f"This matrix lists no GPU called {p.expect.model}.", facts=facts)
         return
@@ -70,7 +73,7 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     hiding = _hiding(s, m, p, by_nvml, by_cuda, mask)
     if hiding:
         short = hiding if len(hiding) <= _SHORT else hiding.partition("=")[0]
-        title = f"{short} hides GPUs, so {expected} cannot be confirmed"
+        title = f"{short} hides GPUs, so {wanted} cannot be confirmed"
         detail = (
             f"{hiding}. {numbers.words(s)} Run without this variable, or change --expect to what it leaves visible."
         )
@@ -79,10 +82,10 @@ def check(s: Snapshot, m: Matrix, p: Policy) -> Findings:
     have = ", ".join(f"{names.count(name)} x {name or 'GPU'}" for name in sorted(set(names))) or "none"
     in_mig = " A GPU in MIG mode counts as its instances." if mig else ""
     yield CHECK.fail(
-        f"Expected {expected}, found {have}",
+        f"Expected {wanted}, found {have}",
         f"{numbers.words(s)}{in_mig}",
         facts={**facts, "found": names},
-        fixes=_without_mig(s, m, p) or (other_host(s, f"with {expected}"),),
+        fixes=_without_mig(s, m, p) or (other_host(s, f"with {wanted}"),),
     )
 
 

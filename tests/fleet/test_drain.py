@@ -82,8 +82,13 @@ def test_what_the_user_declared_fails_a_node_and_drains_none(
 
 
 OWN = {
-    "a GPU less than the scheduler counts": (TWO, expecting(4), 4, "gpu-expectation-unmet: Expected 4, found 2 x "),
-    "and less than expected": (TWO, expecting(8, "H100"), 4, "gpu-expectation-unmet: Expected 4, found 2 x "),
+    "a GPU less than the scheduler counts": (
+        TWO,
+        expecting(4),
+        4,
+        "gpu-expectation-unmet: Expected 4 GPUs, found 2 x ",
+    ),
+    "and less than expected": (TWO, expecting(8, "H100"), 4, "gpu-expectation-unmet: Expected 4 GPUs, found 2 x "),
     "a fault": (BAD_MEMORY, TODAY, 2, "row-remap-pending: "),
     "a fault, and an expectation": (BAD_MEMORY, expecting(8), 2, "row-remap-pending: "),
     "a fault, and a spec": (BAD_MEMORY, stating("driver", ">=999"), 2, "row-remap-pending: "),
