@@ -54,6 +54,10 @@ def torch_of(
             return _built(found, last.tag, last.build, source, image, m, last.from_pypi)
         version = last.version or (stated.partition("+")[0] if stated and len(installs) == 1 else "")
         return _built(version, last.tag, last.build, source, image, m, last.from_pypi and bool(last.version))
+    release = env.get("NVIDIA_PYTORCH_VERSION", "")
+    if not stated and release and env.get("CUDA_VERSION"):  # NVIDIA's own, of a release whose torch is not listed
+        cuda = ".".join(env["CUDA_VERSION"].split(".")[:2])
+        return TorchEvidence("", "cuda", cuda, "", f"NVIDIA's PyTorch container {release}")
     if not stated:
         return _of_server(env, image, m)
     parts = torch_version(stated)

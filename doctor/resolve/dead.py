@@ -89,13 +89,13 @@ def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
     named = taken is not None and takes == f"{taken.torch}+{taken.tag}" and not exact_of(torch)
     gives = taken.sentence if taken and named else f"it installs torch {takes}"
     if isinstance(verdict, Candidate):
-        dead = [_of_torch(lines, torch, gives, verdict.why)]
+        dead = [_of_torch(m, lines, torch, gives, verdict.why)]
     elif verdict.filter in ("wish", "companion"):
         alone = [(one, fit(m, replace(q, wishes=(one.wish,)), build)) for one in lines if one.wish in wishes]
         dead = [DeadLine(one.number, one.text, out.reason) for one, out in alone if isinstance(out, Rejected)]
-        dead = dead or [_of_torch(lines, torch, gives, verdict.reason)]
+        dead = dead or [_of_torch(m, lines, torch, gives, verdict.reason)]
     else:
-        dead = [_of_torch(lines, torch, gives, verdict.reason)]
+        dead = [_of_torch(m, lines, torch, gives, verdict.reason)]
     dead += beyond
     return instead(m, promised, lines, dead, build.torch, build.tag, unknown, takes)
 
@@ -145,9 +145,10 @@ def _of_tag(one: Candidate, tag: str) -> bool:
     return one.build.tag == tag if tag else one.build.pypi_default
 
 
-def _of_torch(lines: Sequence[Pinned], torch: Pinned | None, gives: str, reason: str) -> DeadLine:
-    """torch's line, else the first that brings it; gives: a sentence about which torch."""
-    one = torch or next((line for line in lines if line.wish.package not in FRAMEWORKS), lines[0])
+def _of_torch(m: Matrix, lines: Sequence[Pinned], torch: Pinned | None, gives: str, reason: str) -> DeadLine:
+    """torch's line, else the first that pins it; gives: a sentence about which torch."""
+    pins = (line for line in lines if pins_torch(m, line))
+    one = torch or next(pins, None) or next((line for line in lines if line.wish.package not in FRAMEWORKS), lines[0])
     return DeadLine(one.number, one.text, f"{gives}: {reason}")
 
 

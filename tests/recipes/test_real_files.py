@@ -169,3 +169,19 @@ def test_a_bake_file_is_refused_by_its_name(tmp_path: Path, name: str) -> None:
     done = gpudoctor("dockerfile", str(file))
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.count(b"\n") == 1 and b"a bake file; check the Dockerfiles it names" in done.stderr
+
+
+@for_each(
+    ("text", "code", "words"),
+    [
+        ("FROM nvcr.io/nvidia/pytorch:23.08-py3\n", 3, "which torch is installed"),  # its torch is not listed
+        ("FROM nvcr.io/nvidia/pytorch:22.02-py3\nRUN pip install -r requirements.txt\n", 3, "which torch is installed"),
+        ("ARG BASE=nvcr.io/nvidia/pytorch:22.12-py3\nFROM ${BASE}\n", 3, "which torch is installed"),
+        ("FROM nvcr.io/nvidia/pytorch:23.08-py3\nRUN pip uninstall -y torch\n", 0, "nothing found"),
+        ("FROM nvcr.io/nvidia/pytorch:23.08-py3\nRUN pip install torch==2.8.0\n", 0, "torch-replaced-later"),
+        ("FROM nvcr.io/nvidia/tritonserver:23.08-py3\n", 0, "nothing found"),  # has no torch of its own
+    ],
+)
+def test_a_container_of_nvidia_s_whose_torch_is_not_listed(tmp_path: Path, text: str, code: int, words: str) -> None:
+    found, out = said(tmp_path, text, "--driver", "575", "--gpu", "RTX 5090")
+    assert (found, words in out) == (code, True), out

@@ -144,8 +144,8 @@ def _images(stage: Stage, base: Base, python: str, name: str, m: Matrix) -> tupl
     if row := m.ngc_image(base.ngc_release) if base.ngc_release else None:
         conditions = (_ANY_DRIVER,)
         env |= {"CUDA_VERSION": row.cuda, "_CUDA_COMPAT_PATH": "/usr/local/cuda/compat"}
-        if base.ngc and row.torch and own:
-            env |= {"PYTORCH_VERSION": row.torch, "PYTORCH_BUILD_VERSION": row.torch}
+        if base.ngc and own:
+            env |= {"PYTORCH_VERSION": row.torch, "PYTORCH_BUILD_VERSION": row.torch} if row.torch else {}
             env |= {"NVIDIA_PYTORCH_VERSION": row.release}
             env |= {"TORCH_CUDA_ARCH_LIST": row.archs} if row.archs and not arm else {}
     elif base.cuda_tag:
