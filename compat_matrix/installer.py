@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 PYPI = "pypi"
 INDEX_TAG = re.compile(r"/(cu\d{2,3}|cpu|rocm[\d.]+|xpu)(?:/(?:torch_stable|torch)\.html|/torch)?/?$")
 _MIRROR = re.compile(r"pypi(?!\.(?:ngc\.)?nvidia)|/simple/?$")
+_OWN_BUILDS = re.compile(r"/[\w.-]*(?:rocm|cuda|cpu|xpu|gaudi|jetson|\bcu\d\d)[\w.-]*/")
+"""A folder of builds for one kind of device, which no mirror of PyPI has."""
 Installer = Literal["pip", "uv"]
 
 
@@ -55,7 +57,7 @@ def index_source(url: str) -> str:
     tag = INDEX_TAG.search(url.rstrip("/"))
     if tag and "/nightly/" not in url:
         return tag[1]
-    return PYPI if _MIRROR.search(url) else url
+    return PYPI if _MIRROR.search(url) and not _OWN_BUILDS.search(f"{url}/") else url
 
 
 def installer_takes(

@@ -94,7 +94,9 @@ def _on_hosts(recipe: Recipe, m: Matrix, flags: dict[str, Any]) -> list[Outcome]
     from .options import make_policy
     from .run_image import LEFT_OUT
 
-    made = [snapshot_of(image, evidence(image, m, to_be_built=True)) for image in recipe.images]
+    read = [evidence(image, m, to_be_built=True) for image in recipe.images]
+    made = [snapshot_of(image, one) for image, one in zip(recipe.images, read, strict=True)]
+    plain = not any(one.torch.source or "CUDA_VERSION" in one.env for one in read)
     policy = make_policy(saved=Policy(left_out=LEFT_OUT))
     arch = "aarch64" if recipe.images[0].config["architecture"] == "arm64" else "x86_64"
     found = []
@@ -111,7 +113,10 @@ def _on_hosts(recipe: Recipe, m: Matrix, flags: dict[str, Any]) -> list[Outcome]
             first = next((one for one in answer.findings if one.status == level), None)
             detail = f"{first.title}. {first.detail}" if first else answer.why
             fix = first.fixes[0].title if first and first.fixes else ""
-            if level != "fail" and any(one.verdict == "fail" for one in answers):
+            if level == "fail" and plain and first and first.id == "container-driver-capabilities-missing":
+                level, fix = "unknown", ""  # a program that only asks NVML has no use for libcuda
+                detail = f"Nothing in the image shows that it uses CUDA. {first.detail}"
+            elif level != "fail" and any(one.verdict == "fail" for one in answers):
                 level, fix = "unknown", ""
                 several = f"is missing from this matrix ({m.version}) or has changed over time"
                 detail = f"It is unknown whether {recipe.base} starts on this host: its driver list {several}."

@@ -27,7 +27,7 @@ _MANAGER = re.compile(r"(?:^|[\s/])(?:(?:-m)?pip[\d.]*|conda|mamba|micromamba)$"
 _SERVER = re.compile(r"(vllm|sglang)(?:\[[\w,-]*\])?==([0-9][\w.]*)")
 _WHEEL = re.compile(r"(?:.*/)?torch-([0-9][^-/]*)-[^/]*\.whl(?:[#?].*)?")
 _CONDA = re.compile(
-    r"(?:[\w.-]+::)?(pytorch|pytorch-gpu|pytorch-cuda|cudatoolkit|cpuonly)(?:={1,2}([\w.*]+)(?:=(\S+))?)?"
+    r"(?:[\w.-]+::)?(pytorch|pytorch-gpu|pytorch-cpu|pytorch-cuda|cudatoolkit|cpuonly)(?:={1,2}([\w.*]+)(?:=(\S+))?)?"
 )
 _DEFAULT_INDEX = ("-i", "--index-url", "--default-index")
 _INDEX_OPTIONS = (*_DEFAULT_INDEX, "--extra-index-url", "-f", "--find-links", "--index")
@@ -205,13 +205,13 @@ def _of_conda(words: list[str]) -> TorchInstall | None:
     channels = ("-c", "--channel")
     named = [word for before, word in zip(["", *words], words, strict=False) if before not in channels]
     found = {one[1]: one for word in named if (one := _CONDA.fullmatch(word))}
-    torch = found.get("pytorch") or found.get("pytorch-gpu")
+    torch = next((found[name] for name in ("pytorch", "pytorch-gpu", "pytorch-cpu") if name in found), None)
     if not torch:
         return None
     version = (torch[2] or "").rstrip(".*")
     cuda = next((found[name][2] or "" for name in ("pytorch-cuda", "cudatoolkit") if name in found), "")
     in_build = re.search(r"cuda(\d+\.\d+)", torch[3] or "")
-    cuda = cuda or (in_build[1] if in_build else "")
-    cpu = "cpuonly" in found or "cpu" in (torch[3] or "")
+    cuda = ".".join((in_build[1] if in_build else cuda).split(".")[:2])
+    cpu = bool({"cpuonly", "pytorch-cpu"} & set(found)) or "cpu" in (torch[3] or "")
     tag = f"cu{cuda.replace('.', '')}" if cuda else "cpu" if cpu else ""
     return TorchInstall(version, tag, "cuda" if cuda else "cpu" if cpu else "", " ".join(words))

@@ -102,7 +102,7 @@ def _extension(m: Matrix, q: Question, one: Pinned) -> tuple[DeadLine | None, In
     if out is None:
         return None, None
     best = next(iter(resolve(m, replace(q, wishes=(Wish(one.wish.package),))).candidates), None)
-    if best is None:
+    if best is None or not best.chosen:
         return out, None
     return out, Instead(one.number, f"{best.chosen[0].requirement}{one.tail}", "a release that runs here", one.text)
 

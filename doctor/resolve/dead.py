@@ -39,6 +39,9 @@ def dead_lines(m: Matrix, q: Question, lines: Sequence[Pinned]) -> Answered:
         return each_alone(m, q, lines, unknown)
     if bare := [one for one in lines if one.wish.package in BARE and brings_no_cuda(one)]:
         return _apart(m, q, lines, bare, unknown)
+    if torch and not tag and torch.indexes and "://" in torch.indexes[-1]:
+        unknown = [*unknown, f"line {torch.number}: its index is not listed in this matrix, so it was not judged"]
+        return each_alone(m, q, [one for one in lines if one.wish.package in FRAMEWORKS], unknown)
     if tag and not tag.startswith("cu"):
         dead = [DeadLine(one.number, one.text, f"{tag} is not a CUDA build") for one in lines if one.local == tag]
         return instead(m, promised, lines, dead, "", "", unknown)

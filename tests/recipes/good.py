@@ -161,8 +161,8 @@ RUN pip install torch==2.8.0 --index-url {PIP}/cu128
 """,
     "driver unpinned variable": """\
 FROM nvidia/cuda:12.4.1-devel-ubuntu22.04
-ARG TORCH_CUDA_ARCH_LIST="7.0 7.5 8.0 8.6 8.9 9.0"
-ENV TORCH_CUDA_ARCH_LIST=${TORCH_CUDA_ARCH_LIST}
+ARG TCNN_CUDA_ARCHITECTURES="70;75;80;86;89;90"
+ENV TCNN_CUDA_ARCHITECTURES=${TCNN_CUDA_ARCHITECTURES}
 RUN git clone https://github.com/NVlabs/tiny-cuda-nn && cd tiny-cuda-nn/bindings/torch && python setup.py install
 """,
 }

@@ -185,3 +185,45 @@ def test_a_bake_file_is_refused_by_its_name(tmp_path: Path, name: str) -> None:
 def test_a_container_of_nvidia_s_whose_torch_is_not_listed(tmp_path: Path, text: str, code: int, words: str) -> None:
     found, out = said(tmp_path, text, "--driver", "575", "--gpu", "RTX 5090")
     assert (found, words in out) == (code, True), out
+
+
+_TORCH = f"FROM nvidia/cuda:12.8.1-devel-ubuntu22.04\nRUN pip install torch==2.8.0 --index-url {PIP}/cu128\n"
+
+
+@for_each(
+    ("text", "code", "words"),
+    [
+        (
+            "FROM ubuntu:18.04\nRUN conda install -y -c pytorch cudatoolkit=9.2 pytorch=1.5.0=py3.8_cuda9.2.148_cudnn7\n",
+            3, "It may not run on",
+        ),
+        (
+            "FROM ubuntu:20.04\nRUN conda install -y -c pytorch cudatoolkit=11.3.1 pytorch=1.10.0=py3.9_cuda11.3_0\n",
+            1, "PyTorch 1.10.0+cu113 does not support",
+        ),
+        ("FROM ubuntu:22.04\nRUN conda install -y -c conda-forge pytorch-cpu=2.5.1\n", 1, "CPU-only build"),
+        ("FROM ubuntu:22.04\nRUN pip install torch==1.5.0+cu90\n", 1, "cu90 is not a PyTorch index"),
+        # asks for the libraries of NVML alone
+        ("FROM gcr.io/distroless/cc\nENV NVIDIA_DRIVER_CAPABILITIES=utility NVIDIA_VISIBLE_DEVICES=all\n", 3, "uses CUDA"),
+        ("FROM scratch\nENV NVIDIA_DISABLE_REQUIRE=true NVIDIA_DRIVER_CAPABILITIES=utility\n", 3, "nothing failed"),
+        ("FROM nvidia/cuda:12.4.1-base-ubuntu22.04\nENV NVIDIA_DRIVER_CAPABILITIES=utility\n", 1, "not libcuda"),
+        (_TORCH + "ENV NVIDIA_DRIVER_CAPABILITIES=utility\n", 1, "not libcuda"),
+        ("FROM nvidia/cuda:12.4.1-base-ubuntu22.04\nENV NVIDIA_DISABLE_REQUIRE=1\n", 0, "requirement-not-checked"),
+        # what is compiled is the repository that was cloned
+        (_TORCH + "RUN git clone https://github.com/NVIDIA/apex.git && cd apex && python setup.py install --cuda_ext\n", 0, "nothing found"),
+        (_TORCH + "RUN git clone https://github.com/NVIDIA/apex && pip install --no-build-isolation ./\n", 0, "nothing found"),
+        (
+            _TORCH + "RUN git clone -b v2 https://github.com/NVlabs/tiny-cuda-nn && cd tiny-cuda-nn/bindings/torch && pip install .\n",
+            0, "the build of tiny-cuda-nn stops",
+        ),
+        (
+            _TORCH + "ENV FORCE_CUDA=1\nRUN git clone https://github.com/facebookresearch/pytorch3d && cd pytorch3d "
+            "&& TORCH_CUDA_ARCH_LIST='8.0;8.6' pip install --no-build-isolation -e .\n",
+            1, "pytorch3d is compiled for sm_80, sm_86, without PTX",
+        ),
+        (_TORCH + "RUN git clone https://github.com/x/plain-python && cd plain-python && pip install .\n", 0, "nothing found"),
+    ],
+)  # fmt: skip
+def test_conda_s_builds_bare_images_and_cloned_repositories(tmp_path: Path, text: str, code: int, words: str) -> None:
+    found, out = said(tmp_path, text, "--driver", "575", "--gpu", "RTX 5090")
+    assert (found, words in out) == (code, True), out

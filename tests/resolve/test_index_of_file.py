@@ -97,3 +97,25 @@ def test_pixi_s_python_chooses_the_wheel(tmp_path: Path, capsys: pytest.CaptureF
     )
     assert run(["resolve", "-r", str(path), *BLACKWELL, "--format", "edited"]) == 1
     assert "-cp311-cp311-linux_x86_64.whl" in capsys.readouterr().out
+
+
+@for_each(
+    ("index", "code", "words"),
+    [
+        ("https://a.example/api/pypi/public/rocm7.14-ubi9/simple/", 3, "line 2: its index is not listed"),
+        ("https://a.example/cuda13.0-ubi9/simple", 3, "line 2: its index is not listed"),
+        ("https://a.example/whl/gaudi/simple/", 3, "line 2: its index is not listed"),
+        ("https://user:word@a.example/packages/", 3, "line 2: its index is not listed"),
+        ("https://a.example/repository/pypi/simple/", 1, "it installs torch 2.6.0+cu124"),  # a mirror of PyPI
+        ("https://a.example/simple", 1, "it installs torch 2.6.0+cu124"),
+        (f"{WHL}/rocm6.4", 1, "rocm6.4 is not a CUDA build"),
+    ],
+)
+def test_an_index_with_builds_of_its_own_is_not_pypi(
+    index: str, code: int, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "requirements.txt"
+    file.write_text(f"--index-url {index}\ntorch==2.6.0\ntorchaudio==2.6.0\nvllm==0.8.5\n")
+    assert run(["resolve", "-r", str(file), *BLACKWELL]) == code
+    said = " ".join(capsys.readouterr().out.split())
+    assert words in said and "word@" not in said

@@ -537,3 +537,13 @@ def test_a_value_of_another_type_is_no_crash() -> None:
                 with suppress(Unclear):
                     read(spoiled)
     assert tried > 500
+
+
+@for_each("line", ["pytorch-cpu=1.13.0", "pytorch-cpu", "conda-forge::pytorch-cpu=2.5.1=cpu_generic*"])
+def test_conda_forge_s_build_for_the_cpu_has_a_name_of_its_own(
+    line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "environment.yml"
+    path.write_text(f"dependencies:\n- python=3.11\n- {line}\n")
+    (dead,) = ask(path, capsys, BLACKWELL)["dead"]
+    assert dead["reason"] == "cpu is not a CUDA build" and dead["number"] == 3

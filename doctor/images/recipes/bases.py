@@ -64,6 +64,7 @@ def base_of(name: str) -> Base:
     python = re.match(r"(3\.\d{1,2})", tag) if re.fullmatch(r"(?:.*/)?python", path) else None
     musl = path == "alpine" or path.endswith("/alpine") or "alpine" in tag
     bare = re.fullmatch(
-        r"(?:ubuntu|debian|python|fedora|rockylinux|centos|alpine|continuumio/\w+|condaforge/\w+)", path
+        r"(?:scratch|gcr\.io/distroless/.*|ubuntu|debian|python|fedora|rockylinux|centos|alpine|continuumio/\w+|condaforge/\w+)",
+        path,
     )
     return Base(name=name, musl=musl, python=python[1] if python else "", nvcc=False if bare else None, bare=bool(bare))

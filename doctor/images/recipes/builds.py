@@ -22,6 +22,9 @@ from .stages import Step
 _SETUP = re.compile(r"\b(?:python[\d.]*\s+)?setup\.py\s+(?:install|develop|build_ext|bdist_wheel|build)\b")
 _EXTENSION_WORDS = re.compile(r"(?i)cuda|extension|ops\b|raster|knn|nms|deform|kernels|csrc|apex|point|voxel")
 
+_HERE = re.compile(r"\b(?:pip[\d.]*|uv pip)\s+install\s+(?:[^\s;&|]+\s+){0,12}?(?:\./?)(?=[\s;&|]|$)")
+_CLONE = re.compile(r"\bgit\s+clone\s+(?:[^;&|]{0,200}?\s)?(?:https://|git@)[\w.-]+[/:][\w.-]+/([\w-]+)")
+
 _NEAR = 120
 """Words around a setup.py call that say what it compiles."""
 
@@ -100,10 +103,22 @@ def compiled(j: Judged, installs: list[PipInstall]) -> Iterator[Compiled]:
                 yield one
     for step in j.stage.whole:
         for found in _SETUP.finditer(step.value) if step.word == "RUN" else ():
+            if row := _cloned(step.value[: found.start()]):
+                yield Compiled(build=row, step=step, line=line_in(step, j.rows, row.package, "setup.py"))
+                continue
             near = step.value[max(0, found.start() - _NEAR) : found.end() + _NEAR]
             if _EXTENSION_WORDS.search(near):
                 yield Compiled(build=_PLAIN, step=step, line=line_in(step, j.rows, "setup.py"))
                 break
+        for found in _HERE.finditer(step.value) if step.word == "RUN" else ():
+            if row := _cloned(step.value[: found.start()]):
+                yield Compiled(build=row, step=step, line=line_in(step, j.rows, row.package, "pip install"))
+
+
+def _cloned(before: str) -> Build | None:
+    """The row of the last repository that was cloned in the same step; None for any other."""
+    last = next(reversed(_CLONE.findall(before)), "")
+    return builds().get(last.lower().replace("_", "-"))
 
 
 def _switched_on(one: Compiled, prefix: str) -> bool:

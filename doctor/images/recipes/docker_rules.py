@@ -71,6 +71,12 @@ def _variable(j: Judged, step: Step, name: str, value: str) -> Iterator[Fault]:
         yield Fault(rule="gpu-fixed-by-variable", line=line, detail=detail)
     elif name == "TORCH_CUDA_ARCH_LIST" and "$" not in plain:
         yield from _arch_list(j, line, plain)
+    if (
+        name == "NVIDIA_DISABLE_REQUIRE"
+        and j.base.bare
+        and not any(found.startswith("NVIDIA_REQUIRE_") for found in j.stage.env)
+    ):
+        return  # there is no requirement to switch off
     yield from variable_faults(name, value, line, j.base.nvcc)
 
 

@@ -53,11 +53,13 @@ def _torch(j: Judged, step: Step, one: TorchInstall) -> Iterator[Fault]:
     version = one.version.partition("+")[0]
     platform = "linux_aarch64" if "arm64" in j.stage.platform else "linux_x86_64"
     builds = j.m.torch_builds(version, platform) if version else ()
+    if not one.installer:
+        builds = ()  # a conda channel has builds of its own
     if version and builds and one.tag.startswith("cu") and not j.m.torch_build(version, one.tag, platform):
         have = ", ".join(sorted({build.tag for build in builds}))
         detail = f"torch {version} was published for {have}, not for {one.tag}."
         yield Fault(rule="torch-build-not-published", line=line, detail=detail)
-    elif one.tag.startswith("cu") and not j.m.index_url(one.tag):
+    elif one.installer and one.tag.startswith("cu") and not j.m.index_url(one.tag):
         yield Fault(rule="torch-build-not-published", line=line, detail=f"{one.tag} is not a PyTorch index.")
     for url in one.indexes:
         nightly = re.search(r"/whl/nightly/(cu\d{2,3})(?:/|$)", url)

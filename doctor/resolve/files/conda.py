@@ -16,7 +16,13 @@ from .lines import Other, Pinned, RequirementFile, Span
 from .requirements import of_rows
 from .yaml_spans import YamlText
 
-_TORCH = {"pytorch": "torch", "pytorch-gpu": "torch", "torchvision": "torchvision", "torchaudio": "torchaudio"}
+_TORCH = {
+    "pytorch": "torch",
+    "pytorch-gpu": "torch",
+    "pytorch-cpu": "torch",
+    "torchvision": "torchvision",
+    "torchaudio": "torchaudio",
+}
 CUDA_NAMES = ("pytorch-cuda", "cudatoolkit", "cuda-version", "cuda-toolkit", "cpuonly")
 """Packages that determine which CUDA build of torch conda's solver chooses."""
 
@@ -98,9 +104,9 @@ def of_specs(specs: list[tuple[Span, CondaSpec]]) -> tuple[list[Pinned], list[Ot
 
 def conda_tag(specs: list[CondaSpec]) -> str:
     """'cu113' or 'cpu' as named by the packages; '' if the solver chooses."""
-    torch = next((one for one in specs if one.name in ("pytorch", "pytorch-gpu")), None)
+    torch = next((one for one in specs if _TORCH.get(one.name) == "torch"), None)
     build = torch.build if torch else ""
-    if "cpu" in build or any(one.name == "cpuonly" for one in specs):
+    if "cpu" in build or any(one.name in ("cpuonly", "pytorch-cpu") for one in specs):
         return "cpu"
     in_build = re.search(r"cuda_?(\d+)\.(\d+)", build) or re.search(r"cuda_?(\d\d)(\d)", build)
     if in_build:
