@@ -221,6 +221,10 @@ _TORCH = f"FROM nvidia/cuda:12.8.1-devel-ubuntu22.04\nRUN pip install torch==2.8
             "&& TORCH_CUDA_ARCH_LIST='8.0;8.6' pip install --no-build-isolation -e .\n",
             1, "pytorch3d is compiled for sm_80, sm_86, without PTX",
         ),
+        (
+            _TORCH + "RUN git clone https://github.com/deepseek-ai/DeepEP.git /e && cd /e && TORCH_CUDA_ARCH_LIST='9.0a+PTX;10.0' pip install .\n",
+            1, "deep-ep is compiled for sm_90a, sm_100 and PTX for 9.0a",
+        ),
         (_TORCH + "RUN git clone https://github.com/x/plain-python && cd plain-python && pip install .\n", 0, "nothing found"),
     ],
 )  # fmt: skip
