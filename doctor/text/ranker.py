@@ -192,9 +192,13 @@ def ranked(lines: list[Line], heard: Collection[int]) -> tuple[tuple[Ranked, ...
 
     Nothing of both where it holds no known word.
     """
-    read = relevant(lines, heard)
-    by_line = [(line, terms(line.text)) for line in read]
-    trained = model()
+    return ranked_by(model(), [(line, terms(line.text)) for line in relevant(lines, heard)], lines)
+
+
+def ranked_by(
+    trained: Model, by_line: list[tuple[Line, set[str]]], lines: Sequence[Line]
+) -> tuple[tuple[Ranked, ...], dict[int, float]]:
+    """The same by any model, of lines with their terms; `lines`: all of the text."""
     vector = trained.vector(set().union(*(found for _, found in by_line)) if by_line else ())
     if not vector:
         return (), vector

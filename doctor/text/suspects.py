@@ -67,9 +67,9 @@ def left_open(s: Snapshot, findings: tuple[Finding, ...], results: Iterable[Chec
     """The causes that the text's words make likely and its facts do not rule out; none with a proven failure."""
     if not s.ranked or any(f.status == "fail" for f in findings):
         return Open()
-    from .ranker import NOTHING, model, probability
+    from .ranker import NOTHING
 
-    knots = model().about["calibration"]
+    chance = _chances(s)
     denied, found_already = ruled_out(s, results), {f.id for f in findings if proven(f, s)}
     everything, elsewhere = in_any_container(s), outside_messages(s)
 
@@ -79,17 +79,27 @@ def left_open(s: Snapshot, findings: tuple[Finding, ...], results: Iterable[Chec
 
     ranks = [one for one in everything if one.cause == NOTHING or is_open(one)]
     whole = 1 - sum(one.share for one in everything if one not in ranks)
-    chances = [(one, round(probability(knots, one.share / max(whole, one.share)), 2)) for one in ranks]
+    rated = [(one, round(chance(one.share / max(whole, one.share)), 2)) for one in ranks]
     causes = tuple(
-        PossibleCause(id=one.cause, probability=chance, line=one.line, text=one.text)
-        for one, chance in chances
-        if one.cause != NOTHING and chance >= _LEAST
+        PossibleCause(id=one.cause, probability=likely, line=one.line, text=one.text)
+        for one, likely in rated
+        if one.cause != NOTHING and likely >= _LEAST
     )
-    nothing = next((chance for one, chance in chances if one.cause == NOTHING), 0.0)
+    nothing = next((likely for one, likely in rated if one.cause == NOTHING), 0.0)
     complains = any(x.suggests or x.decides or x.unknown for x in s.symptoms)
     if causes and not complains and causes[0].probability < _UNASKED:
         return Open((), nothing)
     return Open(causes[:_MOST_POSSIBLE], nothing)
+
+
+def _chances(s: Snapshot) -> Callable[[float], float]:
+    """From a cause's share to its probability, as the model that ranked the causes has earned it."""
+    from . import other_languages
+    from .ranker import model, probability
+
+    if other_languages.is_ranked_here(s):
+        return other_languages.chance
+    return lambda share: probability(model().about["calibration"], share)
 
 
 def in_any_container(s: Snapshot) -> list[Ranked]:
@@ -151,7 +161,9 @@ def suspected(s: Snapshot, m: Matrix, left: Open, catalogue: Iterable[Registered
 
     Not where no line says that something fails, or where the program is likelier: a message of that line speaks of it.
     """
-    if not left.sick:
+    from .other_languages import is_ranked_here
+
+    if not left.sick or is_ranked_here(s):
         return ()
     from .ranker import model
 

@@ -132,6 +132,11 @@ def read(data: bytes | str | Excerpt, name: str = "text") -> Snapshot:
     s, heard = _understood(lines, text, part, name)
     if question := question_of(text):
         s = s.replace({"question": question})
+    if len(lines) <= _SHORT and not any((x.decides or x.suggests) and not x.mention for x in s.symptoms):
+        from . import other_languages
+
+        if found := other_languages.ranked(lines):
+            return s.replace({"ranked": found[0], "symptoms": (*s.symptoms, found[1])})
     if lists_files(lines) or not (heard or _on_the_subject(lines)):
         return s
     from .ranker import ranked  # large files, for a text alone

@@ -1,0 +1,187 @@
+"""Sentences in Korean, Chinese, Japanese, Russian, Spanish, German and French: which causes they make likely.
+
+A second linear model, over the beginnings of words and, where no blanks part them, pairs of characters. It learns from
+our own sentences (`benchmarks/cases/sentences`, `training/other_languages.py`). It only ranks: it proves nothing, and it
+is asked where no message of the text says what fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from pkgutil import get_data
+from typing import NamedTuple
+
+from ..formats.lazy import lazy
+from ..snapshot import Ranked, Snapshot, Symptom
+from .ranker import NOTHING, Model, parse, probability, ranked_by
+from .statement import Line
+
+FILE = "other_languages.bin"
+ID = "sentence-in-another-language"
+"""Of the symptom that stands for such sentences."""
+_MOST_LINES = 60
+"""Longer texts are logs."""
+_WORTH_TELLING = 0.1
+_LETTERS = 3
+"""Letters of another script that make a line a sentence."""
+_WORDS = 2
+"""Words of a language that make a line a sentence."""
+_SCRIPTS = {
+    "Korean": lazy(r"[\uac00-\ud7a3]"),
+    "Japanese": lazy(r"[\u3040-\u30ff]"),
+    "Chinese": lazy(r"[\u3400-\u9fff]"),
+    "Russian": lazy(r"[\u0400-\u04ff]"),
+}
+"""The first that has letters counts: Japanese has Chinese ones too."""
+_LATIN = {
+    "Spanish": lazy(
+        r"\b(?:el|los|las|una|que|qué|de|del|en|con|por|para|mi|es|está|pero|c[oó]mo|se|al|y|sin|después|tengo|dice"
+        r"|hay|ahora|cuando|desde|dentro|tarjetas?|gráficas?|controlador|contenedor|memoria|entrenamiento|duda|tiene|aparece|versi[oó]n)\b|[¿¡ñáíóú]"
+    ),
+    "German": lazy(
+        r"\b(?:der|das|die|was|hat|haben|habe|wegen|immer|gibt|wann|welche|eine?[nmr]?|und|ist|nicht|mit|auf|ich|für|im|den|dem|wird|beim|nach|kein|keine|weil|meldet|zu|von|aber|wie"
+        r"|warum|nur|ohne|seit|geht|läuft|meine?|sich|auch|treiber|grafikkarten?|karten?|fehler|frage|sind|reicht|gegen|gleiche|speicher|gebaut|rechner)\b"
+        r"|[äöüß]"
+    ),
+    "French": lazy(
+        r"\b(?:le|la|les|une?|des|et|est|dans|avec|sur|pour|je|que|du|au|pas|ce|ne|mon|ma|mais|depuis|sans|aucune?|il|qui|toujours|faire"
+        r"|après|comment|carte|graphique|pilote|conteneur|noyau|erreur|mémoire|bibliothèques?|marche)\b"
+        r"|\b(?:[jlndcs]|qu)['\u2019](?=\w)|[àâçéèêîôûœ]"
+    ),
+}
+_ENGLISH = lazy(r"\b(?:the|is|are|and|to|of|in|it|my|with|not|for|on|this|that|was|has|be|from|at|by|or|as|you|we)\b")
+_SUBJECT = lazy(
+    r"gpu|cuda|nvidia|nvml|torch|nccl|tensorflow|vram|geforce|[rg]tx|cudnn|nvcc|driver|docker|llama|glibc|dataloader|shm"
+    r"|dkms|xformers|flash|ptx|num_workers|mmcv|faiss|sageatt|detectron|epo(?:ch|ca|que)|[2345]0[5-9]0|[ahv]100|\bt4\b"
+    r"|그래픽|엔비디아|공유 ?메모리|데이터 ?로[더딩]|어텐션|드라이버|쿠다|토치|컨테이너|텐서|에폭|显卡|驱动|容器|英伟达|张卡|到卡|ドライバ|グラボ|グラフィック|コンテナ|エポック"
+    r"|видеокарт|драйвер|контейнер|карт[аыу]\b|эпох|tarjeta|gráfica|controlador|contenedor|treiber|karte|carte|pilote"
+    r"|conteneur"
+)
+_FAILS = lazy(
+    r"error|not found|cannot|could not|not exist|undefined|unsupported|incompat|mismatch|\bnone\b|false|cpuonly|\+cpu"
+    r"|cpu ?(?:버전|전용|版|専用)|\bcpu-(?:version|variante|wheel|build|torch)|(?:versi[oó]n|variante?) (?:de |pour )?cpu"
+    r"|для cpu|안 ?[되돼됩된됨보잡올맞먹나들돌써씁쓰건넘깔띄]|못|없|않|에러|오류|실패|죽|느리|느려|부족|불가|충돌|불일치|미스매치|멈|놀고|쉬고"
+    r"|기다|병목|모르|깨|낮|오래|낡|옛날|예전|구버전|다르|다릅|다른|빠졌|빠진|사라|사망|덮어|대기|한가|작아|섞|때문|거부|빈 리스트|문제|만 있|cpu로만|cpu만|손으로"
+    r"|不|没|无|错|失败|慢|崩|挂|缺|低|闲|等|只|旧|老|未|冲突|警告|退回|死|坏|卡住|空|覆盖|拒绝|手动|认不"
+    r"|ない|ません|なかった|なくな|なく|なし|エラー|失敗|落ち|遅|不足|不可|不明|不整合|不一致|止|古|違|異な|だめ|消え|待|衝突|食い違|警告|壊|死"
+    r"|できず|られず|合わ|非対応|未対応|遊|暇|だけ|しか|空|無理|上書き|せい|拒否"
+    r"|\bне|\bнет\b|\bбез\b|ошибк|пада|упа|слом|медл|стар|пропа|конфл|проста|ждать|жд[её]т|ожида|предупр|умира|убит|руга"
+    r"|пуст|разн|недостат|неизвест|только|мала|мало|упира|низк|отвер|перестал|останавл|отдыха|просит|вылета|процессор"
+    r"|\bno\b|\bsin\b|\bfall|\bfalt|viej|antigu|lent|conflict|muere|muert|\bcae\b|rompi|avis|esper|insufic|distint|\bsolo\b"
+    r"|ning[uú]n|desapar|equivoc|parad|descans|vacía|rechaz|dejó de|queja|desconoc|se para\b|chocan|cuello|pide que"
+    r"|\bnicht|\bkein|\bohne\b|fehl|\balte?[smn]?\b|uralt|veralt|langsam|stürzt|absturz|sterb|stirbt|\btot\b|kaputt"
+    r"|scheiter|warn|wart|unbekannt|konflikt|\bnur\b|\bweg\b|falsch|\bzu (?:neu|klein|wenig)|verschw|leer|bricht|verschied"
+    r"|unterschied|langweil|lehnt|unpassend|gering|beißt|meldung|bleibt .{0,30}stehen|flaschenhals|ruht|unmöglich"
+    r"|\bne\b|\bn['\u2019]|\bpas\b|\bsans\b|erreur|échou|plant|vieux|vieil|ancien|\blent|manqu|conflit|meur|attend|avert"
+    r"|aucun|introuv|cass|inconnu|seulement|faible|disparu|\bvide\b|insuff|ennuie|refus|indispon|différent|râle|impossible"
+    r"|mauvais|s'arrête|goulot|absent|contredit|demande d"
+)
+"""One of them stands where somebody complains."""
+_FINE = lazy(
+    r"감사합니다|감사드\w*|사라졌습\w*|더 이상 .{0,12}않\w*|문제 ?없(?:습|어|이)\w*|谢谢|多谢|没有了|没有问题|没问题了|可以用了|正常了"
+    r"|不再(?!支持).{0,4}|一切正常|都能正常|ありがとう\w*|おかげさま|なくなった|落ちなく\w*|消えました|問題ありません|問題なく|ようになりました|直りました"
+    r"|спасибо|благодар\w*|заработал\w*|теперь (?:\S+ ){0,2}работает|больше не \w+|исчез\w*|проблем нет|без проблем"
+    r"|вс[её] (?:отлично|работает)|gracias|\bya (?:va|funciona)\b|arreglado|\bya no se \w+|sin problemas?\b|no hay problemas"
+    r"|todo (?:perfecto|funciona)|desapareció|\bdank(?:e|t)?\b|(?:läuft|klappt|geht) jetzt|jetzt (?:läuft|klappt|geht)"
+    r"|nicht mehr ab\b|keine probleme|einwandfrei|alles (?:bestens|läuft|gut)|ist weg\b|\bmerci\b|\bgrâce à|plus de problème"
+    r"|maintenant .{0,20}(?:marche|fonctionne)|ne plante plus|sans souci|pas de problème|tout (?:est parfait|marche)"
+)
+"""What says that it works: no complaint."""
+_SOLVED = lazy(
+    r"해결(?:했|됐|되었|됨|완료)|已解决|解决了|问题解决|解決し(?:まし)?た|直りました|\bрешено|\bвс[её] заработало|solucionad|\bresuelto"
+    r"|quedó arreglado|\bgelöst|\brésolu|\bréglé\b"
+)
+"""Only with a question mark it still asks something."""
+_ASKS = lazy(r"[?？]|吗|ですか|ますか|나요|까요|인가")
+_RUN = lazy(r"[\uac00-\ud7a3]+|[\u3040-\u30ff\u3400-\u9fff]+|[\u0400-\u04ff]+|[a-z\u00df-\u024f]+|\d+(?:\.\d+)*")
+_BEGINNINGS = (4, 7)
+_UNPARTED = "\u3040", "\u9fff"
+_SYLLABLES = "\uac00", "\ud7a3"
+
+
+class Sentences(NamedTuple):
+    """The lines of a text that people wrote in one of these languages."""
+
+    language: str
+    lines: tuple[Line, ...]
+
+
+def parts(text: str) -> set[str]:
+    """Of a line: the beginnings of its words; of Korean syllables and pairs of them; of Chinese and Japanese pairs."""
+    found: set[str] = set()
+    for word in _RUN.findall(text.lower()):
+        if _SYLLABLES[0] <= word[0] <= _SYLLABLES[1]:
+            found.update(word)
+            found.update(_pairs(f"<{word}"))
+        elif _UNPARTED[0] <= word[0] <= _UNPARTED[1]:
+            found.update(_pairs(word) if len(word) > 1 else word)
+        else:
+            found.update(f"<{word[:length]}" for length in _BEGINNINGS)
+    return found
+
+
+def _pairs(word: str) -> Iterator[str]:
+    return (word[at : at + 2] for at in range(len(word) - 1))
+
+
+def language_of(text: str) -> str:
+    """The language of a line of prose; '' for English, for any other and for what a program prints."""
+    if not text.isascii():
+        for language, letters in _SCRIPTS.items():
+            if len(letters.findall(text)) >= _LETTERS:
+                return language
+    wording = text.lower()
+    counts = {language: len(set(words.findall(wording))) for language, words in _LATIN.items()}
+    language = max(counts, key=lambda name: counts[name])
+    return language if counts[language] >= _WORDS and counts[language] > len(_ENGLISH.findall(wording)) else ""
+
+
+def sentences(lines: Sequence[Line]) -> Sentences | None:
+    """What people wrote in one of these languages; None where nobody complains there, or not of our subject."""
+    if not lines or len(lines) > _MOST_LINES:
+        return None
+    found = [(line, language) for line in lines if (language := language_of(line.text))]
+    wording = "\n".join(line.text.lower() for line, _ in found)
+    if not found or not _SUBJECT.search(wording) or not _FAILS.search(_FINE.sub(" ", wording)):
+        return None
+    if _SOLVED.search(wording) and not _ASKS.search(wording):
+        return None
+    languages = [language for _, language in found]
+    most = max(dict.fromkeys(languages), key=languages.count)
+    return Sentences(most, tuple(line for line, _ in found))
+
+
+@lru_cache(maxsize=1)
+def model() -> Model:
+    """The one that is shipped."""
+    return parse(get_data(__package__, FILE) or b"")
+
+
+def chance(share: float) -> float:
+    """The probability of a cause with such a share."""
+    return probability(model().about["calibration"], share)
+
+
+def is_ranked_here(s: Snapshot) -> bool:
+    """Whether the causes of a text come from its sentences in one of these languages."""
+    return any(symptom.id == ID for symptom in s.symptoms)
+
+
+def ranked(lines: Sequence[Line]) -> tuple[tuple[Ranked, ...], Symptom] | None:
+    """The causes that such sentences make likely, likeliest first, and the symptom that stands for them."""
+    said = sentences(lines)
+    if said is None:
+        return None
+    ranks, vector = ranked_by(model(), [(line, parts(line.text)) for line in said.lines], lines)
+    if not vector:
+        return None
+    return ranks, _symptom(said, ranks)
+
+
+def _symptom(said: Sentences, ranks: Iterable[Ranked]) -> Symptom:
+    told = [one for one in ranks if one.cause != NOTHING and chance(one.share) >= _WORTH_TELLING]
+    line = next((one.line for one in told if one.line), said.lines[0].number)
+    text = next(one.text for one in said.lines if one.number == line)
+    means = f"a sentence in {said.language}"
+    return Symptom(id=ID, line=line, text=text.strip()[:300], means=means, suggests=tuple(one.cause for one in told))
