@@ -26,7 +26,7 @@ LEAST = 2.5
 """Weights nearer to 0 are dropped."""
 
 
-def fit(terms: Sequence[frozenset[str]], causes: Sequence[str], most: int = TERMS) -> Model:
+def fit(terms: Sequence[frozenset[str]], causes: Sequence[str], most: int = TERMS, strength: float = STRENGTH) -> Model:
     """The model of these texts, exactly as it is read from the file that holds it."""
     counts = Counter(term for found in terms for term in found)
     names = sorted(term for term, count in counts.items() if count > 1 and "\n" not in term)
@@ -35,7 +35,7 @@ def fit(terms: Sequence[frozenset[str]], causes: Sequence[str], most: int = TERM
         worth = np.nan_to_num(chi2(rows, causes)[0])
         names = [names[column] for column in sorted(np.argsort(-worth, kind="stable")[:most])]
     rows = _matrix(terms, names, counts)
-    made = LogisticRegression(C=STRENGTH, tol=TOLERANCE, max_iter=5000).fit(rows, causes)
+    made = LogisticRegression(C=strength, tol=TOLERANCE, max_iter=5000).fit(rows, causes)
     scales = np.abs(made.coef_).max(axis=1) / MOST
     exact = made.coef_ / scales[:, None]
     whole = np.where(np.abs(exact) < LEAST, 0, np.rint(exact)).astype(np.int8).T

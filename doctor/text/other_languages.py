@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from ..formats.lazy import lazy
 from ..snapshot import Ranked, Snapshot, Symptom
-from .ranker import NOTHING, Model, parse, probability, ranked_by
+from . import ranker
+from .ranker import NOTHING, Model, parse, probability
 from .statement import Line
 
 FILE = "other_languages.bin"
@@ -23,6 +24,8 @@ ID = "sentence-in-another-language"
 _MOST_LINES = 60
 """Longer texts are logs."""
 _WORTH_TELLING = 0.1
+_WEIGHT, _LEAST = 0.3, 1e-3
+"""Of the English ranker's shares: the power, and from which one on they differ."""
 _LETTERS = 3
 """Letters of another script that make a line a sentence."""
 _WORDS = 2
@@ -79,13 +82,17 @@ _FAILS = lazy(
 )
 """One of them stands where somebody complains."""
 _FINE = lazy(
-    r"감사합니다|감사드\w*|사라졌습\w*|더 이상 .{0,12}않\w*|문제 ?없(?:습|어|이)\w*|谢谢|多谢|没有了|没有问题|没问题了|可以用了|正常了"
-    r"|不再(?!支持).{0,4}|一切正常|都能正常|ありがとう\w*|おかげさま|なくなった|落ちなく\w*|消えました|問題ありません|問題なく|ようになりました|直りました"
-    r"|спасибо|благодар\w*|заработал\w*|теперь (?:\S+ ){0,2}работает|больше не \w+|исчез\w*|проблем нет|без проблем"
-    r"|вс[её] (?:отлично|работает)|gracias|\bya (?:va|funciona)\b|arreglado|\bya no se \w+|sin problemas?\b|no hay problemas"
-    r"|todo (?:perfecto|funciona)|desapareció|\bdank(?:e|t)?\b|(?:läuft|klappt|geht) jetzt|jetzt (?:läuft|klappt|geht)"
-    r"|nicht mehr ab\b|keine probleme|einwandfrei|alles (?:bestens|läuft|gut)|ist weg\b|\bmerci\b|\bgrâce à|plus de problème"
-    r"|maintenant .{0,20}(?:marche|fonctionne)|ne plante plus|sans souci|pas de problème|tout (?:est parfait|marche)"
+    r"감사합니다|감사드\w*|덕분에|(?:문제|오류|에러)\S* ?사라졌\S*|더 이상 .{0,12}않\S*|문제 ?없(?:습|어|이)\S*|.*차이(?:가|는|점).*"
+    r"|谢谢|多谢|(?:报错|问题|错误)都?没有了|没有问题|没问题了|可以用了|正常了|不再(?!支持).{0,4}|一切正常|都能正常|.*有什么(?:区别|不同).*"
+    r"|ありがとう\w*|おかげさま|(?:エラー|問題)[はが](?:消え|なくなり)\w*|落ちなく\w*|問題ありません|問題なく|ようになりました|直りました|.*違いは.*"
+    r"|спасибо|благодар\w*|заработал\w*|теперь (?:\S+ ){0,2}работает|больше не пада\w+|(?:проблем|ошибк)\w* .{0,30}(?:исчез|пропал)\w*"
+    r"|проблем нет|без проблем|вс[её] (?:отлично|работает)|в ч[её]м разница.*"
+    r"|gracias|\bya (?:va|funciona)\b|arreglado|\bya no se \w+|sin problemas?\b|no hay problemas|todo (?:perfecto|funciona)"
+    r"|desapareció el (?:problema|error)|(?:problema|error)\b.{0,40}desapareció|qué diferencia.*"
+    r"|\bdank(?:e|t)?\b|(?:läuft|klappt|geht) jetzt|jetzt (?:läuft|klappt|geht)|stürzt .{0,20}nicht mehr|keine probleme"
+    r"|einwandfrei|alles (?:bestens|läuft|gut)|(?:problem|fehler)\w* .{0,30}weg\b|was ist der unterschied.*"
+    r"|\bmerci\b|\bgrâce à|plus de problème|maintenant .{0,20}(?:marche|fonctionne)|ne plante plus|sans souci"
+    r"|pas de problème|tout (?:est parfait|marche)|(?:problème|erreur)\b.{0,40}disparu|quelle (?:est la )?différence.*"
 )
 """What says that it works: no complaint."""
 _SOLVED = lazy(
@@ -158,6 +165,25 @@ def model() -> Model:
     return parse(get_data(__package__, FILE) or b"")
 
 
+def with_english(shares: Sequence[float], lines: Iterable[Line]) -> list[float]:
+    """The shares of this model's causes, raised by what the English words of the text say."""
+    return combined(shares, model().causes, set().union(*(ranker.terms(line.text) for line in lines)))
+
+
+def combined(shares: Sequence[float], causes: Sequence[str], terms: Iterable[str]) -> list[float]:
+    """The shares of these causes, each times a power of its share by the English ranker; their sum is 1."""
+    english = ranker.model()
+    vector = english.vector(terms)
+    if not vector:
+        return list(shares)
+    others = dict(zip(english.causes, english.shares(english.scores(vector)), strict=True))
+    raised = [
+        share * max(others.get(cause, 0.0), _LEAST) ** _WEIGHT for share, cause in zip(shares, causes, strict=True)
+    ]
+    whole = sum(raised)
+    return [share / whole for share in raised]
+
+
 def chance(share: float) -> float:
     """The probability of a cause with such a share."""
     return probability(model().about["calibration"], share)
@@ -173,7 +199,8 @@ def ranked(lines: Sequence[Line]) -> tuple[tuple[Ranked, ...], Symptom] | None:
     said = sentences(lines)
     if said is None:
         return None
-    ranks, vector = ranked_by(model(), [(line, parts(line.text)) for line in said.lines], lines)
+    by_line = [(line, parts(line.text)) for line in said.lines]
+    ranks, vector = ranker.ranked_by(model(), by_line, lines, lambda shares: with_english(shares, lines))
     if not vector:
         return None
     return ranks, _symptom(said, ranks)

@@ -9,7 +9,7 @@ import itertools
 import json
 import zlib
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from math import exp, log, sqrt
@@ -196,13 +196,16 @@ def ranked(lines: list[Line], heard: Collection[int]) -> tuple[tuple[Ranked, ...
 
 
 def ranked_by(
-    trained: Model, by_line: list[tuple[Line, set[str]]], lines: Sequence[Line]
+    trained: Model,
+    by_line: list[tuple[Line, set[str]]],
+    lines: Sequence[Line],
+    corrected: Callable[[list[float]], list[float]] = list,
 ) -> tuple[tuple[Ranked, ...], dict[int, float]]:
-    """The same by any model, of lines with their terms; `lines`: all of the text."""
+    """The same by any model, of lines with their terms. `lines`: all of the text; `corrected`: of the causes' shares."""
     vector = trained.vector(set().union(*(found for _, found in by_line)) if by_line else ())
     if not vector:
         return (), vector
-    shares = trained.shares(trained.scores(vector))
+    shares = corrected(trained.shares(trained.scores(vector)))
     order = sorted(range(len(shares)), key=lambda row: (-shares[row], row))[:_MOST_RANKED]
     heavy = _heaviest(trained, vector, by_line, order[:_MOST_EXPLAINED])
     found = tuple(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import NamedTuple, cast
 
-from ..snapshot import Missing, Snapshot
+from ..snapshot import Missing, Snapshot, Symptom
 from .answers import MARKS, joined
 from .blocks import lshw
 from .clean import lines_of
@@ -132,7 +132,7 @@ def read(data: bytes | str | Excerpt, name: str = "text") -> Snapshot:
     s, heard = _understood(lines, text, part, name)
     if question := question_of(text):
         s = s.replace({"question": question})
-    if len(lines) <= _SHORT and not any((x.decides or x.suggests) and not x.mention for x in s.symptoms):
+    if len(lines) <= _SHORT and not any(_says_what_fails(x) for x in s.symptoms):
         from . import other_languages
 
         if found := other_languages.ranked(lines):
@@ -144,6 +144,10 @@ def read(data: bytes | str | Excerpt, name: str = "text") -> Snapshot:
 
     ranks, vector = ranked(lines, heard)
     return s.replace({"ranked": ranks, "similar": nearest(vector)})
+
+
+def _says_what_fails(symptom: Symptom) -> bool:
+    return bool(symptom.decides or symptom.suggests or symptom.of_program) and not symptom.mention
 
 
 def _on_the_subject(lines: list[Line]) -> bool:
