@@ -1,8 +1,8 @@
 """Sentences in Korean, Chinese, Japanese, Russian, Spanish, German and French: which causes they make likely.
 
-A second linear model, over the beginnings of words and, where no blanks part them, pairs of characters. It learns from
-our own sentences (`benchmarks/cases/sentences`, `training/other_languages.py`). It only ranks: it proves nothing, and it
-is asked where no message of the text says what fails.
+A second linear model, over the beginnings of words and, where no blanks part them, pairs of characters. It learns
+from our own sentences (`benchmarks/cases/sentences`, `training/other_languages.py`). It only ranks and proves nothing;
+it is asked where no message of the text says what fails.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from .statement import Line
 FILE = "other_languages.bin"
 ID = "sentence-in-another-language"
 """Of the symptom that stands for such sentences."""
-_MOST_LINES = 60
-"""Longer texts are logs."""
 _WORTH_TELLING = 0.1
+MOST = 0.7
+"""Probability above which nothing is told: the model knows our sentences, and those of others are less plain."""
 _WEIGHT, _LEAST = 0.3, 1e-3
 """Of the English ranker's shares: the power, and from which one on they differ."""
 _LETTERS = 3
@@ -40,11 +40,13 @@ _SCRIPTS = {
 _LATIN = {
     "Spanish": lazy(
         r"\b(?:el|los|las|una|que|qué|de|del|en|con|por|para|mi|es|está|pero|c[oó]mo|se|al|y|sin|después|tengo|dice"
-        r"|hay|ahora|cuando|desde|dentro|tarjetas?|gráficas?|controlador|contenedor|memoria|entrenamiento|duda|tiene|aparece|versi[oó]n)\b|[¿¡ñáíóú]"
+        r"|hay|ahora|cuando|desde|dentro|tarjetas?|gráficas?|controlador|contenedor|memoria|entrenamiento|duda"
+        r"|tiene|aparece|versi[oó]n)\b|[¿¡ñáíóú]"
     ),
     "German": lazy(
         r"\b(?:der|das|die|was|hat|haben|habe|wegen|immer|gibt|wann|welche|eine?[nmr]?|und|ist|nicht|mit|auf|ich|für|im|den|dem|wird|beim|nach|kein|keine|weil|meldet|zu|von|aber|wie"
-        r"|warum|nur|ohne|seit|geht|läuft|meine?|sich|auch|treiber|grafikkarten?|karten?|fehler|frage|sind|reicht|gegen|gleiche|speicher|gebaut|rechner)\b"
+        r"|warum|nur|ohne|seit|geht|läuft|meine?|sich|auch|treiber|grafikkarten?|karten?|fehler|frage|sind|reicht"
+        r"|gegen|gleiche|speicher|gebaut|rechner)\b"
         r"|[äöüß]"
     ),
     "French": lazy(
@@ -55,48 +57,68 @@ _LATIN = {
 }
 _ENGLISH = lazy(r"\b(?:the|is|are|and|to|of|in|it|my|with|not|for|on|this|that|was|has|be|from|at|by|or|as|you|we)\b")
 _SUBJECT = lazy(
-    r"gpu|cuda|nvidia|nvml|torch|nccl|tensorflow|vram|geforce|[rg]tx|cudnn|nvcc|driver|docker|llama|glibc|dataloader|shm"
-    r"|dkms|xformers|flash|ptx|num_workers|mmcv|faiss|sageatt|detectron|epo(?:ch|ca|que)|[2345]0[5-9]0|[ahv]100|\bt4\b"
-    r"|그래픽|엔비디아|공유 ?메모리|데이터 ?로[더딩]|어텐션|드라이버|쿠다|토치|컨테이너|텐서|에폭|显卡|驱动|容器|英伟达|张卡|到卡|ドライバ|グラボ|グラフィック|コンテナ|エポック"
+    r"gpu|cuda|nvidia|nvml|torch|nccl|tensorflow|vram|geforce|[rg]tx|cudnn|nvcc|driver|docker|llama|glibc"
+    r"|dataloader|shm"
+    r"|dkms|xformers|flash|ptx|num_workers|mmcv|faiss|sageatt|detectron|epo(?:ch|ca|que)|[2345]0[5-9]0|[ahv]100"
+    r"|\bt4\b"
+    r"|그래픽|엔비디아|공유 ?메모리|데이터 ?로[더딩]|어텐션|드라이버|쿠다|토치|컨테이너|텐서|에폭|显卡|驱动|容器"
+    r"|英伟达|张卡|到卡|ドライバ|グラボ|グラフィック|コンテナ|エポック"
     r"|видеокарт|драйвер|контейнер|карт[аыу]\b|эпох|tarjeta|gráfica|controlador|contenedor|treiber|karte|carte|pilote"
     r"|conteneur"
 )
 _FAILS = lazy(
     r"error|not found|cannot|could not|not exist|undefined|unsupported|incompat|mismatch|\bnone\b|false|cpuonly|\+cpu"
-    r"|cpu ?(?:버전|전용|版|専用)|\bcpu-(?:version|variante|wheel|build|torch)|(?:versi[oó]n|variante?) (?:de |pour )?cpu"
-    r"|для cpu|안 ?[되돼됩된됨보잡올맞먹나들돌써씁쓰건넘깔띄]|못|없|않|에러|오류|실패|죽|느리|느려|부족|불가|충돌|불일치|미스매치|멈|놀고|쉬고"
-    r"|기다|병목|모르|깨|낮|오래|낡|옛날|예전|구버전|다르|다릅|다른|빠졌|빠진|사라|사망|덮어|대기|한가|작아|섞|때문|거부|빈 리스트|문제|만 있|cpu로만|cpu만|손으로"
+    r"|cpu ?(?:버전|전용|版|専用)|\bcpu-(?:version|variante|wheel|build|torch)"
+    r"|(?:versi[oó]n|variante?) (?:de |pour )?cpu"
+    r"|для cpu|안 ?[되돼됩된됨보잡올맞먹나들돌써씁쓰건넘깔띄]|못|없|않|에러|오류|실패|죽|느리|느려|부족|불가|충돌"
+    r"|불일치|미스매치|멈|놀고|쉬고"
+    r"|기다|병목|모르|깨|낮|오래|낡|옛날|예전|구버전|다르|다릅|다른|빠졌|빠진|사라|사망|덮어|대기|한가|작아|섞|때문"
+    r"|거부|빈 리스트|문제|만 있|cpu로만|cpu만|손으로"
     r"|不|没|无|错|失败|慢|崩|挂|缺|低|闲|等|只|旧|老|未|冲突|警告|退回|死|坏|卡住|空|覆盖|拒绝|手动|认不"
-    r"|ない|ません|なかった|なくな|なく|なし|エラー|失敗|落ち|遅|不足|不可|不明|不整合|不一致|止|古|違|異な|だめ|消え|待|衝突|食い違|警告|壊|死"
+    r"|ない|ません|なかった|なくな|なく|なし|エラー|失敗|落ち|遅|不足|不可|不明|不整合|不一致|止|古|違|異な|だめ"
+    r"|消え|待|衝突|食い違|警告|壊|死"
     r"|できず|られず|合わ|非対応|未対応|遊|暇|だけ|しか|空|無理|上書き|せい|拒否"
-    r"|\bне|\bнет\b|\bбез\b|ошибк|пада|упа|слом|медл|стар|пропа|конфл|проста|ждать|жд[её]т|ожида|предупр|умира|убит|руга"
+    r"|\bне|\bнет\b|\bбез\b|ошибк|пада|упа|слом|медл|стар|пропа|конфл|проста|ждать|жд[её]т|ожида|предупр|умира|убит"
+    r"|руга"
     r"|пуст|разн|недостат|неизвест|только|мала|мало|упира|низк|отвер|перестал|останавл|отдыха|просит|вылета|процессор"
-    r"|\bno\b|\bsin\b|\bfall|\bfalt|viej|antigu|lent|conflict|muere|muert|\bcae\b|rompi|avis|esper|insufic|distint|\bsolo\b"
+    r"|\bno\b|\bsin\b|\bfall|\bfalt|viej|antigu|lent|conflict|muere|muert|\bcae\b|rompi|avis|esper|insufic|distint"
+    r"|\bsolo\b"
     r"|ning[uú]n|desapar|equivoc|parad|descans|vacía|rechaz|dejó de|queja|desconoc|se para\b|chocan|cuello|pide que"
     r"|\bnicht|\bkein|\bohne\b|fehl|\balte?[smn]?\b|uralt|veralt|langsam|stürzt|absturz|sterb|stirbt|\btot\b|kaputt"
-    r"|scheiter|warn|wart|unbekannt|konflikt|\bnur\b|\bweg\b|falsch|\bzu (?:neu|klein|wenig)|verschw|leer|bricht|verschied"
+    r"|scheiter|warn|wart|unbekannt|konflikt|\bnur\b|\bweg\b|falsch|\bzu (?:neu|klein|wenig)|verschw|leer|bricht"
+    r"|verschied"
     r"|unterschied|langweil|lehnt|unpassend|gering|beißt|meldung|bleibt .{0,30}stehen|flaschenhals|ruht|unmöglich"
-    r"|\bne\b|\bn['\u2019]|\bpas\b|\bsans\b|erreur|échou|plant|vieux|vieil|ancien|\blent|manqu|conflit|meur|attend|avert"
-    r"|aucun|introuv|cass|inconnu|seulement|faible|disparu|\bvide\b|insuff|ennuie|refus|indispon|différent|râle|impossible"
+    r"|\bne\b|\bn['\u2019]|\bpas\b|\bsans\b|erreur|échou|plant|vieux|vieil|ancien|\blent|manqu|conflit|meur|attend"
+    r"|avert"
+    r"|aucun|introuv|cass|inconnu|seulement|faible|disparu|\bvide\b|insuff|ennuie|refus|indispon|différent|râle"
+    r"|impossible"
     r"|mauvais|s'arrête|goulot|absent|contredit|demande d"
 )
 """One of them stands where somebody complains."""
 _FINE = lazy(
-    r"감사합니다|감사드\w*|덕분에|(?:문제|오류|에러)\S* ?사라졌\S*|더 이상 .{0,12}않\S*|문제 ?없(?:습|어|이)\S*|.*차이(?:가|는|점).*"
-    r"|谢谢|多谢|(?:报错|问题|错误)都?没有了|没有问题|没问题了|可以用了|正常了|不再(?!支持).{0,4}|一切正常|都能正常|.*有什么(?:区别|不同).*"
-    r"|ありがとう\w*|おかげさま|(?:エラー|問題)[はが](?:消え|なくなり)\w*|落ちなく\w*|問題ありません|問題なく|ようになりました|直りました|.*違いは.*"
-    r"|спасибо|благодар\w*|заработал\w*|теперь (?:\S+ ){0,2}работает|больше не пада\w+|(?:проблем|ошибк)\w* .{0,30}(?:исчез|пропал)\w*"
+    r"감사합니다|감사드\w*|덕분에|(?:문제|오류|에러)\S* ?사라졌\S*|더 이상 .{0,12}않\S*|문제 ?없(?:습|어|이)\S*"
+    r"|.*차이(?:가|는|점).*"
+    r"|谢谢|多谢|(?:报错|问题|错误)都?没有了|没有问题|没问题了|可以用了|正常了|不再(?!支持).{0,4}|一切正常|都能正常"
+    r"|.*有什么(?:区别|不同).*"
+    r"|ありがとう\w*|おかげさま|(?:エラー|問題)[はが](?:消え|なくなり)\w*|落ちなく\w*|問題ありません|問題なく"
+    r"|ようになりました|直りました|.*違いは.*"
+    r"|спасибо|благодар\w*|заработал\w*|теперь (?:\S+ ){0,2}работает|больше не пада\w+"
+    r"|(?:проблем|ошибк)\w* .{0,30}(?:исчез|пропал)\w*"
     r"|проблем нет|без проблем|вс[её] (?:отлично|работает)|в ч[её]м разница.*"
-    r"|gracias|\bya (?:va|funciona)\b|arreglado|\bya no se \w+|sin problemas?\b|no hay problemas|todo (?:perfecto|funciona)"
+    r"|gracias|\bya (?:va|funciona)\b|arreglado|\bya no se \w+|sin problemas?\b|no hay problemas"
+    r"|todo (?:perfecto|funciona)"
     r"|desapareció el (?:problema|error)|(?:problema|error)\b.{0,40}desapareció|qué diferencia.*"
-    r"|\bdank(?:e|t)?\b|(?:läuft|klappt|geht) jetzt|jetzt (?:läuft|klappt|geht)|stürzt .{0,20}nicht mehr|keine probleme"
+    r"|\bdank(?:e|t)?\b|(?:läuft|klappt|geht) jetzt|jetzt (?:läuft|klappt|geht)|stürzt .{0,20}nicht mehr"
+    r"|keine probleme"
     r"|einwandfrei|alles (?:bestens|läuft|gut)|(?:problem|fehler)\w* .{0,30}weg\b|was ist der unterschied.*"
     r"|\bmerci\b|\bgrâce à|plus de problème|maintenant .{0,20}(?:marche|fonctionne)|ne plante plus|sans souci"
-    r"|pas de problème|tout (?:est parfait|marche)|(?:problème|erreur)\b.{0,40}disparu|quelle (?:est la )?différence.*"
+    r"|pas de problème|tout (?:est parfait|marche)|(?:problème|erreur)\b.{0,40}disparu"
+    r"|quelle (?:est la )?différence.*"
 )
 """What says that it works: no complaint."""
 _SOLVED = lazy(
-    r"해결(?:했|됐|되었|됨|완료)|已解决|解决了|问题解决|解決し(?:まし)?た|直りました|\bрешено|\bвс[её] заработало|solucionad|\bresuelto"
+    r"해결(?:했|됐|되었|됨|완료)|已解决|解决了|问题解决|解決し(?:まし)?た|直りました|\bрешено|\bвс[её] заработало"
+    r"|solucionad|\bresuelto"
     r"|quedó arreglado|\bgelöst|\brésolu|\bréglé\b"
 )
 """Only with a question mark it still asks something."""
@@ -146,8 +168,6 @@ def language_of(text: str) -> str:
 
 def sentences(lines: Sequence[Line]) -> Sentences | None:
     """What people wrote in one of these languages; None where nobody complains there, or not of our subject."""
-    if not lines or len(lines) > _MOST_LINES:
-        return None
     found = [(line, language) for line in lines if (language := language_of(line.text))]
     wording = "\n".join(line.text.lower() for line, _ in found)
     if not found or not _SUBJECT.search(wording) or not _FAILS.search(_FINE.sub(" ", wording)):
@@ -185,8 +205,8 @@ def combined(shares: Sequence[float], causes: Sequence[str], terms: Iterable[str
 
 
 def chance(share: float) -> float:
-    """The probability of a cause with such a share."""
-    return probability(model().about["calibration"], share)
+    """The probability of a cause with such a share; with at most a middling one, nothing is called sound or likely."""
+    return min(probability(model().about["calibration"], share), MOST)
 
 
 def is_ranked_here(s: Snapshot) -> bool:

@@ -201,7 +201,7 @@ def ranked_by(
     lines: Sequence[Line],
     corrected: Callable[[list[float]], list[float]] = list,
 ) -> tuple[tuple[Ranked, ...], dict[int, float]]:
-    """The same by any model, of lines with their terms. `lines`: all of the text; `corrected`: of the causes' shares."""
+    """The same by any model, of lines with their terms. `lines`: all of the text; `corrected`: changes the shares."""
     vector = trained.vector(set().union(*(found for _, found in by_line)) if by_line else ())
     if not vector:
         return (), vector

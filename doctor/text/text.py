@@ -137,6 +137,8 @@ def read(data: bytes | str | Excerpt, name: str = "text") -> Snapshot:
 
         if found := other_languages.ranked(lines):
             return s.replace({"ranked": found[0], "symptoms": (*s.symptoms, found[1])})
+        if all(other_languages.language_of(line.text) for line in lines):
+            return s  # to the ranker its words are names, or mean something else
     if lists_files(lines) or not (heard or _on_the_subject(lines)):
         return s
     from .ranker import ranked  # large files, for a text alone
