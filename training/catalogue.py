@@ -140,7 +140,7 @@ def small_tables(folder: Path = SMALL) -> Iterator[tuple[str, list[dict[str, Any
             continue
         table = tomllib.loads(path.read_text("utf-8"))["row"]
         for row in table:
-            row |= {key: in_one_line(row[key]) for key in ("pattern", "question", "unless") if key in row}
+            row |= {key: in_one_line(row[key]) for key in ("pattern", "question", "abroad", "unless") if key in row}
         yield f"{path.stem}.json", table
 
 

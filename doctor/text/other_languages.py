@@ -70,7 +70,7 @@ _FAILS = lazy(
     r"error|not found|cannot|could not|not exist|undefined|unsupported|incompat|mismatch|\bnone\b|false|cpuonly|\+cpu"
     r"|cpu ?(?:버전|전용|版|専用)|\bcpu-(?:version|variante|wheel|build|torch)"
     r"|(?:versi[oó]n|variante?) (?:de |pour )?cpu"
-    r"|для cpu|안 ?[되돼됩된됨보잡올맞먹나들돌써씁쓰건넘깔띄]|못|없|않|에러|오류|실패|죽|느리|느려|부족|불가|충돌"
+    r"|для cpu|안 ?[되돼됩된됨보잡올맞먹나들돌써씁쓰건넘깔띄]|못|없|않|에러|오류|실패|죽|느리|느린|느려|부족|불가|충돌"
     r"|불일치|미스매치|멈|놀고|쉬고"
     r"|기다|병목|모르|깨|낮|오래|낡|옛날|예전|구버전|다르|다릅|다른|빠졌|빠진|사라|사망|덮어|대기|한가|작아|섞|때문"
     r"|거부|빈 리스트|문제|만 있|cpu로만|cpu만|손으로"

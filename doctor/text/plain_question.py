@@ -22,6 +22,7 @@ _SUBJECT = lazy(
     r"\b(?:gpus?|cuda|nvidia|graphics cards?|[rg]tx|cards?|torch|pytorch|tensorflow|jax|vllm|ollama|llama|vram|training"
     r"|inference|fine-?tun\w*|models?|epochs?|tokens?|pods?|nodes|cluster|slurm|drivers?|python|xformers|flash\W?att\w+"
     r"|dataloader|nccl|nvlink|docker ?files?|[abhlv]\d{2,3}s?|\d+(?:\.\d+)?b|[2345]0[5-9]0s?)\b"
+    r"|그래픽 ?카드|显卡|グラボ|видеокарт|tarjeta gráfica|grafikkarte|carte graphique"
 )
 _OVER = lazy(
     r"\b(?:solved|fixed|resolved|works? (?:now|again|fine|great|well)|working (?:now|again|fine)|all good"
@@ -35,6 +36,10 @@ _DENIED = lazy(
     r"|overheating|throttl\w*|oom\w*|out of memory|stuck|hang\w*|nan|scaling|gpus? (?:involved|needed|required))\b"
 )
 """What a question says is not so."""
+_JOINED = lazy(
+    r"(?<=[a-z\d])(?=[\uac00-\ud7a3\u3040-\u30ff\u3400-\u9fff])|(?<=[\uac00-\ud7a3\u3040-\u30ff\u3400-\u9fff])(?=[a-z\d])"
+)
+"""Where Korean, Chinese and Japanese write Latin words and their own without a blank."""
 _SHORTENED = lazy(r"\b(do|does|did|is|are|was|has|have|could|would|ca|wo)nt\b")
 _MACHINE = lazy(
     r"\w(?:Error|Exception|Warning)\b|Traceback|core dumped|(?:Tried|trying) to allocate|\bexit(?:ed)? (?:code|status)"
@@ -59,6 +64,7 @@ class Plain(NamedTuple):
     pattern: str
     answers: tuple[tuple[str, str], ...]
     question: str = ""
+    abroad: str = ""
     unless: str = ""
     messages: bool = False
 
@@ -67,7 +73,7 @@ class Plain(NamedTuple):
         if self.unless and re.search(self.unless, wording):
             return False
         put = bool(self.question) and bool(_QUESTION.search(wording)) and bool(re.search(self.question, wording))
-        return put or bool(re.search(self.pattern, wording))
+        return put or bool(re.search(self.pattern, wording)) or bool(self.abroad and re.search(self.abroad, wording))
 
 
 @lru_cache(maxsize=1)
@@ -79,6 +85,8 @@ def plain_questions() -> tuple[Plain, ...]:
 def plain(question: str) -> tuple[Plain, str] | None:
     """The first row that fits, and the question in lower case without what it denies."""
     wording = _DENIED.sub(" ", _SHORTENED.sub(r"\1n't", question.lower()))
+    if not question.isascii():
+        wording = _JOINED.sub(" ", wording)
     if _MACHINE.search(question) or not _SUBJECT.search(wording) or (_OVER.search(wording) and "?" not in wording):
         return None
     return next(((row, wording) for row in plain_questions() if row.matches(wording)), None)

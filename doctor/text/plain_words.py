@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from compat_matrix import Matrix
 
 _TARGETS = {
-    "kubectl": lazy(r"\b(?:kubernetes|k8s|k3s|kubectl|pods?|openshift|eks|gke|aks|minikube)\b"),
+    "kubectl": lazy(r"\b(?:kubernetes|k8s|k3s|kubectl|pods?|openshift|eks|gke|aks|minikube)\b|쿠버네티스|파드"),
     "podman": lazy(r"\bpodman\b"),
-    "docker": lazy(r"\b(?:docker|compose|containers?)\b"),
+    "docker": lazy(
+        r"\b(?:docker|compose|containers?)\b|도커|컨테이너|容器|コンテナ|контейнер|докер|\bcontenedor|\bconteneur"
+    ),
     "slurm": lazy(r"\b(?:slurm|srun|sbatch)\b"),
     "notebook": lazy(r"\b(?:notebook|jupyter\w*|colab|kaggle)\b"),
     "ssh": lazy(r"\b(?:ssh|remote (?:host|machine|server|box))\b"),

@@ -18,6 +18,7 @@ from ..resolve.choice import lines as lines_of_choice
 from ..snapshot import Snapshot, known
 from .boards import is_jetson
 from .messages import worded_by_people
+from .other_languages import ID
 from .plain_question import deciding
 from .plain_words import capabilities_named, package_named
 from .short_question import reports_no_error
@@ -38,7 +39,7 @@ def answers(s: Snapshot, m: Matrix) -> tuple[Answer, ...]:
     if not s.question or any(symptom.decides for symptom in s.symptoms):
         return ()
     complaints = {x.id for x in s.symptoms if (x.suggests or x.unknown) and not x.mention}
-    of_programs = complaints - worded_by_people(complaints)
+    of_programs = complaints - worded_by_people(complaints) - {ID}
     found = _of_matrix(s, m) if reports_no_error(s.question) and not complaints else ()
     return found or deciding(s.question, m, bool(of_programs))
 

@@ -75,6 +75,36 @@ SICK = {
     ),
 }
 """Of each language one, none of them in the data."""
+ASKED = {
+    "gpudoctor check --target docker:NAME": SICK["container-no-gpu-flag"],
+    "gpudoctor fit --params 7B --gpus 'RTX 4090'": (
+        "GPU 메모리가 부족해서 7B 모델이 4090에 안 올라가요",
+        "显存不足,4090 跑 7B 模型",
+        "メモリ不足で 4090 に 7B モデルが載らない",
+        "Не хватает памяти на 4090 для модели 7B",
+        "sin memoria en la 4090 con un modelo 7B",
+        "zu wenig Grafikspeicher auf der 4090 für ein 7B-Modell",
+        "pas assez de mémoire sur la 4090 pour un modèle 7B",
+    ),
+    "gpudoctor resolve --gpu 'RTX 5090'": (
+        "5090에 어떤 torch 버전을 설치하나요?",
+        "5090 装哪个 torch 版本?",
+        "5090 にはどの torch を入れますか",
+        "какой torch нужен для 5090?",
+        "¿qué torch instalo para una 5090?",
+        "welche torch-Version brauche ich für eine 5090?",
+        "quel torch pour une 5090 ?",
+    ),
+    "gpudoctor watch -- python train.py": (
+        "내 파드의 GPU 학습이 CPU 때문에 느린가요?",
+        "训练很慢,是 CPU 的问题吗?GPU 利用率低",
+        "学習が遅いのは CPU のせいですか? GPU 使用率が低い",
+        "обучение медленное, GPU простаивает, дело в процессоре?",
+        "el entrenamiento va muy lento, la GPU espera",
+        "ist mein pod langsam wegen der CPU? die GPU wartet",
+        "l'entraînement est très lent, le GPU attend",
+    ),
+}
 SOUND = (
     "새 드라이버를 깔았더니 GPU가 잘 됩니다, 감사합니다",
     "토치로 이미지 분류를 배우고 싶은데 어디서 시작할까요?",
@@ -116,6 +146,13 @@ def test_a_complaint_in_each_language_ranks_its_cause_first_and_proves_nothing(c
         assert 0.1 <= found.text.possible[0].probability <= MOST
         assert (found.verdict, found.likely) == ("unknown", "") and found.needs, text
         assert not [f for f in found.findings if f.status in ("fail", "warn")], text
+
+
+@for_each("command", ASKED)
+def test_plain_questions_have_the_command_that_decides_them(command: str) -> None:
+    for text in ASKED[command]:
+        found = report(read(text)).text
+        assert found is not None and found.answers and found.answers[0].command == command, text
 
 
 @for_each("text", SOUND)
