@@ -216,19 +216,19 @@ def is_ranked_here(s: Snapshot) -> bool:
 
 def ranked(lines: Sequence[Line]) -> tuple[tuple[Ranked, ...], Symptom] | None:
     """The causes that such sentences make likely, likeliest first, and the symptom that stands for them."""
-    said = sentences(lines)
-    if said is None:
+    written = sentences(lines)
+    if written is None:
         return None
-    by_line = [(line, parts(line.text)) for line in said.lines]
+    by_line = [(line, parts(line.text)) for line in written.lines]
     ranks, vector = ranker.ranked_by(model(), by_line, lines, lambda shares: with_english(shares, lines))
     if not vector:
         return None
-    return ranks, _symptom(said, ranks)
+    return ranks, _symptom(written, ranks)
 
 
-def _symptom(said: Sentences, ranks: Iterable[Ranked]) -> Symptom:
-    told = [one for one in ranks if one.cause != NOTHING and chance(one.share) >= _WORTH_TELLING]
-    line = next((one.line for one in told if one.line), said.lines[0].number)
-    text = next(one.text for one in said.lines if one.number == line)
-    means = f"a sentence in {said.language}"
-    return Symptom(id=ID, line=line, text=text.strip()[:300], means=means, suggests=tuple(one.cause for one in told))
+def _symptom(written: Sentences, ranks: Iterable[Ranked]) -> Symptom:
+    likely = [one for one in ranks if one.cause != NOTHING and chance(one.share) >= _WORTH_TELLING]
+    line = next((one.line for one in likely if one.line), written.lines[0].number)
+    text = next(one.text for one in written.lines if one.number == line)
+    means = f"a sentence in {written.language}"
+    return Symptom(id=ID, line=line, text=text.strip()[:300], means=means, suggests=tuple(one.cause for one in likely))
