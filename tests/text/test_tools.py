@@ -134,10 +134,10 @@ GPUS = {
     "gpustat": [("NVIDIA L40S", None)] * 2,
     "gpustat-2021": [("GeForce GTX 1080 Ti", None)],
     "dcgmi-discovery": [("NVIDIA A100-SXM4-80GB", None)] * 2,
-    "env-doctor": [("NVIDIA L40S", None)],
-    "env-doctor-nvcc": [("NVIDIA L40S", None)],
+    "env-doctor": [("NVIDIA L40S", "8.9")],
+    "env-doctor-nvcc": [("NVIDIA L40S", "8.9")],
     "env-doctor-export": [("NVIDIA L40S", "8.9")],
-    "cuda-doctor": [("NVIDIA L40S", "8.9")],
+    "cuda-doctor": [("NVIDIA L40S", None)],
     "nvitop": [("L40S", None)],
     "nvitop-ascii": [("H100 80GB HBM3", None)],
 }  # fmt: skip
