@@ -116,7 +116,7 @@ def run(**flags: Any) -> int:
     distant nodes, twice. A node that is slow even in its best pair is measured again with two good nodes.
 
     Exit codes: 0 all nodes answered and none failed, 1 a node failed, 2 wrong usage or nothing written, 3 none failed,
-    but a node could not be examined, 130 interrupted.
+    but a node could not be examined or judged, 130 interrupted.
     """
     from .fleet_run import run_fleet
 

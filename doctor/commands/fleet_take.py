@@ -65,9 +65,11 @@ class Take:
         import msgspec
 
         from ..judge.report import REPORT_SCHEMA_VERSION
+        from .sources import refuse_missing_python
 
         try:
             found = self._read(node, data, received, self._flags["on"])
+            refuse_missing_python(self._flags["python_"], found.snapshot)
         except Refusal as error:
             return str(error)
         if self._gpus.get(node) and got_no_gpu(found.snapshot):

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from compat_matrix.versions import numbers
 
-from ..guard import Refusal
 from ..proof.plan import TOTAL_S, Level, Links, Plan
 from ..snapshot import Missing, Snapshot, known
 from .ended import ending_children
@@ -51,6 +50,7 @@ def gather_and_prove(
     from ..probes.collect import Started, gather_all, snapshot_of
     from ..proof.run import prove
     from .preload import preload
+    from .sources import refuse_missing_python
 
     started = monotonic()
     total_s = TOTAL_S[level] + (soak_s + SOAK_MORE_S if soak_s else 0.0) if total_s is None else total_s
@@ -62,9 +62,7 @@ def gather_and_prove(
         finally:
             gathering.abandon()
         snapshot = snapshot_of(recording)
-        prefix = snapshot.python.patient.prefix
-        if options.python and isinstance(prefix, Missing) and prefix.reason in ("absent", "not-asked"):
-            raise Refusal(f"--python {options.python}: no Python environment found")
+        refuse_missing_python(options.python, snapshot)
         left_s = total_s - (monotonic() - started) if facts_too else total_s
         plan = make_plan(snapshot, level, device, max(0.0, left_s), soak_s, links)
         recording.manifest["prove"] = {"level": level, "device": device, "timeout_s": total_s}

@@ -128,6 +128,16 @@ def test_the_agent_gathers_on_the_real_machine_and_leaves_nothing(nodes: Nodes, 
     gone(nodes.folder)
 
 
+def test_a_node_without_the_python_that_was_named_is_not_healthy(nodes: Nodes, tmp_path: Path) -> None:
+    """A mistyped path leaves every check of torch unknown: no problem was found, because nothing was examined."""
+    nodes.instead("n001", 'exec /bin/sh -c "$SSH_ORIGINAL_COMMAND"')
+    done = run(nodes, tmp_path / "now.db", "--expect", "any", "--python", "/opt/typo/bin/python", names="n001")
+    found, _ = fleets.report(tmp_path / "now.db")
+    assert done.returncode == 3 and found["verdict"] == "unknown" and not found["answered"], done
+    (one,) = found["not_examined"]
+    assert one["reason"] == "--python /opt/typo/bin/python: no Python environment found"
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_everything_and_what_came_is_kept(nodes: Nodes, tmp_path: Path, number: signal.Signals) -> None:
     """Four nodes run the real agent, which waits for a Python that hangs."""
