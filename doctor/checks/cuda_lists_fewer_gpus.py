@@ -1,4 +1,4 @@
-"""CUDA sees fewer GPUs than the driver, and no setting hides them.
+"""CUDA lists fewer GPUs than the driver, and no setting hides them.
 
 What is wrong: NVML (and nvidia-smi) lists a GPU that CUDA leaves out of its list, so no program can compute on it.
 
@@ -33,7 +33,7 @@ from .cuda_visible_devices_wrong import named
 
 CHECK = Check(
     __name__,
-    title="CUDA sees fewer GPUs than the driver",
+    title="CUDA lists fewer GPUs than the driver",
     sound="CUDA leaves out only GPUs that CUDA_VISIBLE_DEVICES hides",
     severity="critical",
     layer="driver",
