@@ -170,6 +170,7 @@ def test_a_lost_pair_is_not_started_again_but_a_node_without_a_number_is_measure
     assert len(engine.started) == 3 and sum(one.value is None for one in found.values()) == 1
 
 
+@pytest.mark.slow
 def test_a_job_that_stays_is_ended_after_its_report() -> None:
     """srun may not end for a minute: the report's last line counts."""
     stays = ("n1", "n2")

@@ -261,6 +261,7 @@ def test_nvml_spoils_no_proof(changes: dict[str, str], reason: str, words: str, 
     assert proof.context_mib.reason == reason and words in proof.context_mib.detail
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", quickly(["0", "crash"], 2))
 def test_a_hang_in_nvml_leaves_no_process_behind(end: str, on_machine: OnMachine, tmp_path: Path) -> None:
     """Neither where the agent comes to its end nor where libcuda ends it."""

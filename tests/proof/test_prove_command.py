@@ -147,6 +147,7 @@ def test_the_time_is_over_in_the_middle(fakes: Path, fake: Path, tmp_path: Path)
     assert found["exit_code"] == 1
 
 
+@pytest.mark.slow
 def test_no_agent_is_asked_again_what_hung_before(fakes: Path, fake: Path, tmp_path: Path) -> None:
     env = variables(fakes, tmp_path, driver={"fail.cuInit": "hang"})
     found = report(["check", "--prove", "--timeout", "1", "--python", str(fake)], env)

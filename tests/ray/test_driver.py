@@ -25,6 +25,7 @@ SCRIPTS = {
 }
 
 
+@pytest.mark.slow
 @for_each("what", SCRIPTS)
 def test_what_a_probe_wrote_is_all_there(what: str) -> None:
     command, given = SCRIPTS[what]

@@ -182,6 +182,7 @@ def test_neighbors_that_agree_make_it_likely(capsys: pytest.CaptureFixture[str])
     assert len(data["candidates"]) == 1 and "vllm==0.30.5" in data["candidates"][0]["pip"]
 
 
+@pytest.mark.slow
 @for_each("package", PACKAGES)
 def test_a_range_between_two_releases_is_judged_as_a_release_there(package: str) -> None:
     name, distribution = distribution_of(package)
