@@ -23,7 +23,7 @@ ID = "sentence-in-another-language"
 """Of the symptom that stands for such sentences."""
 _WORTH_TELLING = 0.1
 MOST = 0.7
-"""Probability above which nothing is told: the model knows our sentences, and those of others are less plain."""
+"""The highest probability reported: the model was trained on our own sentences, which are plainer than posts."""
 _WEIGHT, _LEAST = 0.3, 1e-3
 """Of the English ranker's shares: the power, and from which one on they differ."""
 _LETTERS = 3
@@ -167,7 +167,7 @@ def language_of(text: str) -> str:
 
 
 def sentences(lines: Sequence[Line]) -> Sentences | None:
-    """What people wrote in one of these languages; None where nobody complains there, or not of our subject."""
+    """The lines in one of these languages; None if none of them complains, or if they are about something else."""
     found = [(line, language) for line in lines if (language := language_of(line.text))]
     wording = "\n".join(line.text.lower() for line, _ in found)
     if not found or not _SUBJECT.search(wording) or not _FAILS.search(_FINE.sub(" ", wording)):

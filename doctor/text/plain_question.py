@@ -39,7 +39,7 @@ _DENIED = lazy(
 _JOINED = lazy(
     r"(?<=[a-z\d])(?=[\uac00-\ud7a3\u3040-\u30ff\u3400-\u9fff])|(?<=[\uac00-\ud7a3\u3040-\u30ff\u3400-\u9fff])(?=[a-z\d])"
 )
-"""Where Korean, Chinese and Japanese write Latin words and their own without a blank."""
+"""Where a Latin word meets a Korean, Chinese or Japanese one without a blank between them."""
 _SHORTENED = lazy(r"\b(do|does|did|is|are|was|has|have|could|would|ca|wo)nt\b")
 _MACHINE = lazy(
     r"\w(?:Error|Exception|Warning)\b|Traceback|core dumped|(?:Tried|trying) to allocate|\bexit(?:ed)? (?:code|status)"
